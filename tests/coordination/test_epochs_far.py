@@ -14,8 +14,8 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache
+from fairlead.runtime.interfaces.replies.building.groups import describe_group, summarize_group
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
-from fairlead.runtime.interfaces.replies.groups import describe_group, summarize_group
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver, told
 from fairlead_tests.decider import resources
 

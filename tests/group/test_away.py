@@ -29,7 +29,7 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.projections.views import ResourceStatus, awaited_resources, resource_status
-from fairlead.runtime.interfaces.replies.node import describe_member
+from fairlead.runtime.interfaces.replies.building.node import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource, resources
 from fairlead_tests.group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 

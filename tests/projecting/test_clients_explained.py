@@ -24,8 +24,8 @@ from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.causes.clients import KafkaClient
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
-from fairlead.runtime.interfaces.replies.clients import read_shares
-from fairlead.runtime.interfaces.replies.groups import describe_group
+from fairlead.runtime.interfaces.replies.building.clients import read_shares
+from fairlead.runtime.interfaces.replies.building.groups import describe_group
 from fairlead_tests.shards.recorded import AGAIN, TOPICS, WEB, Clients
 
 

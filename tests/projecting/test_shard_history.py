@@ -22,7 +22,7 @@ from fairlead.projections.explain.causes.clients import GoneMembers
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.shard_history import EpochCaches, GroupEntries, ShardHistory
 from fairlead.projections.shards import CommittedGroups, ShardFollower
-from fairlead.runtime.interfaces.replies.clients import read_shares
+from fairlead.runtime.interfaces.replies.building.clients import read_shares
 from fairlead_tests.shards.recorded import Clients
 
 MIB = 1 << 20

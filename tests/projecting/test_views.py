@@ -15,14 +15,14 @@ from fairlead.projections.views import (
     resource_status,
     run_states,
 )
-from fairlead.runtime.interfaces.replies.connectors import (
+from fairlead.runtime.interfaces.replies.building.connectors import (
     MadeBy,
-    TaskState,
     connector_status,
     task_status,
 )
-from fairlead.runtime.interfaces.replies.groups import describe_group
-from fairlead.runtime.interfaces.replies.node import describe_member
+from fairlead.runtime.interfaces.replies.building.groups import describe_group
+from fairlead.runtime.interfaces.replies.building.node import describe_member
+from fairlead.runtime.interfaces.replies.connectors import TaskState
 from fairlead_tests.decider import JOIN, Decider, resource
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}

@@ -14,8 +14,8 @@ from fairlead.runtime.interfaces.cli.command.epoch_tables import explanation_tab
 from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections
 from fairlead.runtime.interfaces.cli.command.narrator import Narrator
 from fairlead.runtime.interfaces.cli.command.printing import FactList, Table
+from fairlead.runtime.interfaces.replies.building.groups import describe_group
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
-from fairlead.runtime.interfaces.replies.groups import describe_group
 from fairlead_tests.translation.driver import MixedDriver
 
 ALL_A, ALL_B = "A A-0 A-1 A-2", "B B-0 B-1"

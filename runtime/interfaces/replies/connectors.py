@@ -4,26 +4,19 @@ Fields that Connect does not have (`warnings`, `reason`, `progress`, `delivery`)
 empty, and some also if the request is not `extended`.
 """
 
-import time
-from dataclasses import replace
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from ....events.group import Group
-from ....events.model import Resource, RunState
-from ....projections.views import ResourceStatus, resource_status
 from .progress import ConnectorProgressInfo
 
 
 class InitialState(StrEnum):
     """The possible initial states of a new connector."""
 
-    RUNNING = RunState.RUNNING.value
-    PAUSED = RunState.PAUSED.value
-    STOPPED = RunState.STOPPED.value
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
 
 
 class ConnectorTaskId(Struct, frozen=True):
@@ -192,54 +185,3 @@ class ConfigDiff(Struct, frozen=True):
     is_new: bool
     changes: list[ConfigChange]
     warnings: tuple[str, ...]
-
-
-class MadeBy(NamedTuple):
-    """The properties of a connector's class: its type, its version, its restart window."""
-
-    kind: str
-    """source, sink, or unknown."""
-    version: str | None = None
-    window_ms: int = 0
-    """How long a restart is counted and shown."""
-
-
-def connector_status(
-    group: Group, name: str, made_by: MadeBy, held_up: str = ""
-) -> ConnectorStateInfo:
-    """Return the status of a connector and its tasks.
-
-    `held_up` is the reason why no task of the group can commit; "" if all can.
-    """
-    numbers = group.task_numbers(name)
-    tasks = [task_status(group, name, number, made_by, held_up) for number in numbers]
-    connector = ConnectorState(*_state(resource_status(group, Resource(name)), made_by))
-    return ConnectorStateInfo(name, connector, tasks, made_by.kind)
-
-
-def task_status(
-    group: Group, name: str, number: int, made_by: MadeBy, held_up: str = ""
-) -> TaskState:
-    """Return the status of one task; see `connector_status`."""
-    found = resource_status(group, Resource(name, number))
-    if found.state is RunState.RUNNING and not found.why:
-        found = replace(found, why=held_up)
-    return TaskState(number, *_state(found, made_by))
-
-
-def _auto_restart(found: ResourceStatus, window_ms: int) -> AutoRestartInfo | None:
-    """Return the automatic restarts, None if the last one is older than the window."""
-    now_ms = time.time_ns() // 1_000_000
-    count, last_ms = found.restarts
-    if not count or last_ms + window_ms < now_ms:
-        return None
-    return AutoRestartInfo(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat())
-
-
-def _state(
-    found: ResourceStatus, made_by: MadeBy
-) -> tuple[str, str, str | None, str, str, AutoRestartInfo | None]:
-    """Return the fields of a `ConnectorState`, in their order."""
-    trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
-    restarted = _auto_restart(found, made_by.window_ms)
-    return found.state.value, found.worker, made_by.version, trace, reason, restarted

@@ -3,7 +3,7 @@
 from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
 from .....events.model import ClassicMember
 from .....events.records import ClassicGroup
-from ...replies.clients import read_shares
+from ...replies.building.clients import read_shares
 from .names import MemberNames
 from .phrases import format_resource_set
 

@@ -1,6 +1,6 @@
 """A YAML loader whose scalars are the texts that stand in the file."""
 
-from typing import Final
+from typing import Any, Final
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -20,9 +20,9 @@ class TextLoader(yaml.SafeLoader):
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         """Read a mapping, and refuse a key that it has twice."""
-        node = super().compose_mapping_node(anchor)  # type: ignore[no-untyped-call]
+        node = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
@@ -33,4 +33,8 @@ class TextLoader(yaml.SafeLoader):
         return node
 
 
-TextLoader.add_constructor(MERGE, yaml.SafeLoader.construct_yaml_str)
+def _text_of(loader: TextLoader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+TextLoader.add_constructor(MERGE, _text_of)  # a value `<<` is no merge

@@ -13,7 +13,7 @@ import typer
 from .....events.log.errors import NoLogError
 from .....projections.explain.cache import EpochCache, NotToldError
 from .....projections.explain.lists import EpochList
-from ...replies.clients import read_shares
+from ...replies.building.clients import read_shares
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.moves import ResourceHistory, describe_moves
 from ..command.client import Client, client_of, note_of

@@ -17,9 +17,9 @@ from .....projections.explain.diff import Seat, TargetChange, Transfer
 from .....projections.explain.epochs import EpochReading
 from .....projections.explain.reader import read_all
 from .....projections.shard_history import GroupEntries
-from ...replies.clients import read_shares
+from ...replies.building.clients import read_shares
+from ...replies.building.groups import describe_group
 from ...replies.epochs import summarize_epoch
-from ...replies.groups import describe_group
 from ..command import group_tables
 from ..command.logs import (
     GroupFolder,

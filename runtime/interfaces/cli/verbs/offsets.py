@@ -8,9 +8,8 @@ from typing import Annotated, Final, cast
 
 import typer
 
-from .....events.commits import Document
 from ...replies.node import Message
-from ...replies.progress import ConnectorOffsets, OffsetsSought
+from ...replies.progress import ConnectorOffsets, Document, OffsetsSought
 from ..command.client import client_of
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FactList, Failed, Misused, Section, Table, say, show

@@ -28,7 +28,7 @@ from ....pipeline.connectors.common_keys import (
     common_settings,
 )
 from ....pipeline.spi.errors import PluginUnknown
-from ...replies.connectors import MadeBy
+from ...replies.building.connectors import MadeBy
 from .connection import Command, Outcome
 from .errors import ApiError, not_found
 from .logs import NodeLogs

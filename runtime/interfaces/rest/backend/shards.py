@@ -30,7 +30,7 @@ from .....projections.shard_metrics import ShardFigures, figures_of
 from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed_offsets
 from .....projections.views import LogFigures
 from ....cluster.log_checks import LogChecks
-from ...replies.clients import read_shares
+from ...replies.building.clients import read_shares
 from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)

@@ -14,8 +14,9 @@ from .....events.group import Group
 from .....events.log.errors import NoLogError
 from .....projections import views
 from ....config.secrets import hide_secrets
-from ...replies import connectors as replies
 from ...replies import unpublished
+from ...replies.building import connectors as replies
+from ...replies.building.progress import connector_progress
 from ...replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
@@ -26,7 +27,7 @@ from ...replies.connectors import (
     TaskInfo,
     TaskState,
 )
-from ...replies.progress import ConnectorProgressInfo, connector_progress
+from ...replies.progress import ConnectorProgressInfo
 from ..backend.configs import ConfigRemarks, remarks_on
 from ..backend.errors import ApiError, not_found
 from ..backend.logs import FollowedGroup

@@ -23,15 +23,9 @@ from .....events.records import Operator
 from .....projections.explain.cache import LINES_MAX, EpochCache, NotToldError
 from .....projections.explain.lists import EpochList
 from ....config.kinds import INT32_MAX
+from ...replies.building.groups import describe_group, placement, summarize_group
 from ...replies.epochs import EpochExplanation, describe_epoch
-from ...replies.groups import (
-    GroupDescription,
-    GroupPlacement,
-    GroupSummary,
-    describe_group,
-    placement,
-    summarize_group,
-)
+from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.moves import ResourceHistory, describe_moves
 from ..backend.errors import not_found
 from ..backend.schema import ChangesBody, ConfigBody, Key, Routes

@@ -21,6 +21,7 @@ from .....projections.group_metrics import Beats
 from ....cluster.messages import ProcessView
 from ....cluster.node_files import SlowProcess, read_engine, read_slow
 from ....node.assignors.discovery import known_assignors
+from ...replies.building.node import describe_member, worker_order
 from ...replies.node import (
     AssignorDescription,
     AssignorList,
@@ -29,8 +30,6 @@ from ...replies.node import (
     ServerInfo,
     WorkerDescription,
     WorkerList,
-    describe_member,
-    worker_order,
 )
 from ..backend.errors import PASSING, Unanswered, describe_log_error
 from ..backend.logs import FollowedGroup

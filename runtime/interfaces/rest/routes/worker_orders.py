@@ -25,7 +25,8 @@ from .....events.group import Group, Member
 from .....events.orders import worker_name
 from ....cluster.messages import ProcessView
 from ....config.kinds import INT32_MAX
-from ...replies.node import GroupWorkerOrder, WorkerRemoval, worker_order
+from ...replies.building.node import worker_order
+from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..backend.schema import Routes
 from ..backend.service import (
     ORDER_ERRORS,

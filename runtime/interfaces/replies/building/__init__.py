@@ -1,0 +1,1 @@
+"""Builds replies from the state of a group, which readers of replies do not load."""
