@@ -139,6 +139,27 @@ def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
     assert numbers == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            b'null\n{"a": 1}',
+            b' null \n{"a": 1}',
+            b'\r\n\tnull\r\n{"a": 1}',
+            b'null null\n{"a": 1}',
+        ),
+        *(b'\xef\xbb\xbfnull\n{"a": 1}', b'nullx\n{"a": 1}', b'[null]\n{"a": 1}', b'1\n{"a": 1}'),
+    ],
+)
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_block_whose_first_value_is_no_object_is_kept_from_the_parser_that_it_would_end(
+    text: bytes, is_file: bool
+) -> None:
+    columns = JsonColumns(struct(), refuse=(lambda _: None) if is_file else None)
+    columns.feed(text)
+    assert columns.end() == pa.schema([pa.field("a", pa.int64())])
+
+
 @pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ud83d\\ud83d\\ude00", "\\ud83dx"])
 def test_a_lone_surrogate_is_refused_with_its_line_since_no_utf8_holds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str

@@ -30,6 +30,8 @@ from .json_text import find_flaw, without_deep
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
 _OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
+_FIRST: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
+"""Matches a block whose first value is an object."""
 _NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])(?:[+-]INF|\+Infinity)(?=[\s,}\]])")
 """Matches the numbers that Spark's reader accepts and Python's does not."""
 _NOTHING: Final = ", \t\r\n\0"
@@ -188,6 +190,8 @@ def parse_value(text: bytes) -> pa.Table:
 
 def _by_arrow(block: bytes) -> pa.Table | None:
     """Return the columns of complete lines; None if Arrow cannot parse them without loss."""
+    if not _FIRST.match(block):  # a first value of `null` ends the process, by a fault of Arrow's
+        return None
     options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)
     try:
         table = pajson.read_json(io.BytesIO(block), read_options=options)
