@@ -2,10 +2,11 @@
 """A batch arrives in a table as the config says: inserted, upserted, updated, deleted."""
 
 import datetime as dt
+import math
 import random
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import pyarrow as pa
@@ -19,6 +20,9 @@ from fairlead_tests.postgres_pipes import sink_of, tables_of
 from fairlead_tests.postgres_server import PASSWORD, Database
 
 UTC = dt.UTC
+DAY = dt.datetime(2026, 1, 2)  # noqa: DTZ001
+UPSERT = {"insert_mode": "upsert", "pk_mode": "record_value"}
+WIDE = pa.array([Decimal(5)], pa.decimal256(70, 0))
 
 
 @pytest.fixture
@@ -127,6 +131,44 @@ def test_a_value_that_a_column_cannot_hold_is_told_before_it_counts(
     log.write(sink, pa.table({"n": [1]}))
     sink.close()
     assert database.run("SELECT * FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fits", "wrong", "told"),
+    [
+        ("real", pa.array([1.5, math.inf, -0.0]), pa.array([1.5, 1e300]), "double: 1e.300 is out"),
+        ("real", pa.array([1e-40]), pa.array([-1e-300]), "double: -1e-300 is out of range"),
+        ("real[]", pa.array([[1.5], None]), pa.array([[None, -1e39]]), "1e.39 is out of range"),
+        ("real", pa.array(["1e30"]), pa.array(["1e300"]), '"1e300" is out of range for type real'),
+        ("real", WIDE, pa.array([Decimal("1e60")], WIDE.type), r"decimal256\(70, 0\): 10+ is out"),
+        ("double precision", pa.array(["1e300"]), pa.array(["1e400"]), '"1e400" is out of range'),
+        ("smallint", pa.array([32767]), pa.array([32768]), "32768 not in range"),
+        ("smallint[]", pa.array([[-32768]]), pa.array([[-32769]]), "-32769 not in range"),
+        ("int", pa.array([1.0]), pa.array([3e9]), "3000000000.0+ was truncated"),
+        ("bigint", pa.array([Decimal(7)]), pa.array([Decimal("1e30")]), "out of bounds"),
+        ("numeric(5,2)", pa.array([999.25]), pa.array([1000.0]), "numeric field overflow"),
+        ("numeric(5,2)", pa.array([Decimal("999")]), pa.array([Decimal(1000)]), "field overflow"),
+        ("bool", pa.array([0, 1, None]), pa.array([1, 5]), "5 is neither 0 nor 1"),
+        ("timestamp", pa.array([DAY]), pa.array([86_400]), "a number is no time"),
+        ("date", pa.array([DAY.date()]), pa.array([20_000]), "a number is no time"),
+        ("time", pa.array([DAY.time()]), pa.array([1.5]), "a number is no time"),
+        ("text", pa.array([DAY]), pa.array([1 << 62]).cast(pa.timestamp("us")), "there is no text"),
+        ("text", pa.array([86_400_000_000]).cast(pa.time64("us")), None, ""),
+    ],
+)
+def test_a_value_that_would_be_another_one_in_its_column_is_told(
+    database: Database, log: SinkLog, kind: LiteralString, fits: Any, wrong: Any, told: str
+) -> None:
+    database.run(f"CREATE TABLE t (v {kind})")
+    sink = sink_of(database)
+    log.acquire(sink)
+    if wrong is not None:
+        with pytest.raises(RowsRefused, match=told) as refused:
+            log.stage(sink, pa.table({"v": wrong}))
+        assert str(refused.value).startswith("public.t")
+    log.write(sink, pa.table({"v": fits}))
+    sink.close()
+    assert database.run("SELECT count(*) FROM t") == [(len(fits),)]
 
 
 @pytest.mark.parametrize(
@@ -799,3 +841,54 @@ def test_a_value_that_is_too_long_for_an_index_is_told_before_it_counts(
     log.write(sink, rows)
     sink.close()
     assert database.run("SELECT count(*) FROM t") == [(2,)]
+
+
+def wide(database: Database, last: str, *, required: bool = False) -> list[str]:
+    """Make a table of as many columns as there may be, `id`, `c1` … and `c1599` of a type."""
+    names = [f"c{number}" for number in range(1, 1600)]
+    kinds = [*["text"] * 1598, f"{last} NOT NULL" if required else last]
+    made = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+    database.run(f"CREATE TABLE t (id int PRIMARY KEY, {made})")
+    return names
+
+
+def test_a_table_of_as_many_columns_as_there_may_be_is_written_by_key(
+    database: Database, log: SinkLog
+) -> None:
+    names = wide(database, "int")
+    sink = sink_of(database, **UPSERT, delete_enabled="true")
+    log.acquire(sink)
+
+    def rows(**given: Any) -> pa.Table:
+        count = len(given["id"])
+        texts = {name: pa.nulls(count, pa.string()) for name in names[:-1]}
+        return pa.table({"id": [], **texts, "c1599": pa.nulls(count, pa.int32()), **given})
+
+    log.write(sink, rows(id=[2, 1, 2, 3], c1=["a", "b", "c", "x"], c1599=[1, 2, None, 4]))
+    shown = "SELECT id, c1, c1599 FROM t ORDER BY id"
+    assert database.run(shown) == [(1, "b", 2), (2, "c", None), (3, "x", 4)]
+    gone = {"id": [1, 2, 2, 3], "__op": ["d", "d", "u", "u"], "c1": [None, None, "d", None]}
+    log.write(sink, rows(**gone, c1599=[None, None, 5, 6]))
+    assert database.run(shown) == [(2, "d", 5), (3, None, 6)]
+    sink.close()
+    assert tables_of(database) == {"t", "fairlead_published"}
+
+
+def test_a_row_of_a_table_of_so_many_columns_is_refused_before_it_counts(
+    database: Database, log: SinkLog
+) -> None:
+    names = wide(database, "text", required=True)
+    database.run("ALTER TABLE t ADD CHECK (c1 <> 'bad')")
+    sink = sink_of(database, **UPSERT, delete_enabled="true")
+    log.acquire(sink)
+    good = {"id": [1], **{each: ["v"] for each in names}}
+    for wrong, told in (
+        ({"c1599": pa.nulls(1, pa.string())}, "c1599 is required|null value in column"),
+        ({"c1": ["bad"]}, r"\(c1\)=\(bad\): it breaks t_c1_check"),
+        ({"c2": ["nul\0"]}, "invalid byte sequence"),
+    ):
+        with pytest.raises(RowsRefused, match=told):
+            log.stage(sink, pa.table({**good, **wrong}))
+    log.write(sink, pa.table(good))
+    sink.close()
+    assert database.run("SELECT id, c1599 FROM t") == [(1, "v")]

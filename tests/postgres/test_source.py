@@ -657,6 +657,24 @@ def test_a_number_of_more_digits_than_a_decimal_has_is_told_and_not_cut(
     assert read(mode="bulk", numeric_mapping="best_fit_eager_double").rows("n") == [(1e20,)]
 
 
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz[]"])
+def test_a_time_after_the_last_of_64_bits_is_told_and_not_another_one(
+    database: Database, read: Read, kind: LiteralString
+) -> None:
+    database.run(f"CREATE TABLE ev (n int, at {kind})")
+    values = ("294246-12-31", "-infinity", "4713-01-01 BC", "infinity")
+    for each in values:
+        database.run(
+            f"INSERT INTO ev VALUES (1, '{{{each}}}')"
+            if "[" in kind
+            else f"INSERT INTO ev VALUES (1, '{each}')"
+        )
+    assert read(mode="bulk").rows("n") == [(1,)] * 4
+    database.run("UPDATE ev SET at = replace(at::text, '294246', '294247')::" + kind)
+    with pytest.raises(BadInput, match="column at: a time is after the year 294246, the last"):
+        read(mode="bulk").take()
+
+
 def test_arrays_begin_anywhere_and_are_not_flattened(database: Database, read: Read) -> None:
     database.run("CREATE TABLE ev (n int[], at timestamp[], t text[][])")
     database.run("INSERT INTO ev VALUES ('[2:3]={1,2}', '{infinity,NULL}', '{{a,b},{c,d}}')")

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from transforms.conftest import made
 
@@ -127,6 +129,17 @@ def looking_up(path: Path, query: str, form: str = "csv") -> Transform:
 
 
 QUERY = "SELECT amount, long FROM input LEFT JOIN names ON short = `na``me` ORDER BY 1 NULLS LAST"
+
+
+def test_a_time_without_a_zone_in_a_table_that_is_looked_up_gets_none(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    kinds = {"at": pa.timestamp("us"), "moment": pa.timestamp("us", "UTC")}
+    table: Any = pa.table({name: pa.array([0], kind) for name, kind in kinds.items()})
+    pq.write_table(table, tmp_path / "names.parquet")
+    query = "SELECT typeof(at), typeof(moment) FROM names"
+    transform = looking_up(tmp_path / "names.parquet", query, "parquet")
+    assert rows(engine, transform) == [["timestamp_ntz", "timestamp"]]
 
 
 def test_a_table_that_a_query_looks_up_is_read_again_when_it_changes(

@@ -32,6 +32,7 @@ from .bisection import (
 )
 from .counting import RowCount, above_queries, rows_of
 from .dead_letters import BadRows
+from .frames import frame_of
 from .session import TaskSession
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Batch:
             return self._stage_table(spark, table)
         is_planned = len(ranges) == len(self.plan.ranges)
         rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
-        frame = cast("DataFrame", rows) if table is None else _described(spark, table)
+        frame = cast("DataFrame", rows) if table is None else frame_of(spark, table)
         # Without transforms they are those that the sink counts. To count rows as they pass takes
         # them out of the code that Spark generates, one by one.
         incoming = RowCount() if rows_in < 0 and self.pipeline.transforms else None
@@ -199,11 +200,11 @@ class Batch:
         table, files = without_files(held)
 
         def attempt(part: ArrowTable) -> None:
-            self._transformed(_described(spark, part)).write.format("noop").mode("append").save()
+            self._transformed(frame_of(spark, part)).write.format("noop").mode("append").save()
 
         most = self.pipeline.tolerance.most_searched
         found = failing_rows(table, attempt, failure_of_row, most)
-        frame = self._transformed(_described(spark, without(table, found)))
+        frame = self._transformed(frame_of(spark, without(table, found)))
         staged = self._stage_frame(spark, frame)
         bad = ("transform", self._rejects(spark, table, found, files))
         failed = (bad, *staged.failed) if found else staged.failed
@@ -212,7 +213,7 @@ class Batch:
     def _stage_what_is_taken(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that the sink does not refuse; all of them are held in the worker."""
         table = _held(self.pipeline.source.read(spark, ranges))
-        rows = _held(self._transformed(_described(spark, table)))
+        rows = _held(self._transformed(frame_of(spark, table)))
         return replace(self._stage_table(spark, rows), rows_in=table.num_rows)
 
     def _stage_frame(self, spark: "SparkSession", frame: "DataFrame") -> Staged:
@@ -236,7 +237,7 @@ class Batch:
         self.target.prepare(table)
 
         def given(part: ArrowTable) -> Any:  # noqa: ANN401  # what the sink takes
-            return part if sink.takes_arrow else _described(spark, part)
+            return part if sink.takes_arrow else frame_of(spark, part)
 
         def stage(part: ArrowTable) -> Manifest:
             return sink.stage(given(part), self.commit_id, size)
@@ -290,7 +291,3 @@ def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
     if table is not None:
         return table
     return rows_of(cast("DataFrame", rows))
-
-
-def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
-    return spark.createDataFrame(cast("Any", table))  # pyright: ignore[reportUnknownMemberType]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....actors.settings import not_blank
+from ..batches.counting import rows_of
+from ..batches.frames import frame_of
 from ..spark.failures import failure_text
 from ..spark.queries.query import INPUT
 from ..spark.spelling import path_to_read
@@ -88,7 +90,7 @@ class Lookup:
         reader = spark.read.format(self._format).options(**_OPTIONS.get(self._format, {}))
         reader = reader.option("mode", "FAILFAST")  # else bad rows would have nulls
         try:
-            return spark.createDataFrame(reader.load(path_to_read(self._path)).toArrow())
+            return frame_of(spark, rows_of(reader.load(path_to_read(self._path))))
         except Exception as error:
             told = (failure_text(error) or str(error)).partition("\n")[0]
             raise _unusable(f"the lookup {self._name} cannot be read: {told}") from error

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...batches.frames import times_as_texts
+
 _UTC: Final = "UTC"
 _LONGEST: Final = 38
 """The most digits of a 128-bit decimal."""
@@ -137,7 +139,8 @@ def is_alike(column: StagedColumn, kind: str, width: int) -> bool:
 def _staged_list(column: pa.ChunkedArray, element: str) -> StagedColumn:
     wanted = NATIVE.get(element)
     if wanted is None or pa.types.is_nested(column.type.value_type):
-        return StagedColumn(column.cast(pa.list_(pa.string())), "text[]", is_cast=True)
+        return StagedColumn(_text(column), "text[]", is_cast=True)
+    _refuse_changed(pc.list_flatten(column), wanted)
     return StagedColumn(column.cast(pa.list_(wanted)), f"{element}[]", is_cast=False)
 
 
@@ -147,14 +150,51 @@ def _native(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         return column
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
         return _time(column, wanted)
-    return _text(column) if wanted == pa.string() else column.cast(wanted)
+    if wanted == pa.string():
+        return _text(column)
+    _refuse_changed(column, wanted)
+    return column.cast(wanted)
+
+
+def _refuse_changed(column: pa.ChunkedArray, wanted: pa.DataType) -> None:
+    """Raise `pa.ArrowInvalid` for a value that Arrow's cast would change and PostgreSQL refuses."""
+    kind = column.type
+    if wanted == pa.float32():
+        made = column.cast(wanted, safe=False)
+        found = column.cast(pa.float64(), safe=False)
+        is_lost = pc.or_(pc.is_inf(made), pc.equal(made, 0))
+        is_same = pc.or_(pc.is_inf(found), pc.equal(found, 0))
+        _refuse_first(column, pc.and_not(is_lost, is_same), "is out of range")
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return
+    if pa.types.is_temporal(wanted):
+        raise pa.ArrowInvalid("a number is no time: make it one by a transform")
+    if pa.types.is_boolean(wanted):
+        is_bit = pc.is_in(column.cast(pa.float64(), safe=False), pa.array([0.0, 1.0, None]))
+        _refuse_first(column, pc.invert(is_bit), "is neither 0 nor 1")
+
+
+def _refuse_first(column: pa.ChunkedArray, which: pa.ChunkedArray, why: str) -> None:
+    if pc.any(which).as_py():
+        raise pa.ArrowInvalid(f"{column.filter(which)[0]} {why}")
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values as texts; raises `pa.ArrowInvalid` for invalid UTF-8."""
+    """Return values, or lists of them, as texts.
+
+    Raises `pa.ArrowInvalid` for invalid UTF-8, and for a time that has no text.
+    """
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.cast(column.type.storage_type)
-    return column.cast(pa.string())
+    is_list = _is_list(column.type)
+    inner = column.type.value_type if is_list else column.type
+    if pa.types.is_time(inner):
+        return times_as_texts(column)
+    made = column.cast(pa.list_(pa.string()) if is_list else pa.string())
+    if pa.types.is_temporal(inner):
+        texts = pc.list_flatten(made) if is_list else made
+        _refuse_first(texts, pc.starts_with(texts, "<"), "in a time of which there is no text")
+    return made
 
 
 def _decimal(kind: pa.DataType) -> pa.DataType | None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import Passing
+from ....batches.frames import frame_of
 from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
@@ -193,7 +194,7 @@ class JsonDecoder(RecordDecoder):
             sf.col(LONE), StructType([*widened(schema).fields, _CORRUPT_FIELD]), options
         )
         # `explode` makes Spark parse once, not again for each column and condition.
-        return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
+        return frame_of(spark, raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
 
     def _sound(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Separate records that could not be parsed, or fail the job for them."""

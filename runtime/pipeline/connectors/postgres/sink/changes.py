@@ -17,8 +17,9 @@ from ....spi.errors import RowsRefused
 from ..connecting import brief, is_away
 from ..names import TableName, columns, typed
 from . import keys
-from .layout import IS_DELETE, SEQUENCE
-from .tables import TargetColumn
+from .layout import IS_DELETE, SEQUENCE, TargetRows
+from .packing import packed_in, staged_rows
+from .tables import TargetColumn, TargetTable
 
 _NOT_OF_ROWS: Final = frozenset({"42", "0A", "25", "55", "HV", "XX"})
 """SQLSTATE classes of errors of the statement, the table, or a server, not of rows."""
@@ -36,6 +37,8 @@ class TableChange(NamedTuple):
     has_deletes: bool
     order: str = ""
     """The column with the version of a row; empty: the last row wins."""
+    packed: str = ""
+    """The staged column that also has a row's position; see `packing`."""
 
     @property
     def statements(self) -> Sequence[sql.Composed]:
@@ -50,7 +53,7 @@ class TableChange(NamedTuple):
     @property
     def _rows(self) -> sql.Composed:
         """Return the staged rows, cast to the target's current types."""
-        return sql.SQL("SELECT {} FROM {}").format(self._values, self.staged.sql)
+        return sql.SQL("SELECT {} FROM {}").format(self._values, self._staged)
 
     @property
     def _last(self) -> sql.Composed:
@@ -62,7 +65,11 @@ class TableChange(NamedTuple):
         key, at = columns(self.key), sql.Identifier(SEQUENCE)
         first = sql.SQL("{} DESC NULLS LAST, ").format(sql.Identifier(self.order))
         newest = first if self.order else sql.SQL("")
-        return query.format(key, self._values, more, self.staged.sql, newest, at)
+        return query.format(key, self._values, more, self._staged, newest, at)
+
+    @property
+    def _staged(self) -> sql.Composable:
+        return staged_rows(self.staged, self.columns, self.packed, has_deletes=self.has_deletes)
 
     @property
     def _values(self) -> sql.Composed:
@@ -124,6 +131,17 @@ class TableChange(NamedTuple):
         over = sql.SQL("OVERRIDING SYSTEM VALUE" if is_over else "")
         insert = sql.SQL("INSERT INTO {} AS t ({}) {} {}")
         return insert.format(self.target.sql, columns(self.columns), over, rows)
+
+
+def change_of(
+    target: TargetTable, batch: TargetRows, staged: TableName, mode: str, order: str
+) -> TableChange:
+    """Return the change that the rows of a batch make; `staged` is their staging table."""
+    found = map(target.by_name.__getitem__, batch.rows.column_names)
+    chosen = {each.name: each for each in found if not each.is_computed}
+    key = () if mode == keys.INSERT else target.key
+    beside = (batch.deletes is not None, order, packed_in(target, batch))
+    return TableChange(target.name, chosen, key, mode, staged, *beside)
 
 
 def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -> None:

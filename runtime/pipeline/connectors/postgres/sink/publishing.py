@@ -100,15 +100,19 @@ def put_in_place(
     mode, order = str(note["mode"]), str(note.get("order", ""))
     key = json.loads(str(note["key"]))
     emptied = json.loads(str(note.get("emptied", "[]"))) or [False] * len(manifest.parts)
+    packed = json.loads(str(note.get("packed", "[]"))) or [""] * len(manifest.parts)
     staged = _staged(manifest)
     with connection.transaction():
         if marker.move(connection, commit_id):
-            for name, part, is_emptied in zip(staged, manifest.parts, emptied, strict=True):
+            parts = zip(staged, manifest.parts, emptied, packed, strict=True)
+            for name, part, is_emptied, one in parts:
                 target = TableName(*json.loads(part.path))
                 if is_emptied:
                     connection.execute(sql.SQL("TRUNCATE {}").format(target.sql))
                 change = _change(connection, target, name, mode, key)
-                for statement in change._replace(order=order).statements:
+                is_mixed = change.has_deletes or bool(one)
+                change = change._replace(order=order, packed=one, has_deletes=is_mixed)
+                for statement in change.statements:
                     connection.execute(statement)
         for name in staged:
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql))

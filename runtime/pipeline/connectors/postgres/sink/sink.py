@@ -24,7 +24,7 @@ from ...marks import PublishedBatch, refuse_other_log
 from ..connecting import Server, application_name, brief, is_away, is_data, is_full
 from ..names import TableName
 from . import keys, prepared, staging
-from .changes import TableChange, try_changes
+from .changes import change_of, try_changes
 from .direct_write import TargetBatch, put_in
 from .layout import METADATA, RowLayout, TargetRows
 from .publishing import Marker, put_in_place, waiting_in
@@ -130,6 +130,7 @@ class PostgresSink(Sink["pa.Table"]):
             "key": json.dumps(self._rules.key),
             "emptied": json.dumps([each.rows.is_emptied for each in batches]),
             "order": self._layout.order,
+            "packed": json.dumps([each.change.packed for each in batches]),
         }
         return self._manifest(rows, f"{self._staging.transaction(commit_id)}_", batches, note)
 
@@ -192,8 +193,9 @@ class PostgresSink(Sink["pa.Table"]):
             TableName(self._layout.schema, self._staging.table(commit_id, number))
             for number in range(len(found))
         ]
+        mode, order = self._layout.mode, self._layout.order
         return [
-            TargetBatch(target, each, self._change(target, name, each))
+            TargetBatch(target, each, change_of(target, each, name, mode, order))
             for target, each, name in zip(fitted, found, names, strict=True)
         ]
 
@@ -224,14 +226,6 @@ class PostgresSink(Sink["pa.Table"]):
         return Manifest(
             self._server.shown, staged_as, rows.num_rows, size, len(parts), parts, note=note
         )
-
-    def _change(self, target: TargetTable, name: TableName, batch: TargetRows) -> TableChange:
-        given = [target.by_name[each] for each in batch.rows.column_names]
-        chosen = {each.name: each for each in given if not each.is_computed}
-        layout, key = self._layout, target.key
-        key = () if layout.mode == keys.INSERT else key
-        has_deletes = batch.deletes is not None
-        return TableChange(target.name, chosen, key, layout.mode, name, has_deletes, layout.order)
 
     def _fit(self, rows: TargetRows) -> TargetTable:
         if time.monotonic() - self._fitted_since >= _FITTED_S:

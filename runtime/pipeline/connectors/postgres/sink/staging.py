@@ -30,6 +30,7 @@ from ..connecting import brief, is_data
 from ..names import TableName, typed, words
 from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
+from .packing import packed, packed_in, packed_type, staged_rows
 from .tables import TargetTable
 
 _REFERRING: Final = sql.SQL("""
@@ -117,15 +118,18 @@ def write(
 
     An unlogged table is empty after a crash of the server.
     """
-    given = columns_of(target, batch)
+    given, has_deletes = columns_of(target, batch), batch.deletes is not None
+    if one := packed_in(target, batch):
+        given[one] = packed(batch.rows[one], batch.deletes)
     values = {each: column.values for each, column in given.items()}
     types = {
-        each: _type(target, each, column, has_deletes=batch.deletes is not None)
-        for each, column in given.items()
+        each: _type(target, each, column, has_deletes=has_deletes) for each, column in given.items()
     }
-    if target.key:
+    if one:
+        types[one] = packed_type(target.by_name[one])
+    elif target.key:
         values[SEQUENCE], types[SEQUENCE] = pa.array(range(batch.rows.num_rows), pa.int64()), "int8"
-    if batch.deletes is not None:
+    if has_deletes and not one:
         values[IS_DELETE], types[IS_DELETE] = batch.deletes, "bool"
     made = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
@@ -139,7 +143,8 @@ def write(
         try:
             rows = pa.table(values)
             cursor.adbc_ingest(name.table, rows, mode="append", db_schema_name=name.schema)
-            StagedRows(name, target, given, batch.deletes is not None).refuse_broken(cursor)
+            staged_as = staged_rows(name, given, one, has_deletes=has_deletes)
+            StagedRows(staged_as, target, given, has_deletes).refuse_broken(cursor)
         except adbc.Error as error:
             if is_data(error):
                 raise RowsRefused(f"{target.name} refuses a row: {_told(str(error))}") from None
@@ -159,7 +164,8 @@ def refuse_truncate(cursor: "adbc.Cursor", name: TableName) -> None:
 class StagedRows(NamedTuple):
     """The staged rows for one target, with checks of the target's constraints."""
 
-    name: TableName
+    rows: sql.Composable
+    """The staging table as a relation."""
     target: TargetTable
     given: Mapping[str, StagedColumn]
     """The target's columns that the rows have."""
@@ -186,7 +192,7 @@ class StagedRows(NamedTuple):
             if column.is_cast
         ]
         if counts:
-            query = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(counts), self.name.sql)
+            query = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(counts), self.rows)
             cursor.execute(_text(query))
             cursor.fetchall()
 
@@ -223,7 +229,7 @@ class StagedRows(NamedTuple):
         )
         query = sql.SQL(
             "SELECT {} FROM (SELECT {} FROM {}) s WHERE {} GROUP BY {} HAVING count(*) > 1 LIMIT 1"
-        ).format(shown, values, self.name.sql, there, sql.SQL(", ").join(identifiers))
+        ).format(shown, values, self.rows, there, sql.SQL(", ").join(identifiers))
         cursor.execute(_text(query))
         return cursor.fetchone() or ()
 
@@ -237,7 +243,7 @@ class StagedRows(NamedTuple):
         )
         kept = sql.SQL("WHERE NOT {}" if self.has_deletes else "").format(sql.Identifier(IS_DELETE))
         query = sql.SQL("SELECT {} FROM (SELECT {} FROM {} {}) s {} LIMIT 1")
-        cursor.execute(_text(query.format(shown, values, self.name.sql, kept, which)))
+        cursor.execute(_text(query.format(shown, values, self.rows, kept, which)))
         if found := cursor.fetchone():
             raise self._refused(names, found, why)
 

@@ -11,16 +11,17 @@ from psycopg import sql
 
 from ....spi.errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as, digits_of
+from ..base_types import base_type
 from ..names import NAME_BYTES, TableName, columns, words
 from . import keys
 
-_COLUMNS = """
-SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod,
+_COLUMNS = f"""
+SELECT a.attname, CASE WHEN t.has_domains THEN '_"' || t.kind || '"' ELSE t.kind END,
+       format_type(a.atttypid, a.atttypmod), t.width,
        a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' AND a.attgenerated = '',
        a.attidentity = 'a', a.attgenerated <> '', a.attnotnull
-FROM pg_attribute a JOIN pg_type own ON own.oid = a.atttypid
-JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
-WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+FROM pg_attribute a CROSS JOIN {base_type("a.atttypid", "a.atttypmod")} t
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""  # noqa: S608  # of constants
 _UNIQUE = """
 SELECT i.indisprimary, array_agg(a.attname::text ORDER BY k.place)
 FROM pg_index i CROSS JOIN unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(attnum, place)
@@ -70,7 +71,7 @@ class TargetColumn(NamedTuple):
 
     name: str
     kind: str
-    """The catalog's name of the type; of a domain, that of its base type."""
+    """The name of the type under it, as `base_type` has it; of an array of domains another."""
     type: str
     """The type in SQL, with its width."""
     width: int
@@ -201,7 +202,7 @@ class TableRules:
             raise SchemaRefused(
                 f"there is no table {name}, and no {keys.PK_FIELDS} to make it with"
             )
-        parts = [sql.SQL("{} {}").format(sql.Identifier(each.name), _made(each)) for each in schema]
+        parts = [_made(each) for each in schema]
         if self.has_key:
             parts.append(sql.SQL("PRIMARY KEY ({})").format(columns(self.key)))
         made = sql.SQL("CREATE TABLE {} ({})").format(name.sql, sql.SQL(", ").join(parts))
@@ -217,10 +218,7 @@ class TableRules:
                 f"{table.name} has no column {names}: add it, set {keys.AUTO_EVOLVE}=true, or name "
                 f"the columns to write in {keys.WHITELIST}"
             )
-        steps = [
-            sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(each.name), _made(each))
-            for each in missing
-        ] + [
+        steps = [sql.SQL("ADD COLUMN {}").format(_made(each)) for each in missing] + [
             sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), words(wider))
             for name, wider in narrow.items()
         ]
@@ -287,7 +285,7 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
     """Return the wider type that a column needs for an Arrow type; None: it fits."""
     wanted = created_as(kind)
     bare = wanted.partition("(")[0]
-    if bare == column.kind == "numeric" and column.width >= 0:
+    if bare == column.kind == "numeric" and column.type.startswith("numeric("):
         digits, scale = digits_of(column.width)
         if kind.precision - kind.scale > digits - scale or kind.scale > scale:
             scale = max(scale, kind.scale)
@@ -296,5 +294,5 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
     return wanted if bare in WIDENS.get(column.kind, ()) else None
 
 
-def _made(column: pa.Field) -> sql.SQL:
-    return words(created_as(column.type))
+def _made(column: pa.Field) -> sql.Composed:
+    return sql.SQL("{} {}").format(sql.Identifier(column.name), words(created_as(column.type)))

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from ....spi.config import ParsedConfig
 from ....spi.errors import BadInput
+from ..base_types import base_type
 from ..names import TableName
 from . import keys
 from .columns import SourceColumn, TypeMapping
@@ -36,19 +37,16 @@ SELECT n.nspname::text AS schema, c.relname::text AS name, CASE c.relkind WHEN '
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('v', 'm', 'f') AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
     AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
-_SHAPE: Final = """
+_SHAPE: Final = f"""
 SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
     greatest(c.reltuples, 0)::int8 AS rows, pg_relation_filenode(c.oid)::int8 AS file,
     c.relfilenode::int8 AS seen_file,
-    a.attname::text AS name, t.typname::text AS kind,
-    CASE WHEN own.typtype = 'd' THEN own.typtypmod ELSE a.atttypmod END AS width,
-    a.attndims::int4 AS dimensions, a.attnotnull AS required
+    a.attname::text AS name, t.kind, t.width, t.dimensions, a.attnotnull AS required
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-JOIN pg_type own ON own.oid = a.atttypid
-JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
-WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped
-    AND (a.attgenerated = '' OR {}) ORDER BY a.attnum"""
+CROSS JOIN {base_type("a.atttypid", "a.atttypmod", "a.attndims")} t
+WHERE c.oid = {{}}::regclass AND a.attnum > 0 AND NOT a.attisdropped
+    AND (a.attgenerated = '' OR {{}}) ORDER BY a.attnum"""  # noqa: S608  # of constants
 _FILE: Final = "SELECT pg_relation_filenode({}::oid)::int8 AS file"
 _ROWS_EACH_PAGE: Final = 64
 """The assumed rows of a page with much TOAST data, while the server has counted none."""
@@ -121,7 +119,7 @@ class TableShape:
 
     columns: tuple[SourceColumn, ...]
     kinds: dict[str, str]
-    """The catalog's name of each column's type."""
+    """The name of each column's type, as `base_type` has it."""
     nullable: frozenset[str]
     oid: int
     file: int

@@ -37,6 +37,8 @@ _INFINITE: Final = {
 }
 """ADBC's values of infinity and -infinity, for timestamps and dates (True), and replacements:
 the ends of the years 1 to 9999, Spark's range."""
+_FIRST_TIME: Final = -210_866_803_200_000_000
+"""The first timestamp of PostgreSQL, in 4713 BC; ADBC's sums of later ones than 294246 wrap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class SourceColumn:
                 f"column {self.name}: a value does not fit {self.type}: {error}; declare its "
                 f"precision, or set {keys.NUMERIC_MAPPING}={keys.EAGER_DOUBLE}"
             ) from None
+        _refuse_wrapped(self.name, values)
         return _finite(values)
 
 
@@ -146,6 +149,25 @@ def _refuse_wide(values: pa.ChunkedArray, kind: pa.DataType) -> None:
         most = kind.precision - kind.scale
         if pc.any(pc.match_substring_regex(values, rf"^-?\d{{{most + 1},}}(\.|$)")).as_py():
             raise pa.ArrowInvalid(f"it has more than {most} digits before the point")
+
+
+def _refuse_wrapped(name: str, values: pa.ChunkedArray) -> None:
+    """Raise `BadInput` for a timestamp that is too late for microseconds since 1970."""
+    if pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    if not pa.types.is_timestamp(values.type):
+        return
+    numbers = values.cast(pa.int64())
+    lowest = pc.min(numbers).as_py()
+    if lowest is None or lowest >= _FIRST_TIME:
+        return
+    ends = pa.array([ends[0] for ends in _INFINITE[False]], pa.int64())
+    wrapped = pc.and_not(pc.less(numbers, _FIRST_TIME), pc.is_in(numbers, ends))
+    if pc.any(wrapped).as_py():
+        raise BadInput(
+            f"column {name}: a time is after the year 294246, the last that 64 bits hold in "
+            f"microseconds since 1970: correct it, or read it as text by {keys.QUERY}"
+        )
 
 
 def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:

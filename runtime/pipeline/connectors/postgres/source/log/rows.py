@@ -15,6 +15,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from .....spi.config import ParsedConfig
+from ...base_types import base_type
 from ...names import TableName, words
 from ...tables import keys
 from ...tables.catalog import TableShape
@@ -36,22 +37,17 @@ COLUMNS: Final = pa.schema(
 )
 """The metadata columns."""
 
-_LAYOUT: Final = """
-SELECT k.name, t.typname::text AS kind, f.width, format_type(t.oid, f.width) AS type,
-    CASE WHEN e.typtype IS DISTINCT FROM 'e' THEN format_type(t.oid, f.width)
-        WHEN t.typelem = 0 THEN 'text' ELSE 'text[]' END AS told,
-    coalesce(a.attndims, 1)::int4 AS dimensions,
+_LAYOUT: Final = f"""
+SELECT k.name, t.kind, t.width, t.dimensions,
+    format_type(CASE t.lists WHEN 0 THEN t.oid WHEN 1 THEN t.array ELSE k.oid END, t.width) AS type,
+    CASE t.type WHEN 'e' THEN CASE t.lists WHEN 0 THEN 'text' ELSE 'text[]' END END AS told,
     coalesce(a.attnum = ANY (i.indkey::int2[]), false) AS is_primary
-FROM unnest({}::text[], {}::oid[], {}::int4[]) WITH ORDINALITY k(name, oid, width, place)
-LEFT JOIN pg_type own ON own.oid = k.oid
-LEFT JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
-LEFT JOIN pg_type e ON e.oid = coalesce(nullif(t.typelem, 0), t.oid)
-CROSS JOIN LATERAL (
-    SELECT CASE own.typtype WHEN 'd' THEN own.typtypmod ELSE k.width END AS width) f
-LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({}) AND a.attname = k.name
+FROM unnest({{}}::text[], {{}}::oid[], {{}}::int4[]) WITH ORDINALITY k(name, oid, width, place)
+LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({{}}) AND a.attname = k.name
     AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN {base_type("k.oid", "k.width", "coalesce(a.attndims, 1)")} t ON true
 LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
-ORDER BY k.place"""
+ORDER BY k.place"""  # noqa: S608  # of constants
 _MADE: Final = "SELECT {} FROM (SELECT {} FROM unnest({}) g({})) r"
 _STORED: Final = """
 SELECT o.at::int8 AS at, {} FROM unnest({}) WITH ORDINALITY o({}, at) JOIN {} t ON {}"""
@@ -130,8 +126,9 @@ class ChangeRows:
 
     def _column(self, row: dict[str, Any]) -> _Column:
         kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
-        made = SourceColumn.of(row["name"], kind, width, row["dimensions"], self._mapping)
-        return _Column(made, row["type"] or "text", row["told"] or "text", row["is_primary"])
+        made = SourceColumn.of(row["name"], kind, width, row["dimensions"] or 1, self._mapping)
+        type_name = row["type"] or "text"
+        return _Column(made, type_name, row["told"] or type_name, row["is_primary"])
 
     def _stored(
         self,

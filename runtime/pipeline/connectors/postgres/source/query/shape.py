@@ -10,6 +10,7 @@ from psycopg import sql
 
 from .....spi.config import ConfigInvalid, ParsedConfig
 from .....spi.errors import Away, SourceAway
+from ...base_types import base_type
 from ...connecting import Server, brief, is_away
 from ...names import words
 from ...tables import keys
@@ -18,7 +19,9 @@ from ...tables.columns import SourceColumn, TypeMapping
 XID: Final = "xid8"
 _NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid", XID})
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
-_NAMES: Final = "SELECT oid, typname::text FROM pg_type WHERE oid = ANY (%s)"
+_TYPES: Final = f"""
+SELECT t.kind, t.width FROM unnest(%s::oid[], %s::int4[]) WITH ORDINALITY k(oid, width, place)
+CROSS JOIN {base_type("k.oid", "k.width")} t ORDER BY k.place"""  # noqa: S608  # of constants
 _NOTHING_OF: Final = sql.SQL("SELECT * FROM {} LIMIT 0")
 
 
@@ -68,22 +71,21 @@ class QueryShape:
                 found = connection.execute(_NOTHING_OF.format(_relation(query)))
                 told, result = found.description or (), found.pgresult
                 oids = [each.type_code for each in told]
-                kinds = dict(connection.execute(_NAMES, (oids,)).fetchall())
+                widths = [result.fmod(at) if result else -1 for at in range(len(told))]
+                types = connection.execute(_TYPES, (oids, widths)).fetchall()
             except psycopg.Error as error:
                 if is_away(error):
                     raise SourceAway(f"{server.shown}: {brief(str(error))}") from None
                 raise ConfigInvalid(f"{keys.QUERY}: {brief(str(error))}") from None
         mapping = TypeMapping.of(settings)
         columns = tuple(
-            SourceColumn.of(
-                each.name, kinds[each.type_code], result.fmod(at) if result else -1, 1, mapping
-            )
-            for at, each in enumerate(told)
+            SourceColumn.of(each.name, kind, width, 1, mapping)
+            for each, (kind, width) in zip(told, types, strict=True)
         )
         names = [each.name for each in told]
         if twice := sorted({each for each in names if names.count(each) > 1}):
             raise ConfigInvalid(f"{keys.QUERY}: gives {', '.join(twice)} twice: name them by AS")
-        by_name = {each.name: kinds[each.type_code] for each in told}
+        by_name = {name: kind for name, (kind, _) in zip(names, types, strict=True)}
         return cls(query, columns, _growing(settings, by_name))
 
 
