@@ -93,10 +93,12 @@ def trimmed(text: str) -> str:
 
 
 def whole(least: int, most: int) -> Convert:
-    """Return how a whole number between two is read: digits, and nothing else."""
+    """Return how a whole number between two is read: digits, after a minus where it may be less."""
+    sign = "-" if least < 0 else ""
 
     def convert(text: str) -> int:
-        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+        digits = text.removeprefix(sign)
+        is_number = digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))
         if not is_number or not least <= int(text) <= most:
             raise ValueError
         return int(text)

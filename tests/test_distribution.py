@@ -29,7 +29,7 @@ def test_the_distribution_has_the_name_that_messages_tell() -> None:
 
 def test_the_package_has_no_attributes_of_other_names() -> None:
     with pytest.raises(AttributeError, match="'fairlead' has no attribute 'version'"):
-        _ = fairlead.version  # type: ignore[attr-defined]
+        _ = fairlead.version
 
 
 def test_a_missing_part_is_told_with_the_command_that_installs_it() -> None:

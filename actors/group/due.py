@@ -37,7 +37,7 @@ from .orders.departures import due_removals
 from .orders.lifecycle import is_stopping
 from .state.settings import GroupSettings
 from .state.soft_state import SoftState
-from .state.workers import has_shared_deadline
+from .state.workers import is_by_order
 from .timers import ComputationTimer, MemberTimers
 
 LOOK_MS: Final = 1_000
@@ -222,7 +222,7 @@ def _find_waits(group: Group) -> dict[int, int]:
     since_ms: dict[int, int] = {}
     for loss in group.losses.values():
         set_ms = loss.time_ms
-        if not has_shared_deadline(group, loss):
+        if is_by_order(group, loss):
             set_ms = group.worker_orders[worker_name(loss)].time_ms
         since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
     deadlines = set(group.schedule.parked.values())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
+from ...actors.assignors.built_in.incremental import AT_ONCE, MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.state.settings import DEFAULT_ASSIGNOR
 from . import kinds
 from .kafka_keys import KafkaSettings
@@ -71,6 +71,12 @@ class NodeSettings(KafkaSettings):
         "How long the work of a lost worker waits for its return. 0: no wait.",
         SAME,
     )
+    scheduled_rebalance_leave_delay_ms: int = _setting(
+        kinds.MILLISECONDS_OR_AS_ANOTHER,
+        -1,
+        "How long the work of a worker that left in good order waits for its return. -1: as long"
+        " as scheduled.rebalance.max.delay.ms, as in Connect; 0: no wait.",
+    )
     task_shutdown_graceful_timeout_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
         5_000,
@@ -109,6 +115,12 @@ class NodeSettings(KafkaSettings):
         kinds.MOVES_INTERVAL,
         MOVES_INTERVAL_MS,
         "The interval between two such rounds of moves.",
+    )
+    assignor_moves_drain: str = _setting(
+        kinds.DRAIN_MOVES,
+        AT_ONCE,
+        "Whether the assignor incremental moves the work of a drained worker at once, or paced:"
+        " so much of it in an interval as it would move of any other.",
     )
     assignor_conf: Mapping[str, str] = _handed_on(
         "a setting of an assignor", "assignor.conf.NAME is passed to assignors as NAME."

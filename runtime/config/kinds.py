@@ -8,6 +8,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from ...actors.assignors.built_in.incremental import DRAINS
 from ...actors.group.state.settings import MigrationPolicy
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import SettingType, whole, word
@@ -235,10 +236,12 @@ def _milliseconds(low: int, high: int = INT32_MAX) -> Domain:
 
 MILLISECONDS: Final = _milliseconds(1)
 MILLISECONDS_OR_NONE: Final = _milliseconds(0)
+MILLISECONDS_OR_AS_ANOTHER: Final = _milliseconds(-1)
 ANSWER_MILLISECONDS: Final = _milliseconds(1_000)
 """With a shorter timeout, slow processes of a busy machine would be killed."""
 MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
 MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
+DRAIN_MOVES: Final = Domain(word(*DRAINS), " or ".join(DRAINS))
 COUNT: Final = _number(1, INT32_MAX, "members")
 RATE: Final = _number(0, RATE_MAX, "requests/s", "a whole number of requests a second")
 BATCHES: Final = _number(0, INT32_MAX, "batches")

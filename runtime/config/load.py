@@ -135,6 +135,7 @@ class Config(NodeSettings):
             session_timeout_ms=self.session_timeout_ms,
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             max_delay_ms=self.scheduled_rebalance_max_delay_ms,
+            leave_delay_ms=self.scheduled_rebalance_leave_delay_ms,
             max_size=self.group_max_size,
             assignment_interval_ms=self.assignment_interval_ms,
             initial_delay_ms=self.group_initial_rebalance_delay_ms,

@@ -12,7 +12,7 @@ def spec_of(*overrides: str, file: Path | None = None) -> AssignorSpec:
 
 
 def test_by_default_workers_compute_with_the_balanced_one_and_its_settings() -> None:
-    conf = {"moves.per.round": "10", "moves.interval.ms": "30000"}
+    conf = {"moves.per.round": "10", "moves.interval.ms": "30000", "moves.drain": "at-once"}
     assert spec_of() == AssignorSpec(("balanced",), conf, 1 << 30)
 
 
@@ -27,6 +27,7 @@ def test_an_assignor_is_handed_its_settings_without_their_prefixes(tmp_path: Pat
     conf = {
         "moves.per.round": "3",
         "moves.interval.ms": "30000",
+        "moves.drain": "at-once",
         "keep.near": "disk",
         "Salt": "x",
     }

@@ -18,6 +18,7 @@ def test_what_is_configured_reaches_both_sides() -> None:
         "rebalance.timeout.ms=7000",
         "fence.margin.ms=800",
         "scheduled.rebalance.max.delay.ms=0",
+        "scheduled.rebalance.leave.delay.ms=5",
         "group.max.size=9",
         "assignment.interval.ms=50",
         "member.request.rate=7",
@@ -29,7 +30,7 @@ def test_what_is_configured_reaches_both_sides() -> None:
     config = load_config(None, {}, overrides)
     assert config.timing() == Timing(500, 6_000, 7_000, 800)
     assert config.settings() == GroupSettings(
-        *(6_000, 500, 0, 9, 50, 7, 800),
+        *(6_000, 500, 0, 5, 9, 50, 7, 800),
         initial_delay_ms=8,
         connect_initial_delay_ms=9,
         least_classic_session_ms=10,

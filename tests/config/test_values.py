@@ -41,6 +41,11 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             "scheduled.rebalance.max.delay.ms=-1",
             "allowed is a whole number of milliseconds, from 0 to 2147483647",
         ),
+        (
+            "scheduled.rebalance.leave.delay.ms=-2",
+            "allowed is a whole number of milliseconds, from -1 to 2147483647",
+        ),
+        ("assignor.moves.drain=slowly", "allowed is at-once or paced"),
         ("workers=-1", "allowed is a whole number, from 0 to 1000"),
         ("worker.capacity=0", "allowed is a whole number, from 1 to 1000"),
         ("assignor.moves.per.round=0", "allowed is a whole number, from 1 to 2147483647"),

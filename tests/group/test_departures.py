@@ -55,13 +55,85 @@ def test_an_expired_session_writes_tombstones_then_loss_then_bump(
     )
 
 
-def test_a_goodbye_writes_tombstones_then_bump_and_loses_nothing(decider: Decider) -> None:
-    decision = decider.carry_out(Heartbeat("connect", "W2", -1, "1"))
-    assert decision.records == (
+LEFT = Cause(Why.MEMBER_LEFT, "http://w2")
+LEAVE = Heartbeat("connect", "W2", -1, "1")
+
+
+def test_a_goodbye_writes_tombstones_then_what_waits_then_bump(decider: Decider) -> None:
+    assert decider.carry_out(LEAVE).records == (
         *GONE,
-        GroupMetadata(3, Cause(Why.MEMBER_LEFT, "http://w2"), LOST_AT_MS),
+        Loss("W2", None, "http://w2", W2_HAD, LOST_AT_MS, LEFT, DUE_MS),
+        GroupMetadata(3, LEFT, LOST_AT_MS),
     )
-    assert decider.heartbeat(Heartbeat("connect", "W2", -1, "1")).error is (Error.UNKNOWN_MEMBER_ID)
+    assert decider.heartbeat(LEAVE).error is (Error.UNKNOWN_MEMBER_ID)
+
+
+@pytest.mark.parametrize(
+    ("leave_delay_ms", "due_ms"), [(-1, DUE_MS), (7_000, LOST_AT_MS + 7_000), (900_000, 901_000)]
+)
+def test_work_waits_after_a_goodbye_for_as_long_as_the_group_says(
+    decider: Decider, leave_delay_ms: int, due_ms: int
+) -> None:
+    decider.soft = replace(
+        decider.soft, settings=replace(decider.soft.settings, leave_delay_ms=leave_delay_ms)
+    )
+    decider.carry_out(LEAVE)
+    decider.settle()
+    assert decider.group.schedule.parked == dict.fromkeys(W2_HAD, due_ms)
+    decider.now_ms = due_ms - 1
+    assert decider.carry_out(ReleaseParked()).records == ()
+    decider.now_ms = due_ms
+    decider.carry_out(ReleaseParked())
+    decider.settle()
+    assert decider.current("W1").assigned.keys() == resources("A A-0 B B-0")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [GroupSettings(max_delay_ms=DELAY_MS, leave_delay_ms=0), GroupSettings(max_delay_ms=0)],
+    ids=["after a leave", "at all"],
+)
+def test_where_nothing_waits_a_goodbye_loses_nothing(
+    decider: Decider, settings: GroupSettings
+) -> None:
+    decider.soft = replace(decider.soft, settings=settings)
+    assert decider.carry_out(LEAVE).records == (*GONE, GroupMetadata(3, LEFT, LOST_AT_MS))
+
+
+def test_a_worker_that_left_and_comes_back_has_its_work_again_and_nothing_else_moves(
+    decider: Decider,
+) -> None:
+    before = decider.current("W1")
+    decider.carry_out(LEAVE)
+    decider.settle()
+    decider.now_ms += DELAY_MS - 1
+    decider.join("W9", replace(JOIN, url="http://w2"))
+    decider.settle()
+    assert decider.current("W9").assigned.keys() == W2_HAD
+    assert decider.current("W1").assigned == before.assigned
+    assert (decider.group.losses, decider.group.schedule.parked) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    "name", [{"url": ""}, {"instance_id": "i"}], ids=["without a url", "static, for good"]
+)
+def test_a_goodbye_of_who_comes_back_under_no_such_name_parks_nothing(
+    decider: Decider, name: dict[str, str]
+) -> None:
+    decider.join("W3", replace(JOIN, **{"url": "http://w3", **name}))  # type: ignore[arg-type]
+    decider.settle()
+    decider.carry_out(Heartbeat("connect", "W3", -1, "1", instance_id=name.get("instance_id")))
+    decider.settle()
+    assert (decider.group.losses, decider.group.schedule.parked) == ({}, {})
+
+
+def test_a_crash_does_not_share_the_deadline_of_who_left(decider: Decider) -> None:
+    decider.carry_out(LEAVE)
+    decider.join("W3")
+    decider.now_ms += 5_000
+    decider.carry_out(ExpireSession("W1"))
+    due_ms = {each.member_id: each.deadline_ms for each in decider.group.losses.values()}
+    assert due_ms == {"W2": DUE_MS, "W1": DUE_MS + 5_000}
 
 
 def test_the_answer_to_a_goodbye_says_minus_1(decider: Decider) -> None:

@@ -8,6 +8,7 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Install
 from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Expect
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import (
@@ -72,6 +73,22 @@ def test_an_order_holds_where_nothing_else_is_parked() -> None:
     decider.carry_out(ExpireSession("W2"))
     decider.settle()
     assert decider.group.schedule.parked == dict.fromkeys(resources("B"), EXPECTED_MS)
+
+
+def test_the_work_of_an_expected_worker_waits_also_if_it_leaves() -> None:
+    decider = Decider(GroupSettings(leave_delay_ms=0))
+    decider.configure("A B")
+    for member_id in ("W1", "W2"):
+        decider.join(member_id)
+        decider.settle()
+    decider.carry_out(Expect("connect", "W2", EXPECTED_MS))
+    decider.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    decider.settle()
+    assert decider.group.schedule.parked == dict.fromkeys(resources("B"), EXPECTED_MS)
+    decider.join("again", replace(JOIN, url=W2))
+    decider.settle()
+    assert decider.current("again").assigned.keys() == resources("B")
+    assert decider.group.worker_orders == {}
 
 
 def parked(decider: Decider) -> None:

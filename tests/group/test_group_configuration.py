@@ -91,7 +91,7 @@ def test_a_change_that_changes_nothing_writes_nothing(decider: Decider) -> None:
             " connect.initial.rebalance.delay.ms, group.initial.rebalance.delay.ms,"
             " group.max.session.timeout.ms, group.max.size, group.migration.policy,"
             " group.min.session.timeout.ms, heartbeat.interval.ms, member.request.rate,"
-            " scheduled.rebalance.max.delay.ms,"
+            " scheduled.rebalance.leave.delay.ms, scheduled.rebalance.max.delay.ms,"
             " session.timeout.ms",
         ),
         (

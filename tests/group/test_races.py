@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.soft_state import Computation
 from fairlead.actors.messages.commands import ExpireSession, TimeOutAssignor
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
@@ -23,7 +24,7 @@ STATIC = replace(JOIN, instance_id="i", url="http://s")
 @pytest.fixture
 def decider() -> Decider:
     """W1, that computes, and S of the instance i, both settled over the connectors A to D."""
-    decider = Decider()
+    decider = Decider(GroupSettings(leave_delay_ms=0))
     decider.configure("A B C D")
     decider.join("W1")
     decider.join("S", STATIC)

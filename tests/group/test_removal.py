@@ -155,6 +155,9 @@ def test_the_removal_of_a_lost_worker_ends_the_wait_for_it(decider: Decider) -> 
 def test_a_worker_that_only_an_order_names_cannot_be_removed(decider: Decider) -> None:
     decider.carry_out(Cordon("connect", "w2"))
     decider.heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    assert decider.command(REMOVAL).error is Error.NONE, "it is waited for no longer"
+    decider.settle()
+    assert decider.group.losses == {}
     assert decider.command(REMOVAL) == CommandReply(
         Error.UNKNOWN_MEMBER_ID,
         f"worker {W2} is no member, and nothing waits for it: there is only an order that names it",

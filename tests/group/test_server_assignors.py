@@ -28,7 +28,7 @@ ALL = "A A-0 B B-0"
 @pytest.fixture
 def decider() -> Decider:
     """A group with work and without members."""
-    decider = Decider()
+    decider = Decider(GroupSettings(leave_delay_ms=0))
     decider.configure(ALL)
     return decider
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
-from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnectors
+from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnectors, RemoveMember
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
@@ -65,6 +65,7 @@ class Cluster:
 
     def remove(self, change: WorkerRemoved) -> None:
         member_id = self.workers[change.worker]
+        self._command(RemoveMember("connect", change.worker))
         self.decider.carry_out(Heartbeat("connect", member_id, -1, "1"))
 
     def put(self, change: ConnectorsPut) -> None:
@@ -104,7 +105,9 @@ class Cluster:
                 self._command(DeleteConnector("connect", change.connector))
         self.decider.settle()
 
-    def _command(self, command: PutConnectors | DeleteConnector | Cordon | PutTaskConfigs) -> None:
+    def _command(
+        self, command: PutConnectors | DeleteConnector | Cordon | PutTaskConfigs | RemoveMember
+    ) -> None:
         reply = self.decider.carry_out(command).reply
         assert isinstance(reply, CommandReply)
         assert reply.error is Error.NONE, reply

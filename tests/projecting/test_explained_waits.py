@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command, ExpireSession
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
@@ -143,6 +144,7 @@ def test_what_nobody_could_take_is_told_by_the_epoch_that_left_it_out_until_it_r
     group: TimedDecider,
 ) -> None:
     left = resources("A B")
+    group.soft = replace(group.soft, settings=GroupSettings(leave_delay_ms=0))
     for each in sorted(left):
         group.at(LEFT_MS).says(each, RunState.UNASSIGNED)
     group.heartbeat(Heartbeat("connect", "W1", -1, "1"))

@@ -177,6 +177,7 @@ def test_the_rest_of_the_moves_is_told_with_when_it_was_due_and_moves_for_the_ba
 
 def test_work_of_one_who_left_moves_because_of_that() -> None:
     group = shared()
+    group.soft = replace(group.soft, settings=GroupSettings(leave_delay_ms=0))
     group.at(9_000).says(C, RunState.UNASSIGNED)
     group.at(9_100).heartbeat(Heartbeat("connect", "W2", -1, "1"))
     group.at(9_200).compute()
@@ -189,9 +190,12 @@ def test_work_of_one_who_left_moves_because_of_that() -> None:
     assert told.phases[4].note == "1 of 2 so far"
 
 
-def test_work_that_goes_back_to_a_worker_that_returned_is_returned() -> None:
+@pytest.mark.parametrize(
+    "goes", [ExpireSession("W2"), Heartbeat("connect", "W2", -1, "1")], ids=["lost", "left"]
+)
+def test_work_that_goes_back_to_a_worker_that_returned_is_returned(goes: Command) -> None:
     group = shared()
-    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_000).carry_out(goes)
     group.at(20_100).compute()
     listed = group.member("W1").metadata.assignors
     back = Heartbeat("connect", "W9", 0, "1", url="http://w2", assignors=listed, owned=())

@@ -45,9 +45,10 @@ class BuiltIn:
 def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:
     moves = int(conf.get("moves.per.round", incremental.MOVES_PER_ROUND))
     interval_ms = int(conf.get("moves.interval.ms", incremental.MOVES_INTERVAL_MS))
+    paces_drains = conf.get("moves.drain", incremental.AT_ONCE) == incremental.PACED
 
     def computes(snapshot: Snapshot) -> Assignment:
-        return incremental.assign(snapshot, moves, interval_ms)
+        return incremental.assign(snapshot, moves, interval_ms, paces_drains=paces_drains)
 
     return BuiltIn(incremental.NAME, 0, 0, computes)
 

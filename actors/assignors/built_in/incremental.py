@@ -7,8 +7,9 @@ fullest worker to the emptiest, of one kind, since they do most for the balance.
 is away whose return would leave moves to be made, rounds go on until it is back or gone.
 
 The budget is for moves that could as well be made later. Work that is lost, new or unplaced,
-and work that has to leave (its worker is drained, not warm, or dying, or does not meet what it
-demands) goes at once, however much it is: held back, it would stand still or break an order.
+and work that has to leave (its worker is not warm, or dying, or does not meet what it demands)
+goes at once, however much it is: held back, it would stand still. So does the work of a drained
+worker, since that is an order, unless `assignor.moves.drain=paced`: then it takes the budget first.
 
 No interval has more moves than the budget, whatever else calls for a target in between. What
 was spent goes with the target as the assignor's metadata, and comes back with the next snapshot:
@@ -26,6 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, cast
 
 from ....events.model import NOTHING, Resource, Resources
+from ....events.placement import is_warm
 from ...messages.computing import SHORTEST_WAIT_MS, Assignment, MemberView, Snapshot
 from ..demands import demand_of
 from ..eligibility import eligible
@@ -36,6 +38,11 @@ NAME = "incremental"
 MOVES_PER_ROUND: Final = 10
 MOVES_INTERVAL_MS: Final = 30_000
 """The defaults of `assignor.moves.per.round` and `assignor.moves.interval.ms`."""
+
+AT_ONCE: Final = "at-once"
+PACED: Final = "paced"
+DRAINS: Final = (AT_ONCE, PACED)
+"""The values of `assignor.moves.drain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,8 @@ class OptionalMove(NamedTuple):
     resource: Resource
     giver: str
     taker: str
+    is_ordered: bool = False
+    """Whether the giver is drained: such moves come before all others."""
 
 
 Loads = Counter[tuple[str, bool]]
@@ -68,15 +77,20 @@ Loads = Counter[tuple[str, bool]]
 
 
 def assign(
-    snapshot: Snapshot, moves: int = MOVES_PER_ROUND, interval_ms: int = MOVES_INTERVAL_MS
+    snapshot: Snapshot,
+    moves: int = MOVES_PER_ROUND,
+    interval_ms: int = MOVES_INTERVAL_MS,
+    *,
+    paces_drains: bool = False,
 ) -> Assignment:
     """Return where everything is to go for now, and when the rest of the moves is due.
 
-    No interval has more than `moves` moves of what could stay; see `deferred`.
+    No interval has more than `moves` moves of what could stay; see `deferred`. With `paces_drains`
+    the work of drained members could.
     """
     goal = counting.assign_deferred(snapshot)
     before = read_spent(snapshot.assignor_metadata, snapshot.now_ms, interval_ms)
-    wanted = [*_optional_moves(snapshot, goal)]
+    wanted = [*_optional_moves(snapshot, goal, paces_drains=paces_drains)]
     made = _pick_steepest(wanted, _count_without(goal, wanted), moves - before.moves)
     after = SpentMoves(before.moves + len(made), snapshot.now_ms) if made else before
     left = {*wanted}.difference(made)
@@ -109,30 +123,41 @@ def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
     return any(_optional_moves(back, counting.assign_deferred(back)))
 
 
-def _optional_moves(snapshot: Snapshot, goal: Assignment) -> Iterable[OptionalMove]:
+def _optional_moves(
+    snapshot: Snapshot, goal: Assignment, *, paces_drains: bool = False
+) -> Iterable[OptionalMove]:
     """Yield the moves of the goal whose resource could stay where it is."""
     arrivals = {
         resource: taker
         for taker, share in goal.members.items()
         for resource in share - snapshot.members[taker].target
     }
-    for resource, giver in _find_givers(snapshot, arrivals).items():
-        may_stay = demand_of(snapshot, resource).is_met(snapshot.members[giver])
-        if may_stay and giver != arrivals[resource]:
-            yield OptionalMove(resource, giver, arrivals[resource])
+    givers = [*eligible(snapshot.members).takers]
+    if paces_drains:
+        givers += [each for each in snapshot.members.values() if _is_drained_and_runs(each)]
+    for resource, giver in _find_givers(givers, arrivals).items():
+        member, taker = snapshot.members[giver], arrivals[resource]
+        if giver != taker and demand_of(snapshot, resource).is_met(member):
+            yield OptionalMove(resource, giver, taker, member.draining)
 
 
-def _find_givers(snapshot: Snapshot, arrivals: Mapping[Resource, str]) -> Mapping[Resource, str]:
-    """Return the taker that has each resource that arrives elsewhere.
+def _is_drained_and_runs(member: MemberView) -> bool:
+    """Tell whether the work of a drained member runs until it is moved."""
+    return member.draining and member.member_epoch >= 0 and is_warm(member.metadata)
+
+
+def _find_givers(
+    givers: Sequence[MemberView], arrivals: Mapping[Resource, str]
+) -> Mapping[Resource, str]:
+    """Return the giver that has each resource that arrives elsewhere.
 
     That is the one in whose target it is, or else the one that runs it, as `deferred` counts.
     """
-    takers = eligible(snapshot.members).takers
     found: dict[Resource, str] = {}
-    for taker in reversed(takers):  # backwards: the lowest member id wins
-        found.update(dict.fromkeys(arrivals.keys() & taker.owned, taker.member_id))
-    for taker in takers:
-        found.update(dict.fromkeys(arrivals.keys() & taker.target, taker.member_id))
+    for giver in reversed(givers):  # backwards: the lowest member id wins
+        found.update(dict.fromkeys(arrivals.keys() & giver.owned, giver.member_id))
+    for giver in givers:
+        found.update(dict.fromkeys(arrivals.keys() & giver.target, giver.member_id))
     return found
 
 
@@ -142,7 +167,7 @@ def _count_without(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
     for member_id, share in goal.members.items():
         tasks = sum(resource.is_task for resource in share)
         loads[member_id, True], loads[member_id, False] = tasks, len(share) - tasks
-    for resource, giver, taker in moves:
+    for resource, giver, taker, _ in moves:
         loads[giver, resource.is_task] += 1
         loads[taker, resource.is_task] -= 1
     return loads
@@ -151,14 +176,16 @@ def _count_without(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
 def _pick_steepest(
     moves: Iterable[OptionalMove], loads: Loads, room: int
 ) -> Sequence[OptionalMove]:
-    """Return at most `room` moves, the steepest first; `loads` is changed by each.
+    """Return at most `room` moves, the ordered ones and the steepest first; it changes `loads`.
 
     A move waits in a heap by the difference of loads that it had when it was last looked at.
     """
+    all_loads = loads.total()
 
     def difference(move: OptionalMove) -> int:
         is_task = move.resource.is_task
-        return loads[move.giver, is_task] - loads[move.taker, is_task]
+        ordered = 2 * all_loads if move.is_ordered else 0  # more than any other has
+        return ordered + loads[move.giver, is_task] - loads[move.taker, is_task]
 
     queue = [(-difference(move), move) for move in moves]
     heapq.heapify(queue)
@@ -181,7 +208,7 @@ def _undo(
     """Return the members' shares if these moves are not made."""
     back: dict[str, set[Resource]] = {}
     gone: dict[str, set[Resource]] = {}
-    for resource, giver, taker in moves:
+    for resource, giver, taker, _ in moves:
         back.setdefault(giver, set()).add(resource)
         gone.setdefault(taker, set()).add(resource)
     return {

@@ -20,13 +20,13 @@ from ...messages.errors import Error
 from ...messages.members import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
 from ..state.soft_state import Decision, SoftState, accept, bump
-from ..state.workers import end_removal, expected_back_ms, has_shared_deadline, removal_of
+from ..state.workers import end_removal, expected_back_ms, is_by_order, removal_of
 from .seats import step_away
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A member that is removed, why, and whether its work counts as lost: not if it leaves.
+    """A member that is removed, why, and whether its work counts as lost, so that it may wait.
 
     The cause came about at `since_ms`, wall clock; 0 if that is not known.
     """
@@ -44,7 +44,7 @@ class Departure:
 
 
 def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
-    """Decide a leave: the member has released everything, so nothing is lost."""
+    """Decide a leave: the member has released everything, which may wait for its return."""
     member = group.members[request.member_id]
     reply = HeartbeatReply(
         Error.NONE,
@@ -58,8 +58,21 @@ def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Dec
     removed = _by_order(group, member)
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH and removed is None:
         return _leave_for_a_while(group, soft, member, reply)
-    departure = removed or Departure(member, Why.MEMBER_LEFT)
+    departure = removed or departure_of_leaver(group, soft, member, now_ms)
     return depart(group, soft, departure, now_ms, reply)
+
+
+def departure_of_leaver(group: Group, soft: SoftState, member: Member, now_ms: int) -> Departure:
+    """Return the departure of a member that leaves: its work may wait if the worker may come back.
+
+    It comes back under its url, since its member id ends with its process. A static member that
+    comes back leaves for a while, so this leave is for good, unless operators expect the worker.
+    """
+    metadata = member.metadata
+    is_waited_for = soft.settings.delay_after_leave_ms > 0
+    is_loss = is_waited_for and bool(metadata.url) and metadata.instance_id is None
+    is_loss = is_loss or expected_back_ms(group, metadata, now_ms) is not None
+    return Departure(member, Why.MEMBER_LEFT, is_loss)
 
 
 def _leave_for_a_while(
@@ -145,12 +158,8 @@ def depart(
     records = tombstones(member)
     if len(group.members) == 1:
         records += _forget_losses(group)
-    elif (
-        departure.is_loss
-        and group.topics is None
-        and (loss := _loss(group, soft, departure, now_ms))
-    ):
-        records.append(loss)
+    else:
+        records += losses(group, soft, [departure], now_ms)
     records += end_removal(group, member)
     epoch = group.group_epoch + 1
     since_ms = min(departure.since_ms, now_ms)  # clocks may disagree
@@ -190,6 +199,15 @@ def end_seats(
     return accept(group, soft, records)
 
 
+def losses(
+    group: Group, soft: SoftState, departures: Iterable[Departure], now_ms: int
+) -> list[Record]:
+    """Return the records of work that may wait for who departed; that of consumers never does."""
+    lost = (each for each in departures if each.is_loss and group.topics is None)
+    found = (_loss(group, soft, each, now_ms) for each in lost)
+    return [each for each in found if each is not None]
+
+
 def tombstones(member: Member) -> list[Record]:
     """Return the tombstones of a member, in the protocol's order."""
     gone = (member.member_id,)
@@ -205,7 +223,7 @@ def _forget_losses(group: Group) -> list[Record]:
 
 
 def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> Loss | None:
-    """Return the loss: what the member was assigned and was to keep; None if that is nothing.
+    """Return the loss: what the member was assigned and was to keep; None if nothing may wait.
 
     The work of a member that was away has waited already: it is a loss only while operators expect
     the member back. What still waits of an earlier loss of the same member is part of it.
@@ -231,14 +249,22 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
         resources,
         now_ms,
         departure.cause,
-        deadline_ms or _crash_deadline(group, soft, now_ms),
+        deadline_ms or _deadline(group, soft, departure.why, now_ms),
     )
+
+
+def _deadline(group: Group, soft: SoftState, why: Why, now_ms: int) -> int:
+    """Return until when lost work may wait if no operator said so."""
+    if why is Why.MEMBER_LEFT:
+        return now_ms + soft.settings.delay_after_leave_ms
+    return _crash_deadline(group, soft, now_ms)
 
 
 def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
     """Return until when lost work may wait; a crash soon after another shares its deadline.
 
-    It never waits longer than it would alone: the clock may have been set back in between.
+    It shares none that an operator set, nor that of a worker that left in good order. It never
+    waits longer than it would alone: the clock may have been set back in between.
     """
     alone_ms = now_ms + soft.settings.max_delay_ms
     deadlines = group.loss_deadlines  # most of many losses share one, and it comes first
@@ -246,6 +272,7 @@ def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
         deadline_ms, member_id = deadlines[index]
         if deadline_ms >= alone_ms:
             break
-        if has_shared_deadline(group, group.losses[member_id]):
+        loss = group.losses[member_id]
+        if loss.cause.why is not Why.MEMBER_LEFT and not is_by_order(group, loss):
             return deadline_ms
     return alone_ms

@@ -68,6 +68,14 @@ FIELDS: Mapping[str, Setting] = {
         "milliseconds",
         "How long the work of a lost worker waits for its return. 0: not at all.",
     ),
+    "leave_delay_ms": _number(
+        "scheduled.rebalance.leave.delay.ms",
+        -1,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "How long the work of a worker that left in good order waits for its return. -1: as long"
+        " as that of a lost one, as in Connect; 0: not at all.",
+    ),
     "max_size": _number(
         "group.max.size",
         1,

@@ -39,6 +39,8 @@ class GroupSettings:
     """How often a member reports when there is nothing to say; so long a heartbeat is held."""
     max_delay_ms: int = 300_000
     """How long lost work waits for its worker, parked."""
+    leave_delay_ms: int = -1
+    """How long the work of a worker that left waits for it; -1: as long as lost work."""
     max_size: int = 1 << 31
     """How many members may be in the group."""
     assignment_interval_ms: int = 0
@@ -63,6 +65,11 @@ class GroupSettings:
     """How long offsets of Kafka's clients are kept that nobody uses any more."""
     offsets_check_interval_ms: int = 600_000
     """The least time between two looks for expired offsets of a group."""
+
+    @property
+    def delay_after_leave_ms(self) -> int:
+        """How long the work of a worker that left waits for its return, as in Connect."""
+        return self.max_delay_ms if self.leave_delay_ms < 0 else self.leave_delay_ms
 
 
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:

@@ -123,10 +123,10 @@ def bounded_ms(order: Operator, now_ms: int) -> int:
     return min(order.expected_back_ms, now_ms + order.expected_back_ms - order.time_ms)
 
 
-def has_shared_deadline(group: Group, loss: Loss) -> bool:
-    """Tell whether a later loss shares this one's deadline; it does not share one of operators."""
+def is_by_order(group: Group, loss: Loss) -> bool:
+    """Tell whether an operator set the deadline of a loss."""
     order = group.worker_orders.get(worker_name(loss))
-    return order is None or order.expected_back_ms != loss.deadline_ms
+    return order is not None and order.expected_back_ms == loss.deadline_ms
 
 
 def welcome(group: Group, newcomer: MemberMetadata, seat: Member | None) -> list[Record]:

@@ -23,8 +23,16 @@ from ...messages.classic import (
 )
 from ...messages.errors import Error
 from ..computing.compute import with_target
-from ..members.depart import Departure, close_seats, depart, silent_departure
+from ..members.depart import (
+    Departure,
+    close_seats,
+    depart,
+    departure_of_leaver,
+    losses,
+    silent_departure,
+)
 from ..state.soft_state import Decision, SoftState, bump
+from ..state.workers import removal_of
 from .protocol import Translation, assignment_content
 
 
@@ -105,6 +113,8 @@ def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decis
         return Decision(soft, reply=reply)
     seats = [*gone.values()]
     records: list[Record] = close_seats(group, seats)
+    if len(seats) < len(group.members):
+        records += losses(group, soft, _by_themselves(group, soft, call, seats, now_ms), now_ms)
     records.append(bump(group, Why.MEMBER_LEFT, _subject(seats), now_ms))
     return with_target(group, Decision(soft, tuple(records), reply), now_ms)
 
@@ -122,6 +132,18 @@ def _leave(group: Group, leaver: Leaver, gone: dict[str, Member]) -> Error:
         return Error.UNKNOWN_MEMBER_ID
     gone[member.member_id] = member
     return Error.NONE
+
+
+def _by_themselves(
+    group: Group, soft: SoftState, call: LeaveGroup, seats: Sequence[Member], now_ms: int
+) -> list[Departure]:
+    """Return the departures of those that leave by themselves and are not being removed."""
+    own = {each.member_id for each in call.leavers}
+    return [
+        departure_of_leaver(group, soft, each, now_ms)
+        for each in seats
+        if each.member_id in own and removal_of(group, each) is None
+    ]
 
 
 def _subject(seats: Sequence[Member]) -> str:

@@ -46,7 +46,7 @@ def expect(
         str, typer.Option(metavar="TIME", help="For example 90s, 10m or 2h; 0s: do not wait.")
     ] = "10m",
 ) -> None:
-    """If a worker is lost, keep its work for it until it is back or the time is over.
+    """If a worker is lost or leaves, keep its work for it until it is back or the time is over.
 
     There is no wait for a worker that leaves gracefully: its work goes to the others at once.
     """
