@@ -145,8 +145,8 @@ MUTATIONS = (
         "3 Identity",
         "A request that is sent while another is unanswered is full.",
         own.say_little_when_superseding,
-        seeds=60,
-        shown_by=44,
+        seeds=100,
+        shown_by=70,
     ),
     Mutation(
         "admit_any_epoch",
