@@ -5,22 +5,20 @@ Settings with the meaning of a Kafka Connect setting have its name.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from inspect import get_annotations
 from typing import Final
 
-from ...actors.assignors.built_in.incremental import AT_ONCE, MOVES_INTERVAL_MS, MOVES_PER_ROUND
-from ...actors.group.state.settings import DEFAULT_ASSIGNOR
 from . import kinds
-from .kafka_keys import KafkaSettings
+from .group_keys import GroupKeys
 from .setting import SAME, NodeSetting
 from .setting import handed_on as _handed_on
 from .setting import setting as _setting
 
 SPARK_CONF: Final = "spark.conf"
-ASSIGNOR_CONF: Final = "assignor.conf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings(KafkaSettings):
+class NodeSettings(GroupKeys):
     """All settings of a node, each of them valid; times in milliseconds."""
 
     group_id: str = _setting(kinds.GROUP_ID, "connect", "The group that the workers join.", SAME)
@@ -45,85 +43,11 @@ class NodeSettings(KafkaSettings):
         "More host names, with commas, that requests to the REST interface and the origins of"
         " their pages may have: those of a proxy in front of it.",
     )
-    session_timeout_ms: int = _setting(
-        kinds.MILLISECONDS,
-        10_000,
-        "A worker that is silent for this time loses its work to others.",
-        SAME,
-    )
-    heartbeat_interval_ms: int = _setting(
-        kinds.MILLISECONDS, 3_000, "How often a worker reports when nothing has changed.", SAME
-    )
-    rebalance_timeout_ms: int = _setting(
-        kinds.MILLISECONDS,
-        60_000,
-        "How long a worker may take to give up work, or to compute a target.",
-        SAME,
-    )
-    fence_margin_ms: int = _setting(
-        kinds.MILLISECONDS,
-        1_000,
-        "How long before the end of its session a worker cancels all its work.",
-    )
-    scheduled_rebalance_max_delay_ms: int = _setting(
-        kinds.MILLISECONDS_OR_NONE,
-        300_000,
-        "How long the work of a lost worker waits for its return. 0: no wait.",
-        SAME,
-    )
-    scheduled_rebalance_leave_delay_ms: int = _setting(
-        kinds.MILLISECONDS_OR_AS_ANOTHER,
-        -1,
-        "How long the work of a worker that left in good order waits for its return. -1: as long"
-        " as scheduled.rebalance.max.delay.ms, as in Connect; 0: no wait.",
-    )
     task_shutdown_graceful_timeout_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
         5_000,
         "How long tasks may take to stop before they are cancelled.",
         SAME,
-    )
-    group_max_size: int = _setting(
-        kinds.COUNT,
-        (1 << 31) - 1,
-        "The most members of a group.",
-        in_connect="group.consumer.max.size",
-    )
-    group_remote_assignor: str = _setting(
-        kinds.REMOTE_ASSIGNOR,
-        "",
-        "The assignor that the group itself runs. Empty: the workers compute.",
-    )
-    group_local_assignors: str = _setting(
-        kinds.ASSIGNOR_NAMES,
-        DEFAULT_ASSIGNOR,
-        "The assignors that the workers can run, the preferred one first: built-in ones and those"
-        " of installed distributions.",
-    )
-    assignor_memory_max: str = _setting(
-        kinds.MEMORY,
-        "1g",
-        "The most memory of this node's assignor process. Beyond it a computation fails.",
-    )
-    assignor_moves_per_round: int = _setting(
-        kinds.MOVE_COUNT,
-        MOVES_PER_ROUND,
-        "How many running resources that could stay the assignor incremental moves in one"
-        " interval.",
-    )
-    assignor_moves_interval_ms: int = _setting(
-        kinds.MOVES_INTERVAL,
-        MOVES_INTERVAL_MS,
-        "The interval between two such rounds of moves.",
-    )
-    assignor_moves_drain: str = _setting(
-        kinds.DRAIN_MOVES,
-        AT_ONCE,
-        "Whether the assignor incremental moves the work of a drained worker at once, or paced:"
-        " so much of it in an interval as it would move of any other.",
-    )
-    assignor_conf: Mapping[str, str] = _handed_on(
-        "a setting of an assignor", "assignor.conf.NAME is passed to assignors as NAME."
     )
     group_instance_id: str = _setting(
         kinds.INSTANCE_ID,
@@ -150,41 +74,6 @@ class NodeSettings(KafkaSettings):
         1,
         "How much work this node's workers take, compared with others: with 2 twice as much as"
         " with 1.",
-    )
-    assignment_interval_ms: int = _setting(
-        kinds.MILLISECONDS_OR_NONE,
-        0,
-        "The least time between two computations of a target. 0: none.",
-        in_connect="group.consumer.assignment.interval.ms",
-    )
-    group_initial_rebalance_delay_ms: int = _setting(
-        kinds.MILLISECONDS_OR_NONE,
-        3_000,
-        "How long an empty group of the classic protocol waits for more members before it"
-        " assigns. 0: no wait.",
-    )
-    group_min_session_timeout_ms: int = _setting(
-        kinds.MILLISECONDS, 6_000, "The shortest session that a classic member may ask for."
-    )
-    group_max_session_timeout_ms: int = _setting(
-        kinds.MILLISECONDS, 1_800_000, "The longest session that a classic member may ask for."
-    )
-    connect_initial_rebalance_delay_ms: int = _setting(
-        kinds.MILLISECONDS_OR_NONE,
-        0,
-        "How long an empty connect group waits for more members before its first target.",
-    )
-    group_migration_policy: str = _setting(
-        kinds.MIGRATION_POLICY,
-        "bidirectional",
-        "Which conversions of groups with members are allowed: to the connect protocol (upgrade),"
-        " back (downgrade), both, or none.",
-        in_connect="group.consumer.migration.policy",
-    )
-    member_request_rate: int = _setting(
-        kinds.RATE,
-        0,
-        "How many heartbeats a worker may send in a second; after more it must wait. 0: no limit.",
     )
     data_dir: str = _setting(
         kinds.FOLDER,
@@ -260,20 +149,6 @@ class NodeSettings(KafkaSettings):
         " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
     log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "The lowest level of messages in the logs.")
-    connect_protocol: str = _setting(
-        kinds.CONNECT_PROTOCOL,
-        "sessioned",
-        "What classic workers offer: eager stops all tasks for a rebalance, the others only those"
-        " that move.",
-        SAME,
-    )
-    group_protocol: str = _setting(
-        kinds.GROUP_PROTOCOL,
-        "connect",
-        "The protocol of workers and group: connect follows KIP-848; with classic one of the"
-        " workers assigns.",
-        SAME,
-    )
     offset_flush_interval_ms: int = _setting(
         kinds.MILLISECONDS,
         60_000,
@@ -293,13 +168,15 @@ def _setting_of(name: str, made: NodeSetting) -> NodeSetting:
 
 
 KEYS: Final[Mapping[str, str]] = {
-    each.name.replace("_", "."): each.name for each in fields(NodeSettings)
+    name.replace("_", "."): name
+    for settings in NodeSettings.__mro__
+    for name in get_annotations(settings)
 }
-"""The name of the field of each setting, by the setting's name."""
+"""The field of each setting by the setting's name: the node's own, its group's, the listener's."""
+
+_FIELDS: Final = {each.name: each for each in fields(NodeSettings)}
 
 SETTINGS: Final[Mapping[str, NodeSetting]] = {
-    name: _setting_of(name, each.metadata[NodeSetting])
-    for each in fields(NodeSettings)
-    for name in [each.name.replace("_", ".")]
+    key: _setting_of(key, _FIELDS[name].metadata[NodeSetting]) for key, name in KEYS.items()
 }
 """All settings by name."""

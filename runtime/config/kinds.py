@@ -8,9 +8,6 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from ...actors.assignors.built_in.incremental import DRAINS
-from ...actors.group.state.settings import MigrationPolicy
-from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import (
     LARGEST_CAPACITY,
@@ -27,7 +24,6 @@ INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
-RATE_MAX: Final = 100_000
 HEAP_MIN_MIB: Final = 466
 """Below this Spark does not start: it needs 450 MiB without one survivor space of the heap."""
 MEMORY_MIN_MIB: Final = 64
@@ -226,27 +222,23 @@ def _log_level(text: str) -> str:
     return str(_LEVEL(text.upper()))
 
 
-def _number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
+def number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
+    """Return the domain of whole numbers between two; `what` calls them in messages."""
     return Domain(whole(low, high), f"{what}, from {low} to {high}", unit, SettingType.INT)
 
 
-def _milliseconds(low: int, high: int = INT32_MAX) -> Domain:
-    return _number(low, high, "ms", "a whole number of milliseconds")
+def milliseconds(low: int, high: int = INT32_MAX) -> Domain:
+    """Return the domain of times between two, in milliseconds."""
+    return number(low, high, "ms", "a whole number of milliseconds")
 
 
-MILLISECONDS: Final = _milliseconds(1)
-MILLISECONDS_OR_NONE: Final = _milliseconds(0)
-MILLISECONDS_OR_AS_ANOTHER: Final = _milliseconds(-1)
-ANSWER_MILLISECONDS: Final = _milliseconds(1_000)
+MILLISECONDS: Final = milliseconds(1)
+MILLISECONDS_OR_NONE: Final = milliseconds(0)
+ANSWER_MILLISECONDS: Final = milliseconds(1_000)
 """With a shorter timeout, slow processes of a busy machine would be killed."""
-MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
-MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
-DRAIN_MOVES: Final = Domain(word(*DRAINS), " or ".join(DRAINS))
-COUNT: Final = _number(1, INT32_MAX, "members")
-RATE: Final = _number(0, RATE_MAX, "requests/s", "a whole number of requests a second")
-BATCHES: Final = _number(0, INT32_MAX, "batches")
-WORKERS: Final = _number(0, 1000, "processes")
-PORT: Final = _number(0, PORT_MAX, "port", "a port")
+BATCHES: Final = number(0, INT32_MAX, "batches")
+WORKERS: Final = number(0, 1000, "processes")
+PORT: Final = number(0, PORT_MAX, "port", "a port")
 GROUP_ID: Final = Domain(
     _check_group_id, f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"
 )
@@ -283,12 +275,6 @@ ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas be
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
 LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
-CONNECT_PROTOCOL: Final = Domain(
-    word("eager", "compatible", "sessioned"), "eager, compatible or sessioned"
-)
-REMOTE_ASSIGNOR: Final = Domain(
-    word("", "uniform", "range"), "uniform or range, or nothing: the workers compute"
-)
 ZONE: Final = Domain(
     _check_zone, f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"
 )
@@ -297,7 +283,5 @@ TAGS: Final = Domain(
     f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
     " or nothing",
 )
-CAPACITY: Final = _number(1, LARGEST_CAPACITY)
+CAPACITY: Final = number(1, LARGEST_CAPACITY)
 INSTANCE_ID: Final = Domain(_check_instance, "a name, or nothing")
-MIGRATION_POLICY: Final = Domain(word(*MigrationPolicy), ", ".join(MigrationPolicy))
-GROUP_PROTOCOL: Final = Domain(word("connect", "classic"), "connect or classic")

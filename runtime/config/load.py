@@ -24,8 +24,9 @@ from ..pipeline.spark.settings import (
 from ..pipeline.spi.context import Reach
 from .cluster_needs import cluster_needs, connect_needs
 from .contradictions import Contradiction, Contradictory, flaws_in_times
+from .group_keys import ASSIGNOR_CONF
 from .kafka_keys import flaws_in_kafka
-from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
+from .keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 

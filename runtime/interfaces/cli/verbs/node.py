@@ -211,7 +211,8 @@ class SettingLine(Struct, frozen=True, kw_only=True):
 
 def list_settings(loaded: "Loaded") -> list[SettingLine]:
     """Return all settings, including passed-through ones, with secrets hidden."""
-    from ....config.keys import ASSIGNOR_CONF, KEYS, SPARK_CONF  # noqa: PLC0415
+    from ....config.group_keys import ASSIGNOR_CONF  # noqa: PLC0415
+    from ....config.keys import KEYS, SPARK_CONF  # noqa: PLC0415
     from ....config.secrets import passwords_in  # noqa: PLC0415
     from ....config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
 
