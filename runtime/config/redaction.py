@@ -1,9 +1,10 @@
 """Redacts secret values in logs, errors and reports.
 
 A text may contain a secret in many spellings: as it is, escaped as in a literal of Python, Java or
-JSON, URL- or HTML-encoded, as base64 or hexadecimal digits, broken over lines, or only one of its
-lines. Each is replaced by what the config shows for the value. For a value of more than
-`_LONGEST_SPELLED` characters only the usual spellings are searched.
+JSON, URL- or HTML-encoded, as base64 or hexadecimal digits, broken over lines, only one of its
+lines, in capitals, or from its end to its beginning, as functions of SQL write it. Each is replaced
+by what the config shows for the value. For a value of more than `_LONGEST_SPELLED` characters, and
+where a config has many, only the usual spellings are searched.
 """
 
 import logging
@@ -23,10 +24,13 @@ SHORTEST_LINE: Final = 8
 SHORTEST_ENCODED: Final = 8
 """The minimum length of a value that is searched as base64 and hexadecimal digits."""
 LONGEST: Final = 32_768
-"""The maximum length of a value that can be redacted: building its pattern takes up to 3 s."""
+"""The maximum length of all values of a config together: building their patterns takes 3 s."""
 _LONGEST_SPELLED: Final = 1_024
 """The maximum length of a value that is searched in each spelling, and broken over lines."""
+_MOST_SPELLED: Final = 2_048
+"""The maximum length of all such values of a config together, the shortest first."""
 _BREAK: Final = r"(?:[ \t]*\\?\r?\n[ \t]*)?"
+_NEVER: Final = r"(?!)"
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits)
 _NAMED: Final = {"\n": "n", "\r": "r", "\t": "t"}
 
@@ -38,6 +42,7 @@ class Redaction:
         self._lock = Lock()
         self._shown: dict[str, str] = {}
         """The replacement of each secret."""
+        self._by_secret: dict[str, re.Pattern[str]] = {}
         self._patterns: tuple[tuple[re.Pattern[str], str], ...] = ()
         """The pattern of each secret with its replacement, the longest secret first."""
 
@@ -46,12 +51,17 @@ class Redaction:
         with self._lock:
             new = {each: secrets[each] for each in secrets if each not in self._shown}
             self._shown.update(new)
-            longest_first = sorted(self._shown, key=len, reverse=True)
+            spelled = 0
+            for secret in sorted(new, key=len):
+                if len(secret) < SHORTEST:
+                    continue
+                spelled += len(secret)
+                is_spelled = len(secret) <= _LONGEST_SPELLED and spelled <= _MOST_SPELLED
+                self._by_secret[secret] = _pattern(secret, is_spelled=is_spelled)
             if new:
+                longest_first = sorted(self._by_secret, key=len, reverse=True)
                 self._patterns = tuple(
-                    (_pattern(secret), self._shown[secret])
-                    for secret in longest_first
-                    if len(secret) >= SHORTEST
+                    (self._by_secret[secret], self._shown[secret]) for secret in longest_first
                 )
 
     def known(self) -> Mapping[str, str]:
@@ -84,13 +94,17 @@ class Redaction:
 
 
 @lru_cache(maxsize=128)  # all task configs of a connector have the same secrets
-def _pattern(secret: str) -> re.Pattern[str]:
+def _pattern(secret: str, *, is_spelled: bool) -> re.Pattern[str]:
     lines = [line.strip() for line in secret.splitlines()]
     pieces = [secret, *(line for line in lines if len(line) >= SHORTEST_LINE)]
-    is_long = len(secret) > _LONGEST_SPELLED
-    spell, between = (_usual_spellings, "") if is_long else (_spellings, _BREAK)
-    spelled = [between.join(map(spell, piece)) for piece in dict.fromkeys(pieces)]
-    return re.compile("|".join([*spelled, *_encoded(secret)]))
+    if is_spelled:
+        pieces += [secret.upper(), secret.lower(), secret[::-1]]  # such as ß, which becomes SS
+    pieces = [
+        each for n, each in enumerate(pieces) if each.lower() not in map(str.lower, pieces[:n])
+    ]
+    spell, between = (_spellings, _BREAK) if is_spelled else (_usual_spellings, "")
+    spelled = [between.join(map(spell, piece)) for piece in pieces]
+    return re.compile(f"(?i:{'|'.join(spelled)})|{'|'.join(_encoded(secret)) or _NEVER}")
 
 
 def _usual_spellings(letter: str) -> str:

@@ -5,84 +5,29 @@ derived from the cluster's, and the connector's name as associated data. The enc
 deterministic: the same value of the same connector always has the same sealed form. So putting the
 same config again changes and restarts nothing, and a reader of the log learns only whether a secret
 has changed.
-
-A reference is not secret: it is logged as written, and resolved on the worker. `${env:NAME}` is an
-environment variable of the worker, `${file:PATH:KEY}` a key of a properties file that the worker
-can read. A value may contain several references.
+References (`references`) are logged as written.
 """
 
-import os
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
-from functools import partial
 from hashlib import blake2b
-from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-import javaproperties
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..pipeline.spi.config import HIDDEN
 from .redaction import LONGEST, Redaction
-
-_REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<place>[^{}]*)\}")
-
-
-class ReferenceBroken(Exception):  # noqa: N818  # says what it is about
-    """A reference cannot be resolved; the message names it, and why."""
-
-
-def is_reference(value: str) -> bool:
-    """Return whether a value is exactly one reference."""
-    return _REFERENCE.fullmatch(value) is not None
-
-
-def resolve(config: Mapping[str, str], resolved: dict[str, str] | None = None) -> dict[str, str]:
-    """Replace the references in a config by their values; raises `ReferenceBroken`.
-
-    Values are not searched for further references. Each value is added to `resolved`, with its
-    reference.
-    """
-    references = {} if resolved is None else resolved
-
-    def substitute(key: str, reference: "re.Match[str]") -> str:
-        value = _look_up(key, reference)
-        references[value] = reference[0]
-        return value
-
-    return {key: _REFERENCE.sub(partial(substitute, key), config[key]) for key in config}
-
-
-def _look_up(key: str, reference: "re.Match[str]") -> str:
-    place = reference["place"]
-    try:
-        return os.environ[place] if reference["kind"] == "env" else _read_property(place)
-    except KeyError:
-        raise ReferenceBroken(
-            f"{key}: {reference[0]} cannot be resolved: there is no such"
-            f" {'variable' if reference['kind'] == 'env' else 'key in the file'} on this worker"
-        ) from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not a valid properties file"
-        raise ReferenceBroken(f"{key}: {reference[0]} cannot be read: {why}") from None
-
-
-def _read_property(place: str) -> str:
-    path, _, key = place.rpartition(":")
-    with Path(path).open("rb") as file:
-        content: dict[str, str] = javaproperties.load(file)  # pyright: ignore[reportUnknownMemberType]
-    return content[key]
-
+from .references import is_reference, resolve
 
 PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"
 _PURPOSE: Final = b"fairlead seal 1"
 _SECRET_WORD = re.compile(
-    r"passw|passphrase|\bpwd|secret|token|credential|authoriz|bearer|cookie|\bauth\b|\bsas\b"
-    r"|(api|access|private|account|encryption|shared)[._-]?key",
+    r"pas+w|passphr|pass(?![a-z])|pwd|pswd|secr|token|cred|authoriz|bearer|cookie"
+    r"|(?<![a-z])(auth|sas|pw)(?![a-z])|(api|access|private|account|encryption|shared|client|master)[._-]?key|key[._-]?pem",
     re.IGNORECASE,
 )
 _USER_INFO = re.compile(
@@ -105,7 +50,7 @@ def is_sealed(value: str) -> bool:
 
 
 def sounds_secret(key: str) -> bool:
-    """Return whether the name of an undefined key suggests a secret value.
+    """Return whether the name of an undefined key suggests a secret value, also a misspelt one.
 
     It is used for keys that are passed through, such as `source.option.password`.
     """
@@ -139,7 +84,9 @@ class Opened(NamedTuple):
 class Vault:
     """Encrypts and decrypts values with a cluster's key of 32 random bytes."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, own_folder: str = "") -> None:
+        """`own_folder` is the node's, in which references read nothing."""
+        self._own_folder = own_folder
         self._cipher = AESSIV(blake2b(digest_size=64, key=key, person=_PURPOSE).digest())
 
     def seal(self, connector: str, value: str) -> str:
@@ -186,7 +133,7 @@ class Vault:
         """
         unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
         secrets: dict[str, str] = {}
-        resolved = resolve(unsealed, secrets)
+        resolved = resolve(unsealed, secrets, self._own_folder)
         sealed = [resolved[key] for key in config if is_sealed(config[key])]
         inside = {part for value in sealed for part in passwords_in(value)}
         secrets |= dict.fromkeys((*sealed, *inside, *map(unquote, inside)), HIDDEN)
@@ -216,10 +163,14 @@ class Vault:
 
 
 def _refuse_long(connector: str, secrets: Mapping[str, str]) -> None:
-    """Raise `CannotUnseal` for a secret that is too long to be redacted."""
+    """Raise `CannotUnseal` for secrets that are too long, alone or together, to be redacted."""
+    total = 0
     for secret, shown in secrets.items():
-        if len(secret) > LONGEST:
+        total += len(secret)
+        if total > LONGEST:
+            told = f"a secret of connector {connector} ({shown}) has {len(secret)} characters"
+            if len(secret) <= LONGEST:
+                told = f"the secrets of connector {connector} have more than {LONGEST} characters"
             raise CannotUnseal(
-                f"a secret of connector {connector} ({shown}) has {len(secret)} characters, and at"
-                f" most {LONGEST} are allowed: use the path of a file instead"
+                f"{told}, and at most {LONGEST} are allowed: use the path of a file instead"
             )

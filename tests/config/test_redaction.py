@@ -42,6 +42,11 @@ SPELLINGS = {
     "in a header": b64encode(f"admin:{SECRET}".encode()).decode(),
     "in hexadecimal digits": SECRET.encode().hex(),
     "as Spark shows bytes": SECRET.encode().hex(" ").upper(),
+    "in capitals": SECRET.upper(),
+    "in small letters": SECRET.lower(),
+    "from its end to its beginning": SECRET[::-1],
+    "so, and in capitals": SECRET.upper()[::-1],
+    "with each word's first letter as a capital": SECRET.title(),
     "broken over lines": "\n    ".join(SECRET[n : n + 3] for n in range(0, len(SECRET), 3)),
 }
 
@@ -112,3 +117,17 @@ def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() 
         assert REFERENCE in hide(str(told))
         assert "0050" not in hide(str(told))
     assert hide(f"at {key.splitlines()[50]}") == f"at {REFERENCE}"
+
+
+@pytest.mark.timeout(60)
+def test_many_values_of_one_config_are_learnt_in_good_time_and_all_hidden() -> None:
+    special = "'\"<>&+ =:;,.!?#@/\\(){}[]*|~^%$-_`"
+    values = [f"{number:03}{special}" * 8 for number in range(100)]
+    made = Redaction()
+    made.learn(dict.fromkeys(values, REFERENCE))
+    for value in values:
+        assert made.hide(f"<{value}>, <{repr(value)[1:-1]}>") == f"<{REFERENCE}>, <{REFERENCE}>"
+
+
+def test_a_letter_that_has_two_as_a_capital_is_hidden_as_both() -> None:
+    assert redaction("straße-4711").hide("user STRASSE-4711!") == f"user {REFERENCE}!"

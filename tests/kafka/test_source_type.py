@@ -2,21 +2,28 @@
 """What `source.type=kafka` does before a task reads: looks, splits, judges offsets."""
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from fairlead.events.commits import Document
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.connectors.kafka.connection import client_settings
+from fairlead.runtime.pipeline.connectors.kafka.overrides import ALLOWED
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.errors import NotReady, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.types import Look
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type
 from fairlead_tests.kafka.topics import Topics
+from fairlead_tests.no_plain_files import no_plain_files
 
 NOWHERE = "127.0.0.1:1"
 KIND = keys.SOURCE_TYPES.find("kafka")
@@ -90,16 +97,109 @@ def test_secrets_are_passwords_and_no_setting_runs_a_program_or_takes_over() -> 
         "source.ssl.keystore.key",
         *(f"source.{side}.converter{name}" for side in ("key", "value") for name in registry),
     }
-    ours = ("plugin.library.paths", "sasl.kerberos.kinit.cmd", "group.id", "debug")
-    for name in (*ours, "ssl.key.pem"):
-        key = f"source.consumer.override.{name}"
-        config = source_config(NOWHERE, topics="t") | {key: "x"}
-        (told,) = SparkPipeline.validate(config).errors["source.bootstrap.servers"]
-        assert told == f"{key} is not allowed: leave it out"
-    unknown = {"source.consumer.override.fetch.maximum": "1"}
-    config = source_config(NOWHERE, topics="t") | unknown
-    told = KIND.look(config, Outside()).errors["source.bootstrap.servers"]
-    assert told == 'No such configuration property: "fetch.maximum"'
+    taken = {"fetch.max.bytes": "1000", "client.id": "me", "receive.buffer.bytes": "65536"}
+    config = source_config(NOWHERE, topics="t")
+    assert complaints_of(config, taken) == {}
+
+
+def complaints_of(config: dict[str, str], overrides: dict[str, str]) -> Mapping[str, str]:
+    """Return the errors of settings of librdkafka's, by their names."""
+    prefix = "source.consumer.override."
+    more = {f"{prefix}{name}": value for name, value in overrides.items()}
+    told = SparkPipeline.validate(config | more).errors
+    try:
+        assert client_settings("source", config | more, prefix) is not None
+        found = {}
+    except ConfigInvalid as error:  # as a worker finds it in an old log
+        found = dict(each.split(": ", 1) for each in str(error).split("; "))
+    assert "; ".join(f"{key} {why}" for key, why in found.items()) == "".join(
+        told.get("source.bootstrap.servers", ())
+    )
+    return {key.removeprefix(prefix): why for key, why in found.items()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plugin.library.paths",
+        "ssl.engine.location",
+        "ssl.providers",
+        "ssl.crl.location",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.keytab",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.oauthbearer.config",
+        "group.id",
+        "debug",
+        "log_level",
+        "log.queue",
+        "statistics.interval.ms",
+        "ssl.key.pem",
+        "ssl.ca.pem",
+        "ssl_ca",
+        "request.required.acks",
+        "enable.idempotence",
+        "default.topic.config",
+        "open_cb",
+        "a.setting.of.later",
+    ],
+)
+def test_a_setting_of_librdkafka_that_is_not_on_the_list_is_refused(name: str) -> None:
+    config = source_config(NOWHERE, topics="t")
+    refused = "is none of the settings that a config may make: leave it out"
+    assert complaints_of(config, {name: "x"}) == {name: refused}
+
+
+@pytest.mark.parametrize("value", ["2097151", "0x7fffffff", "-1", "999999999999", "x"])
+def test_a_setting_that_takes_memory_has_a_maximum(value: str) -> None:
+    config = source_config(NOWHERE, topics="t")
+    told = complaints_of(config, {"queued.max.messages.kbytes": value})
+    most = "must be a number, at most 262144: all tasks of a worker share its memory"
+    assert told == {"queued.max.messages.kbytes": most}
+
+
+def test_each_setting_that_is_taken_is_one_of_librdkafka_and_has_a_reason() -> None:
+    words = {"broker.address.family": "any", "client.dns.lookup": "use_all_dns_ips"}
+    words |= {"compression.codec": "none", "compression.type": "none", "partitioner": "random"}
+    words |= dict.fromkeys(("ssl.cipher.suites",), "ALL")
+    for name, why in ALLOWED.items():
+        value = words.get(name, "true" if "enable" in name or "disable" in name else "5")
+        told = ""
+        try:
+            Producer({name: value, "log_level": 0})
+        except KafkaException as error:  # only the value may be wrong
+            told = str(error)
+        assert why
+        assert "No such configuration property" not in told
+
+
+FILES = (
+    "source.ssl.ca.location",
+    "source.ssl.certificate.location",
+    "source.ssl.key.location",
+    "source.ssl.truststore.location",
+    "source.ssl.keystore.location",
+)
+
+
+@pytest.mark.parametrize("key", FILES)
+def test_a_certificate_or_a_store_is_a_plain_file_within_what_a_connector_may_reach(
+    key: str, tmp_path: Path
+) -> None:
+    config = source_config(NOWHERE, topics="t")
+    for path, why in no_plain_files(tmp_path).items():
+        told = f"{key}: {path} cannot be read: {why}"
+        with pytest.raises(ConfigInvalid) as caught:
+            client_settings("source", config | {key: str(path)}, "source.consumer.override.")
+        assert str(caught.value) == told
+        assert KIND.look(config | {key: str(path)}, Outside()).errors == {
+            "source.bootstrap.servers": told
+        }
+    reach = Outside(Reach(paths=(str(tmp_path / "folder"),)))
+    outside = config | {key: "/etc/passwd"}
+    assert "is in none of the folders" in KIND.look(outside, reach).errors[key]
+    with pytest.raises(OffsetRefused, match="is in none of the folders"):
+        KIND.seek(outside, reach, SeekEnd.LATEST, ())
 
 
 def test_a_column_beside_the_value_that_there_is_not_is_told() -> None:

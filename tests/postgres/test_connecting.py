@@ -1,25 +1,42 @@
 """How a database is reached, and what is told when it is not."""
 
 import re
+from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
+from psycopg.pq import Conninfo
 
 from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.postgres.connecting import (
     Server,
     application_name,
     brief,
     is_away,
-    parameters,
 )
 from fairlead.runtime.pipeline.connectors.postgres.names import TableName
+from fairlead.runtime.pipeline.connectors.postgres.url import ALLOWED, parameters
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.errors import Away
+from fairlead_tests.no_plain_files import no_plain_files
 from fairlead_tests.postgres_pipes import sink_config
 from fairlead_tests.postgres_server import PASSWORD, Database
+
+POSTGRES = pipeline_keys.SOURCE_TYPES.find("postgres")
+BULK = {
+    "name": "orders",
+    "connector.class": "SparkPipeline",
+    "source.type": "postgres",
+    "source.mode": "bulk",
+    "source.connection.url": "",
+    "source.table.include.list": "public.t",
+    "sink.format": "parquet",
+    "sink.path": "/out",
+}
 
 
 @pytest.mark.parametrize(
@@ -159,3 +176,83 @@ def test_a_database_that_takes_no_connections_for_now_is_away(database: Database
         with pytest.raises(Away, match="is not currently accepting connections"):
             connect()
     database.run("ALTER DATABASE closed ALLOW_CONNECTIONS true")
+
+
+NOT_TAKEN = {
+    "sslkeylogfile": "/data/run/key",
+    "service": "prod",
+    "passfile": "/root/.pgpass",
+    "sslcrldir": "/etc",
+    "hostaddr": "10.0.0.1",
+    "gsslib": "gssapi",
+    "gssdelegation": "1",
+    "replication": "database",
+    "client_encoding": "SQL_ASCII",
+    "scram_client_key": "x",
+    "oauth_issuer": "https://example.org",
+    "oauth_client_id": "me",
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_a_parameter_of_libpq_that_is_not_on_the_list_is_refused(name: str) -> None:
+    value = quote(NOT_TAKEN[name], safe="")
+    told = f"the parameter {name} is none of those that a connector may give: leave it out"
+    for url in (
+        f"postgresql://u@h/db?{name}={value}",
+        f"host=h dbname=db {name}={NOT_TAKEN[name]}",
+    ):
+        config = {**BULK, "source.connection.url": url}
+        assert SparkPipeline.validate(config).errors["source.connection.url"] == (told,)
+        with pytest.raises(ConfigInvalid) as caught:  # as a worker finds it in an old log
+            Server.of("source", config)
+        assert str(caught.value) == f"source.connection.url: {told}"
+
+
+def test_each_parameter_of_libpq_is_on_the_list_or_known_to_be_left_out() -> None:
+    known = {each.keyword.decode() for each in Conninfo.get_defaults()}
+    left_out = {*NOT_TAKEN, "scram_server_key", "oauth_client_secret", "oauth_scope"}
+    assert known - ALLOWED.keys() - left_out == set()
+    assert all(ALLOWED.values())
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "61", "x", "0x3"])
+def test_a_connection_is_not_waited_for_without_an_end(seconds: str) -> None:
+    config = {**BULK, "source.connection.url": f"postgresql://h/db?connect_timeout={seconds}"}
+    with pytest.raises(ConfigInvalid, match="connect_timeout is from 1 to 60, in seconds"):
+        Server.of("source", config)
+
+
+@pytest.mark.parametrize("name", ["sslrootcert", "sslcert", "sslkey", "sslcrl"])
+def test_a_file_of_a_url_is_a_plain_one_within_what_a_connector_may_reach(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "allowed").mkdir()
+    good = tmp_path / "allowed" / "a.pem"
+    good.write_text("x")
+    reach = Reach(paths=(str(good.parent),))
+
+    def server(url: str) -> Server:
+        return Server.of("source", {**BULK, "source.connection.url": url}, reach=reach)
+
+    for scheme in ("", "jdbc:") if name != "sslcrl" else ("",):
+        url = f"{scheme}postgresql://h/db?{name}="
+        assert f"{name}={good}" in server(f"{url}{good}").conninfo
+        with pytest.raises(ConfigInvalid, match="is in none of the folders of paths.allow"):
+            server(f"{url}/etc/hostname")
+        look = POSTGRES.look(
+            {**BULK, "source.connection.url": f"{url}/etc/hostname"}, Outside(reach)
+        )
+        assert "is in none of the folders of paths.allow" in look.errors["source.connection.url"]
+    for path, why in no_plain_files(good.parent).items():
+        with pytest.raises(ConfigInvalid) as caught:
+            Server.of(
+                "source", {**BULK, "source.connection.url": f"postgresql://h/db?{name}={path}"}
+            )
+        told = f"source.connection.url: {name}: {path} cannot be read: {why}"
+        assert str(caught.value) == told
+
+
+def test_the_authorities_that_the_machine_trusts_are_no_file() -> None:
+    config = {**BULK, "source.connection.url": "postgresql://h/db?sslrootcert=system"}
+    assert "sslrootcert=system" in Server.of("source", config, reach=Reach(paths=("/x",))).conninfo

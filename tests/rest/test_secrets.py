@@ -34,6 +34,57 @@ def test_a_secret_leaves_the_process_sealed_and_is_never_shown(api: RestApi) -> 
     assert client.get("/connectors/a/config").json() == SHOWN
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["pass", "db.pass", "sink.connection.pswd", "my_pw", "Credentials", "x.clientKey"],
+)
+def test_a_key_that_nearly_says_password_is_sealed_as_one(api: RestApi, key: str) -> None:
+    config = {"connector.class": "Locked", "password": "another", key: SECRET, "name": "a"}
+    created = api.client.post("/connectors", json={"name": "a", "config": config})
+    assert created.json()["config"] == {**config, "password": "********", key: "********"}
+    assert sent(api) == config
+
+
+def test_a_password_that_is_given_twice_is_sealed_in_both_places(api: RestApi) -> None:
+    config = {**CONFIG, "note": SECRET, "more": f"say {SECRET}!", "other": "hunter"}
+    created = api.client.post("/connectors", json={"name": "a", "config": config})
+    assert created.json()["config"] == {
+        **SHOWN,
+        "note": "********",
+        "more": "********",
+        "other": "hunter",
+    }
+    assert sent(api) == config
+    pages = [api.client.get(f"/connectors/a{path}").text for path in ("", "/config", "/status")]
+    assert not any(SECRET in page for page in pages)
+
+
+def test_secrets_are_limited_together(api: RestApi) -> None:
+    many = {f"secret.{number}": "x" * 1_000 for number in range(40)}
+    reply = api.client.post("/connectors", json={"name": "a", "config": {**CONFIG, **many}})
+    assert reply.status_code == 400
+    told = "all secrets of a config have at most 32768 letters together"
+    assert told in reply.json()["message"]
+    stored = VAULT.seal_keys("a", many, many)
+    with pytest.raises(CannotUnseal, match="have more than 32768 characters, and at most 32768"):
+        VAULT.reveal("a", {**stored, "secret.x": VAULT.seal("a", "y" * 32_768)})
+
+
+def test_a_reference_that_nothing_resolves_is_refused_and_within_a_value_a_warning(
+    api: RestApi,
+) -> None:
+    config = {**CONFIG, "password": "${vault:secret/db:password}"}
+    reply = api.client.post("/connectors", json={"name": "a", "config": config})
+    assert reply.status_code == 400
+    assert "nothing here resolves this reference: ${env:NAME} is a variable" in reply.text
+    config = {**CONFIG, "note": "as in ${vault:secret/db:user}"}
+    assert api.client.post("/connectors", json={"name": "a", "config": config}).status_code == 201
+    told = api.client.put(
+        "/connector-plugins/Locked/config/validate?extended=true", json=config
+    ).text
+    assert "note: ${vault:secret/db:user} is used as it is written" in told
+
+
 def test_no_log_holds_a_secret(api: RestApi) -> None:
     api.client.post("/connectors", json={"name": "a", "config": CONFIG})
     api.service.logs.close()
@@ -208,7 +259,9 @@ def test_keys_that_sound_secret_are_masked_in_every_reply(api: RestApi, key: str
     config = {"connector.class": "Locked", key: SECRET, "name": "a"}
     replies = [client.put("/connectors/a/config", json=config)]
     replies += [client.get(f"/connectors/a{each}") for each in ("", "/config", "/status", "/tasks")]
-    replies.append(client.put("/connector-plugins/Locked/config/validate", json=config))
+    replies.append(
+        client.put("/connector-plugins/Locked/config/validate?extended=true", json=config)
+    )
     assert not any(SECRET in each.text for each in replies)
 
 

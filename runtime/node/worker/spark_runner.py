@@ -149,13 +149,13 @@ def make_runner(
             hide=redaction.hide,
         )
 
-    vault = Vault(RunFolder(node.data_dir).key())
+    vault = Vault(RunFolder(node.data_dir).key(), str(node.data_dir))
     return UnsealingRunner(vault, report, runner, redaction)
 
 
 def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
     """Build the janitor of a worker."""
-    vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
+    vault, plugins = Vault(RunFolder(node.data_dir).key(), str(node.data_dir)), find_plugins()
 
     def pipeline(chore: Chore) -> Pipeline:
         made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by

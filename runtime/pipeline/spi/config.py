@@ -17,7 +17,7 @@ HIDDEN = "********"
 MOST_SEARCHED = 250
 """How many unknown keys of one config are compared with the known keys, to find misspellings."""
 _ANY_NAME = "<name>"
-_DEFERRED = ("${env:", "${file:")
+_DEFERRED = ("${env:", "${file:", "${dir:", "${directory:")
 
 
 class Importance(Enum):
@@ -269,7 +269,7 @@ def strip_prefix(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_deferred(text: str) -> bool:
-    """Tell whether a value has an `${env:}` or `${file:}` reference, which only workers resolve."""
+    """Tell whether a value has a reference such as `${file:}`, which only workers resolve."""
     return any(mark in text for mark in _DEFERRED)
 
 

@@ -5,7 +5,7 @@ kept. A config may also be checked against external systems (`outside`).
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,10 +15,8 @@ from traceback import format_tb
 from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
-from .....actors.settings import SettingType
-from ....config.redaction import LONGEST
-from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
-from ....config.sources import SPARK
+from ....config.secret_keys import flaws_in_secrets, secret_keys_of, unresolved
+from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.placement_keys import with_placement
@@ -80,13 +78,14 @@ def examine(
     found = with_placement(_validate(plugin, plain).validation, plain)
     validation = found.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
-    secret_keys = _secret_keys(plain, defined, found.misspelt.keys())
-    flaws = dict(_flaws(plain, secret_keys))
+    secret_keys = secret_keys_of(plain, defined, found.misspelt.keys())
+    flaws = dict(flaws_in_secrets(plain, secret_keys))
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
         validation = replace(
             validation.plus(findings.errors), warnings=(*validation.warnings, *findings.warnings)
         )
+    validation = replace(validation, warnings=(*validation.warnings, *unresolved(plain)))
     secrets = {plain[key] for key in secret_keys}
     secrets |= {part for value in secrets for part in passwords_in(value)}
     validation = _without_secrets(validation, secrets - {"", HIDDEN}, secret_keys)
@@ -142,8 +141,10 @@ def remarks_on(plugins: Plugins, config: Mapping[str, str]) -> ConfigRemarks:
 
 @lru_cache(maxsize=CONFIGS_KEPT)
 def _remarks_on(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> ConfigRemarks:
-    validation, promise = _validate(plugin, dict(config))
-    return ConfigRemarks(validation.remarks, promise.delivery.value if promise else "")
+    stored = dict(config)
+    validation, promise = _validate(plugin, stored)
+    remarks = (*validation.remarks, *unresolved(stored))
+    return ConfigRemarks(remarks, promise.delivery.value if promise else "")
 
 
 def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:
@@ -192,33 +193,6 @@ def _open_secrets(
         }
     except CannotUnseal as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
-
-
-def _secret_keys(
-    plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
-) -> frozenset[str]:
-    """Return the keys to seal: by their definition, their name, or a password in their value."""
-
-    def may_hold_anything(key: str) -> bool:
-        return key not in defined or key in misspelt or key.startswith(SPARK)
-
-    return frozenset(
-        key
-        for key, value in plain.items()
-        if defined.get(key) is SettingType.PASSWORD
-        or (may_hold_anything(key) and sounds_secret(key))
-        or passwords_in(value)
-    )
-
-
-def _flaws(plain: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    for key, value in plain.items():
-        if len(value) > LONGEST and key in secret_keys:
-            yield key, f"a secret has at most {LONGEST} letters"
-        if PREFIX in value:
-            yield key, f"{PREFIX}...}} is how the cluster stores a secret: give the secret itself"
-        elif value == HIDDEN:
-            yield key, f"{HIDDEN} stands for a value that is kept, and there is none"
 
 
 def _without_secrets(

@@ -1,9 +1,8 @@
 """The keys of a connection to a Kafka cluster, and the librdkafka settings that they give.
 
-Both ends of a pipeline have the same keys, behind `source.` or `sink.`. The author of a config is
-not the node's operator: settings that make librdkafka run a program or load a library are refused.
-Refused are also settings that the connector must set itself, and secrets, which are encrypted only
-in their own keys.
+Both ends of a pipeline have the same keys, behind `source.` or `sink.`; `overrides` has the
+settings that a config may make beside them. librdkafka reads a file while it holds the interpreter:
+so each is looked at before.
 """
 
 import re
@@ -11,10 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from .....actors.settings import Value, not_blank, one_of
+from ...plain_file import flaw_in_plain_file
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, strip_prefix
 from ...spi.key_kinds import choice_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
+from .overrides import JAVA_NAMES, flaws_in_overrides
 
 Settings = dict[str, str | int | float | bool]
 """The settings of a librdkafka client."""
@@ -43,26 +44,11 @@ _LOCATIONS: Final = (
     KEYSTORE,
 )
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_JAVA_NAMES: Final[Mapping[str, str]] = {
-    "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "max.request.size": "message.max.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "request.timeout.ms": "socket.timeout.ms",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-}
-"""Settings of Java's clients with another name in librdkafka."""
 _JAAS: Final = "sasl.jaas.config"
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _DEFAULTS: Final[Settings] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 """Only critical errors go to standard error; others are reported by the callback."""
-
-_REFUSED: Final = re.compile(
-    r"plugin\.library\.paths|ssl\.engine\.location|ssl\.providers|sasl\.kerberos\..*"
-    r"|sasl\.oauthbearer\..*|.*\.location|.*\.password|ssl\.key\.pem|.*_cb|opaque|debug|log[._].*|statistics\..*|enable\.(?!ssl).*"
-    r"|group\..*|auto\.offset\.reset|isolation\.level|transactional\.id|acks|max\.in\.flight.*"
-)
-"""Settings that are refused."""
 
 
 def connection_keys(end: str) -> Sequence[Definition]:
@@ -123,8 +109,11 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
     made: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
     for name, *values in _JAAS_OPTION.findall(mine.get(_JAAS, "")):
         made.setdefault(f"sasl.{name}", "".join(values))
+    for key, path in locations(end, config).items():
+        if flaw := flaw_in_plain_file(path):
+            raise ConfigInvalid(f"{key}: {flaw}")
     given = {
-        _JAVA_NAMES.get(key, key): value for key, value in strip_prefix(overrides, config).items()
+        JAVA_NAMES.get(key, key): value for key, value in strip_prefix(overrides, config).items()
     }
     return {**made, **store_settings(end, mine), **_DEFAULTS, **given}
 
@@ -147,9 +136,10 @@ def refused_settings(config: Mapping[str, str], overrides: str) -> Mapping[str, 
     for name in strip_prefix(overrides, config):
         if name in own:
             flaws[overrides + name] = f"set {overrides.split('.', 1)[0]}.{name} instead"
-        elif _REFUSED.fullmatch(name):
-            flaws[overrides + name] = "is not allowed: leave it out"
-    return flaws
+    given = {
+        name: value for name, value in strip_prefix(overrides, config).items() if name not in own
+    }
+    return flaws | {overrides + name: why for name, why in flaws_in_overrides(given)}
 
 
 def locations(end: str, config: Mapping[str, str]) -> Mapping[str, str]:

@@ -5,12 +5,12 @@ JKS store is refused, with the command that converts it to PKCS12.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
+from ...plain_file import read_plain_file, why_not
 from ...spi.config import ConfigInvalid, Definition, Importance, Width
 from ...spi.key_kinds import secret_key, text_key
 
@@ -116,10 +116,9 @@ def _own(end: str, path: str, password: str) -> Mapping[str, str]:
 
 def _read(key: str, path: str) -> bytes:
     try:
-        store = Path(path).read_bytes()
+        store = read_plain_file(path)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise ConfigInvalid(f"{key}: {path} cannot be read: {why}") from None
+        raise ConfigInvalid(f"{key}: {path} cannot be read: {why_not(error)}") from None
     if store.startswith(_JKS):
         raise ConfigInvalid(
             f"{key}: {path} is a JKS store, which only Java can read: convert it to PKCS12 by "

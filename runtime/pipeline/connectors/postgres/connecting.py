@@ -8,20 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, cast
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from .....actors.settings import not_blank
 from .....events.model import Resource
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
+from ...spi.context import NO_LIMITS, Reach
 from ...spi.errors import Away
 from ...spi.key_kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .hang_detection import CallThread, Watch, WatchedAdbc, WatchedConnection
 from .names import NAME_BYTES
+from .url import flaw_in_files, parameters
 
 CONNECT_S: Final = 10
 """The timeout of a new connection."""
@@ -46,25 +47,6 @@ _OPTIONS: Final = " ".join(
         "extra_float_digits=1",
     )
 )
-_OF_JDBC: Final = {
-    "user": "user",
-    "password": "password",
-    "currentSchema": "options",
-    "ssl": "sslmode",
-    "sslmode": "sslmode",
-    "sslrootcert": "sslrootcert",
-    "sslcert": "sslcert",
-    "sslkey": "sslkey",
-    "ApplicationName": "",
-    "stringtype": "",
-    "reWriteBatchedInserts": "",
-    "connectTimeout": "",
-    "socketTimeout": "",
-    "loginTimeout": "",
-    "tcpKeepAlive": "",
-}
-"""The libpq parameter for a parameter of a JDBC URL; empty: it is ignored."""
-
 _WRONG_CONFIG: Final = (
     "password authentication failed",
     "no password supplied",
@@ -148,11 +130,19 @@ class Server:
     """The statement timeout."""
 
     @classmethod
-    def of(cls, end: str, config: Mapping[str, str], application: str = "fairlead") -> "Server":
+    def of(
+        cls,
+        end: str,
+        config: Mapping[str, str],
+        application: str = "fairlead",
+        reach: Reach = NO_LIMITS,
+    ) -> "Server":
         """Return the server of an end, `source` or `sink`; raises `ConfigInvalid`."""
         key = f"{end}.connection.url"
         try:
             parts = parameters(config[key])
+            if flaw := flaw_in_files(parts, reach):
+                raise ConfigInvalid(f"{key}: {flaw}")
             for name in ("user", "password"):
                 if given := config.get(f"{end}.connection.{name}"):
                     parts[name] = given
@@ -215,34 +205,6 @@ _BEGIN: Final = (
     " THEN set_config('synchronous_commit', 'on', false) END"
 )
 """Turns on synchronous_commit, so that commits are durable whatever the server's default."""
-
-
-def parameters(url: str) -> dict[str, str]:
-    """Parse a libpq or JDBC URL to libpq parameters; raises `ValueError`."""
-    if not url.startswith("jdbc:"):
-        return _of_libpq(url)
-    split = urlsplit(url.removeprefix("jdbc:"))
-    if split.scheme != "postgresql":
-        raise ValueError("is no URL of a database: jdbc:postgresql://host:5432/database")
-    found = _of_libpq(urlunsplit(split._replace(query="")))
-    for name, value in parse_qsl(split.query):
-        if name not in _OF_JDBC:
-            raise ValueError(f"the parameter {name} of a JDBC URL means nothing here")
-        if name == "currentSchema":
-            found["options"] = f"-c search_path={value}"
-        elif name == "ssl":
-            found.setdefault("sslmode", "require" if value != "false" else "prefer")
-        elif _OF_JDBC[name]:
-            found[_OF_JDBC[name]] = value
-    return found
-
-
-def _of_libpq(url: str) -> dict[str, str]:
-    try:
-        found = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
-        raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
-    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:

@@ -14,7 +14,7 @@ from ......events.commits import Document
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
-from ....spi.errors import Away, NotReady, SourceAway
+from ....spi.errors import Away, NotReady, OffsetRefused, SourceAway
 from ....spi.lineage import Dataset
 from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
 from ....spi.types import Look, SourceType
@@ -190,8 +190,11 @@ class KafkaSourceType(SourceType):
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets of the cluster for an end or a time."""
-        del outside, offsets
+        del offsets
         refuse_deferred(config)
+        for key, path in locations("source", config).items():
+            if flaw := outside.reach.flaw_in_path(path):
+                raise OffsetRefused(f"{key}: {flaw}")
         settings = client_settings("source", config, keys.CONSUMER)
         return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
 

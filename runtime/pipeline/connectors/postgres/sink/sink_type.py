@@ -58,12 +58,11 @@ class PostgresSinkType(SinkType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Connect, and check the schema and the privilege to create tables in it."""
-        del outside
         schema = config.get(keys.SCHEMA, "public")
         if has_deferred("sink.connection.", config) or is_deferred(schema):
             return Look()
         try:
-            with Server.of("sink", config).connect() as connection:
+            with Server.of("sink", config, reach=outside.reach).connect() as connection:
                 found = _of_schema(connection, schema)
                 if config.get(keys.STAGE_WITH) == keys.PREPARED:
                     found = found.plus(_of_prepared(connection, config.get(TASKS_MAX, "1")))
@@ -102,7 +101,7 @@ class PostgresSinkType(SinkType):
         )
         where = Staging(context.cluster_id, context.resource)
         return PostgresSink(
-            Server.of("sink", config, application),
+            Server.of("sink", config, application, context.reach),
             where,
             layout,
             rules,

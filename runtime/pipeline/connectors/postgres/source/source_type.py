@@ -55,7 +55,7 @@ class PostgresSourceType(SourceType):
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         super().__init__(context, config, settings)
         application = application_name("source", context.resource, context.cluster_id)
-        self._session = ReadSession(Server.of("source", config, application))
+        self._session = ReadSession(Server.of("source", config, application, context.reach))
         self._look_at = 0.0
         """The monotonic time of the next check for new tables."""
         self._known = known_in(
@@ -113,11 +113,14 @@ class PostgresSourceType(SourceType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Connect, and check that the tables exist and can be read incrementally."""
-        del outside
         if has_deferred("source.", config):
             return Look()
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
-        with closing(ReadSession(Server.of("source", config))) as session:
+        try:
+            server = Server.of("source", config, reach=outside.reach)
+        except ConfigInvalid as error:
+            return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
+        with closing(ReadSession(server)) as session:
             try:
                 return look_at(session, config, settings)
             except ConfigInvalid as error:
@@ -145,12 +148,12 @@ class PostgresSourceType(SourceType):
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets of all tables for a position."""
-        del outside
         refuse_deferred(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         if settings.text(keys.QUERY):
             return query_offset_checks.seek(settings.text(keys.MODE), to, offsets)
-        with closing(ReadSession(Server.of("source", config))) as session:
+        server = Server.of("source", config, reach=outside.reach)
+        with closing(ReadSession(server)) as session:
             try:
                 if settings.text(keys.MODE) == keys.LOG:
                     slot = slot_of(settings, config.get("name", ""))
@@ -207,7 +210,7 @@ class PostgresSourceType(SourceType):
     ) -> TableSource | LogSource | QuerySource:
         """Make the source of one task."""
         application = application_name("source", context.resource, context.cluster_id)
-        server = Server.of("source", config, application)
+        server = Server.of("source", config, application, context.reach)
         if settings.text(keys.QUERY):
             return QuerySource(server, settings)
         session = ReadSession(server)

@@ -38,7 +38,8 @@ class LogSession:
     def of(cls, config: Mapping[str, str], context: Context) -> Self:
         """Return the session of a task, or of a connector."""
         application = application_name("log", context.resource, context.cluster_id)
-        return cls(Server.of("source", config, application), application)
+        server = Server.of("source", config, application, context.reach)
+        return cls(server, application)
 
     @contextmanager
     def talking(self) -> Generator["psycopg.Connection[Any]"]:
