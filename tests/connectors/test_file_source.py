@@ -30,7 +30,7 @@ from fairlead.runtime.pipeline.connectors.files.source.shares import (
     spell,
 )
 from fairlead.runtime.pipeline.connectors.files.source.source import FileSource
-from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 
@@ -51,6 +51,75 @@ def source(root: Path, glob: str = "*", warnings: list[str] | None = None) -> Fi
     told = [] if warnings is None else warnings
     context = Context(Resource("c", 0), told.append)
     return FileSource(Folder(root, glob, ALL), ReadFormat("csv", "a INT"), context)
+
+
+def confined(root: Path, *allowed: Path) -> FileSource:
+    """Return a source on a node with `paths.allow`."""
+    context = Context(Resource("c", 0), print, reach=Reach(paths=tuple(map(str, allowed))))
+    return FileSource(Folder(root, "*", ALL), ReadFormat("csv", "a INT"), context)
+
+
+def test_a_folder_that_became_a_link_to_elsewhere_is_not_read(tmp_path: Path) -> None:
+    root, secret = tmp_path / "allowed" / "in", tmp_path / "secret"
+    seen = put(root, "a.csv")
+    put(secret, "a.csv")
+    put(secret, "b.csv")
+    made = confined(root, tmp_path / "allowed")
+    planned = made.plan({}, PLENTY).ranges
+    assert planned == (seen,)
+    root.rename(tmp_path / "allowed" / "old")
+    root.symlink_to(secret)
+    told = (
+        r"in \(that is .*secret\) is in none of the folders of paths\.allow: .*: its rows are not"
+    )
+    with pytest.raises(SourceAway, match=told):
+        made.verify(planned)  # as before and after a batch is read
+    with pytest.raises(SourceAway, match=told):
+        made.plan({}, PLENTY)
+    root.unlink()
+    (tmp_path / "allowed" / "old").rename(root)
+    assert [each.path for each in made.plan({}, PLENTY).ranges] == ["a.csv"]
+    inner = root / "sub"
+    put(inner, "c.csv")
+    assert [each.path for each in made.plan({}, PLENTY).ranges] == ["a.csv", "sub/c.csv"]
+    inner.rename(root / ".sub")
+    inner.symlink_to(secret)
+    assert [each.path for each in made.plan({}, PLENTY).ranges] == ["a.csv"]
+
+
+def test_a_folder_that_was_a_link_from_the_beginning_is_read_where_that_is_allowed(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path / "allowed" / "real", "a.csv")
+    (tmp_path / "in").symlink_to(tmp_path / "allowed" / "real")
+    made = confined(tmp_path / "in", tmp_path / "allowed")
+    assert [each.path for each in made.plan({}, PLENTY).ranges] == ["a.csv"]
+
+
+def test_a_file_with_a_name_elsewhere_is_skipped_where_folders_are_confined(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "in"
+    first = put(root, "a.csv")
+    secret = tmp_path / "secret.csv"
+    secret.write_text("x")
+    made, free = confined(root, root), source(root)
+    planned = made.plan({}, PLENTY).ranges
+    assert planned == (first,)
+    (root / "b.csv").hardlink_to(secret)
+    (root / "a.csv").unlink()
+    (root / "a.csv").hardlink_to(secret)  # under a name that is known already
+    with pytest.raises(BadInput, match=r"a\.csv: gone, or behind a link"):
+        made.verify(planned)
+    plan = made.plan({}, PLENTY)
+    assert plan.ranges == ()
+    assert "skipped 1, since have another name, which may lie outside paths.allow" in plan.remark
+    assert list(walk(root, "*", is_confined=True)) == []
+    assert [each.path for each in free.plan({}, PLENTY).ranges] == ["a.csv", "b.csv"]
+    (root / "a.csv").unlink()
+    secret.unlink()
+    put(root, "c.csv")
+    assert {each.path for each in made.plan({}, PLENTY).ranges} == {"b.csv", "c.csv"}
 
 
 def test_hidden_and_empty_files_are_left_out_and_what_is_skipped_is_told(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from transforms.conftest import made
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.transform import Transform
 from fairlead.runtime.pipeline.transforms.catalogue import make_chain
@@ -220,6 +220,74 @@ def test_a_folder_that_is_a_table_leads_nowhere_else(
     ) as told:
         rows(engine, looking_up(folder, QUERY, "json"))
     assert told.value.is_put_off, "no row is to blame, and it is looked at again"
+
+
+@pytest.mark.parametrize("link", ["_y=1.json", "_z=1/w.json", "_z=1", "a/_x=/b=2/_c=3/d.json"])
+def test_no_link_of_a_table_is_followed_also_where_spark_alone_would_look(
+    link: str, engine: Embedded, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.json").write_text('{"short": "a", "long": "TopSecret"}\n')
+    folder = tmp_path / "names"
+    (folder / link).parent.mkdir(parents=True)
+    (folder / "1.json").write_text('{"short": "a", "long": "Anna"}\n')
+    (folder / link).symlink_to(tmp_path / "secret.json" if "." in link else tmp_path)
+    with pytest.raises(BadInput, match=f"the lookup Names cannot be read: .*{link} is a link"):
+        rows(engine, looking_up(folder, QUERY, "json"))
+
+
+def test_what_is_no_plain_file_is_no_part_of_a_table(engine: Embedded, tmp_path: Path) -> None:
+    folder = tmp_path / "names"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"short": "a", "long": "Anna"}\n')
+    (folder / "_not-read").symlink_to("/dev/zero")
+    table = looking_up(folder, QUERY, "json")
+    assert rows(engine, table)[1] == [1, "Anna"]
+    os.mkfifo(folder / "2.json")
+    other = "is a pipe, a socket or a device, and only plain files are read"
+    with pytest.raises(BadInput, match=f"2.json {other}"):
+        rows(engine, table)
+    for path in (folder / "2.json", Path("/dev/zero")):
+        with pytest.raises(BadInput, match=f"{path} {other}"):
+            rows(engine, looking_up(path, QUERY, "json"))
+    (folder / "2.json").unlink()
+    assert rows(engine, table)[1] == [1, "Anna"]
+
+
+def test_folders_of_a_table_that_are_named_as_partitions_are_its_columns(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    (tmp_path / "names" / "long=Anna").mkdir(parents=True)
+    (tmp_path / "names" / "long=Anna" / "1.json").write_text('{"short": "a"}\n')
+    (tmp_path / "names" / "_long=not" / "_x").mkdir(parents=True)
+    (tmp_path / "names" / "_long=not" / "_x" / "1.json").write_text('{"short": "b"}\n')
+    assert rows(engine, looking_up(tmp_path / "names", QUERY, "json"))[:2] == [
+        [0, None],
+        [1, "Anna"],
+    ]
+
+
+def test_a_table_is_read_only_where_a_connector_may_read_whatever_it_became(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    inside, outside = tmp_path / "in" / "names", tmp_path / "out"
+    for folder, name in ((inside, "Anna"), (outside, "TopSecret")):
+        folder.mkdir(parents=True)
+        (folder / "1.json").write_text(f'{{"short": "a", "long": "{name}"}}\n')
+    context = Context(Resource("c", 0), print, reach=Reach(paths=(str(tmp_path / "in"),)))
+    keys = {"query": QUERY, "lookup.Names.path": str(inside), "lookup.Names.format": "json"}
+    config = {f"transforms.x.{key}": value for key, value in keys.items()}
+    (table,) = make_chain({"transforms": "x", "transforms.x.type": "sql", **config}, context)
+    assert rows(engine, table)[1] == [1, "Anna"]
+    inside.rename(tmp_path / "in" / "old")
+    inside.symlink_to(outside)
+    with pytest.raises(SourceAway, match=r"is in none of the folders of paths\.allow"):
+        rows(engine, table)
+    inside.unlink()
+    (tmp_path / "in" / "old").rename(inside)
+    assert rows(engine, table)[1] == [1, "Anna"]
+    (inside / "2.json").hardlink_to(outside / "1.json")
+    with pytest.raises(BadInput, match=r"2\.json has another name, which may lie elsewhere"):
+        rows(engine, table)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ directory walk, and if one is new, gone or changed the table is read again. A ba
 consistent state of each table.
 """
 
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,9 +18,9 @@ from ..batches.counting import rows_of
 from ..batches.frames import frame_of
 from ..spark.failures import failure_text
 from ..spark.queries.query import INPUT
-from ..spark.spelling import path_to_read
+from ..spark.spelling import path_to_read, path_to_write
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
-from ..spi.context import Context
+from ..spi.context import NO_LIMITS, Context, Reach
 from ..spi.errors import BadInput, SourceAway
 from ..spi.key_kinds import choice_key, text_key
 
@@ -62,8 +64,9 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 class Lookup:
     """A cached lookup table."""
 
-    def __init__(self, name: str, path: str, form: str) -> None:
+    def __init__(self, name: str, path: str, form: str, reach: Reach = NO_LIMITS) -> None:
         self._name, self._path, self._format = name, Path(path), form
+        self._reach = reach
         self._held: tuple[Fingerprint, DataFrame] | None = None
         """The cached table, with the fingerprint of its files."""
 
@@ -73,7 +76,7 @@ class Lookup:
         for _ in range(_MOST_READS):
             if self._holds(seen, spark):
                 break
-            table = self._read(spark)
+            table = self._read(spark, seen)
             before, seen = seen, self._fingerprint()
             if before == seen:
                 self._held = seen, table
@@ -86,33 +89,57 @@ class Lookup:
         held = self._held
         return held is not None and held[0] == seen and held[1].sparkSession is spark
 
-    def _read(self, spark: "SparkSession") -> "DataFrame":
+    def _read(self, spark: "SparkSession", seen: Fingerprint) -> "DataFrame":
         reader = spark.read.format(self._format).options(**_OPTIONS.get(self._format, {}))
         reader = reader.option("mode", "FAILFAST")  # else bad rows would have nulls
+        if self._path.is_dir():  # whose folders may be named as partitions are
+            reader = reader.option("basePath", path_to_write(self._path))
+        # By name: what Spark finds by itself may have come since, or be hidden from us only.
+        files = [path_to_read(Path(each)) for each, _, _ in seen]
+        if not files:
+            raise _unusable(f"the lookup {self._name} has no files: {self._path}")
         try:
-            return frame_of(spark, rows_of(reader.load(path_to_read(self._path))))
+            return frame_of(spark, rows_of(reader.load(files)))
         except Exception as error:
             told = (failure_text(error) or str(error)).partition("\n")[0]
             raise _unusable(f"the lookup {self._name} cannot be read: {told}") from error
 
     def _fingerprint(self) -> Fingerprint:
-        """Return the present fingerprint, without hidden files, which Spark ignores."""
+        """Return the present fingerprint, without hidden files."""
         path, what = self._path, f"the lookup {self._name}"
+        if flaw := self._reach.flaw_in_path(str(path)):  # it may lead elsewhere by now
+            raise SourceAway(f"{what} cannot be read: {flaw}")
         try:
             found = sorted(path.rglob("*")) if path.is_dir() else [path]
             read = [each for each in found if not _is_hidden(each.relative_to(path))]
-            # With links, anyone who may write to the folder could make the node read any file.
-            for link in (each for each in read if each != path and each.is_symlink()):
-                told = f"{link} is a link, which is not followed: copy what it leads to"
-                raise _unusable(f"{what} cannot be read: {told}")
-            stats = [(each, each.stat()) for each in read]
+            stats = [(each, each.stat() if each == path else each.lstat()) for each in read]
         except OSError as error:
             told = (error.strerror or str(error)).lower()
             raise SourceAway(f"{what} cannot be read: {path}: {told}") from error
-        if sum(stat.st_size for _, stat in stats) > MOST_BYTES:
+        for each, status in stats:
+            if flaw := _flaw_in_kind(status, is_confined=bool(self._reach.paths)):
+                raise _unusable(f"{what} cannot be read: {each} {flaw}")
+        files = [(each, status) for each, status in stats if stat.S_ISREG(status.st_mode)]
+        if sum(status.st_size for _, status in files) > MOST_BYTES:
             told = f"{path} holds more than {MOST_BYTES >> 20} MB"
             raise _unusable(f"{what} is no small table: {told}")
-        return tuple((str(each), stat.st_size, stat.st_mtime_ns) for each, stat in stats)
+        return tuple((str(each), status.st_size, status.st_mtime_ns) for each, status in files)
+
+
+def _flaw_in_kind(status: os.stat_result, *, is_confined: bool) -> str:
+    """Return why something in a table's folder is not read; empty if it is.
+
+    With links, anyone who may write to the folder could make the node read any file.
+    """
+    if stat.S_ISLNK(status.st_mode):
+        return "is a link, which is not followed: copy what it leads to"
+    if stat.S_ISDIR(status.st_mode):
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return "is a pipe, a socket or a device, and only plain files are read"
+    if is_confined and status.st_nlink > 1:
+        return "has another name, which may lie elsewhere: copy it"
+    return ""
 
 
 def _unusable(text: str) -> BadInput:
@@ -123,8 +150,13 @@ def _unusable(text: str) -> BadInput:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Tell whether Spark ignores a relative path."""
-    return any(part.startswith((".", "_")) for part in path.parts)
+    """Tell whether a relative path is none of the table's files, as Spark has it.
+
+    Names such as `_x=1` are those of partitions.
+    """
+    return any(
+        part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.parts
+    )
 
 
 def lookup_names(keys: Mapping[str, object]) -> list[str]:
@@ -148,5 +180,5 @@ def lookups_of(settings: ParsedConfig, context: Context) -> Mapping[str, Lookup]
         if flaw := flaw_in_name(name):
             raise ConfigInvalid(f"{key}: {flaw}")
         context.check_path(key, path)
-        found[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"))
+        found[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"), context.reach)
     return found

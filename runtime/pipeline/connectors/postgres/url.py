@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from ....plain_file import flaw_in_plain_file
+from ...plain_file import flaw_in_plain_file
 from ...spi.context import Reach
 
 _OF_JDBC: Final = {

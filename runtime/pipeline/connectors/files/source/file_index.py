@@ -61,8 +61,17 @@ class _Folder:
 class FileIndex:
     """The files under one root that match a glob; thread-safe."""
 
-    def __init__(self, root: Path, glob: str, arrivals: Arrivals | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        glob: str,
+        arrivals: Arrivals | None = None,
+        *,
+        is_confined: bool = False,
+    ) -> None:
+        """`is_confined`: files with a second name are skipped."""
         self._root, self._glob = root, glob
+        self._is_confined = is_confined
         self._arrivals = arrivals or Arrivals()
         self._watches: dict[str, int] = {}
         """The watch descriptors by the folder's path; the root's path is empty."""
@@ -145,7 +154,13 @@ class FileIndex:
             before = known.entries.files if known else {}
             self._watches[path] = watch = self._arrivals.watch(self._root / path)
             self._arrivals.wake_on_arrival(watch, self.wake)
-            entries = read_folder(self._root, path, self._glob, None if everything else before)
+            entries = read_folder(
+                self._root,
+                path,
+                self._glob,
+                None if everything else before,
+                is_confined=self._is_confined,
+            )
             known = _Folder(stamp, read_ns, entries)
             self._note(before, entries.files)
         self._fill(known.entries)
@@ -165,9 +180,10 @@ class FileIndex:
 
     def _fill(self, entries: Entries) -> None:
         """Add files that were empty and now have content."""
-        found = [
-            each for path in entries.empty if (each := stat_file(self._root, path)) and each.size
+        seen = [
+            stat_file(self._root, path, is_confined=self._is_confined) for path in entries.empty
         ]
+        found = [each for each in seen if each and each.size]
         for each in found:
             entries.empty.discard(each.path)
             entries.files[each.path] = self._files[each.path] = each

@@ -50,6 +50,7 @@ class Skip(Enum):
     NAME = "names are not UTF-8: rename them"
     SPECIAL = "are neither files nor folders"
     CLOSED = "folders cannot be listed by this node's user: let it read them"
+    SHARED = "have another name, which may lie outside paths.allow: copy them"
     LONG = "paths are too long: shorten names, or move them up"
 
 
@@ -66,28 +67,33 @@ class Entries:
     skipped: dict[str, Skip] = field(default_factory=dict[str, Skip])
     """The paths that look like input but are skipped; bytes that are not UTF-8 are escaped."""
 
-    def add(self, root: Path, path: str, entry: "os.DirEntry[str]", glob: str) -> None:
+    def add(
+        self, root: Path, path: str, entry: "os.DirEntry[str]", glob: str, *, is_confined: bool
+    ) -> None:
         """Add one entry, by its kind."""
         if skip := _skip(root, path, entry, glob):
             self.skipped[os.fsencode(path).decode(errors="backslashreplace")] = skip
         elif entry.is_dir(follow_symlinks=False):
             self.folders.append(path + "/")
-        elif matches_glob(path, glob) and (found := _file(path, entry)):
-            if found.size:
+        elif matches_glob(path, glob) and (status := _status(entry)):
+            found = _found(path, status)
+            if is_confined and status.st_nlink > 1:
+                self.skipped[path] = Skip.SHARED
+            elif found.size:
                 self.files[path] = found
             else:
                 self.empty.add(path)
 
 
-def walk(root: Path, glob: str) -> Iterator[SourceFile]:
-    """Yield the input files under a root, in no order.
+def walk(root: Path, glob: str, *, is_confined: bool = False) -> Iterator[SourceFile]:
+    """Yield the input files under a root, in no order; `is_confined` as in `read_folder`.
 
     Raises `NotReady` without a root, `SourceAway` if a folder cannot be listed.
     """
     waiting = [""]
     while waiting:
         try:
-            entries = read_folder(root, waiting.pop(), glob)
+            entries = read_folder(root, waiting.pop(), glob, is_confined=is_confined)
         except (FileNotFoundError, NotADirectoryError):
             continue  # removed meanwhile
         except OSError as error:
@@ -115,14 +121,20 @@ def asking_about(file: Path) -> Generator[None]:
 
 
 def read_folder(
-    root: Path, folder: str, glob: str, known: Mapping[str, SourceFile] | None = None
+    root: Path,
+    folder: str,
+    glob: str,
+    known: Mapping[str, SourceFile] | None = None,
+    *,
+    is_confined: bool = False,
 ) -> Entries:
     """List one folder; raises `NotReady` if the root does not exist, else `OSError`.
 
     Names that begin with a dot or an underscore, files that Hadoop is writing, and empty files are
     ignored. Links, names that are not UTF-8, paths that are too long, special files and closed
     subfolders are skipped with a remark. A glob without a slash is matched with the file's name,
-    others with its relative path. Known files are not checked again.
+    others with its relative path. Known files are not checked again. `is_confined`: a file with a
+    second name (a hard link) is skipped, too.
     """
     known = known or {}
     found = Entries()
@@ -133,7 +145,7 @@ def read_folder(
                 if path in known and not entry.is_symlink():
                     found.files[path] = known[path]
                 elif not (entry.name.startswith(_HIDDEN) or entry.name.endswith(_BEING_COPIED)):
-                    found.add(root, path, entry, glob)
+                    found.add(root, path, entry, glob, is_confined=is_confined)
     except (FileNotFoundError, NotADirectoryError):
         if folder:
             raise
@@ -145,9 +157,10 @@ def read_folder(
     return found
 
 
-def stat_file(root: Path, path: str) -> SourceFile | None:
+def stat_file(root: Path, path: str, *, is_confined: bool = False) -> SourceFile | None:
     """Return a file's present state; None if it is gone, closed, or its path now has a link.
 
+    `is_confined`: also if it has a second name.
     The root itself may be a link, since the user chose it. Raises `SourceAway`.
     """
     at = root
@@ -160,7 +173,9 @@ def stat_file(root: Path, path: str) -> SourceFile | None:
             status = (root / path).lstat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    return _found(path, status) if stat.S_ISREG(status.st_mode) else None
+    if not stat.S_ISREG(status.st_mode) or (is_confined and status.st_nlink > 1):
+        return None
+    return _found(path, status)
 
 
 def matches_glob(path: str, glob: str) -> bool:
@@ -194,12 +209,10 @@ def _is_too_long(path: str) -> bool:
     return 6 * len(path) > _LONGEST < len(json.dumps(path, ensure_ascii=False).encode())
 
 
-def _file(path: str, entry: "os.DirEntry[str]") -> SourceFile | None:
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None  # removed meanwhile
-    return _found(path, status)
+def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    with suppress(FileNotFoundError):  # removed meanwhile
+        return entry.stat(follow_symlinks=False)
+    return None
 
 
 def _found(path: str, status: os.stat_result) -> SourceFile:

@@ -54,7 +54,9 @@ class FileSource(Source[SourceFile]):
         arrivals = context.shared.get(Arrivals, Arrivals)
         self._index = context.shared.get(
             (FileIndex, folder.root, folder.glob),
-            lambda: FileIndex(folder.root, folder.glob, arrivals),
+            lambda: FileIndex(
+                folder.root, folder.glob, arrivals, is_confined=bool(context.reach.paths)
+            ),
         )
         self._index.wake_on_arrival(self.wake)
         self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.was_moved_in)
@@ -92,7 +94,7 @@ class FileSource(Source[SourceFile]):
         size = 0
         while self._pending and len(taken) < most_files:
             planned = self._pending[0]
-            found = stat_file(self._folder.root, planned.path)
+            found = self._stat(planned.path)
             is_full = found and size + found.size > most_bytes
             if taken and (is_full or not self._reading.put_off.fits(planned, taken)):
                 break
@@ -128,10 +130,14 @@ class FileSource(Source[SourceFile]):
         return self._reading.rejects
 
     def verify(self, ranges: Sequence[SourceFile]) -> None:
-        """Raise `BadInput` if a file has changed since the batch was planned."""
+        """Raise `BadInput` if a file has changed since the batch was planned.
+
+        Raises `SourceAway` if the folder leads elsewhere by now, where the connector may not read.
+        """
+        self._check_root()
         for planned in ranges:
             file = self._folder.root / planned.path
-            found = stat_file(self._folder.root, planned.path)
+            found = self._stat(planned.path)
             if found is None:
                 raise _passing(f"{file}: gone, or behind a link, since the batch was planned")
             if found != planned:
@@ -157,6 +163,13 @@ class FileSource(Source[SourceFile]):
     def close(self) -> None:
         """Remove temporary files."""
         self._reading.close()
+
+    def _stat(self, path: str) -> SourceFile | None:
+        return stat_file(self._folder.root, path, is_confined=bool(self._context.reach.paths))
+
+    def _check_root(self) -> None:
+        if flaw := self._context.reach.flaw_in_path(str(self._folder.root)):
+            raise SourceAway(f"{flaw}: its rows are not read")
 
     def _likely_next(self) -> Iterator[SourceFile]:
         """Yield the files of the next batch, if its limit is that of the last one."""
@@ -189,6 +202,7 @@ class FileSource(Source[SourceFile]):
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
         """Scan the folder: return the complete files, and update the remark."""
         folder, index = self._folder, self._index
+        self._check_root()
         try:
             index.refresh()
         except NotReady as missing:
@@ -205,7 +219,7 @@ class FileSource(Source[SourceFile]):
             if bucket_of(path) in folder.share:
                 self._classify(path, found, offsets)
         for found in self._planned:  # a batch that was not committed is planned again
-            self._classify(found.path, stat_file(folder.root, found.path), offsets)
+            self._classify(found.path, self._stat(found.path), offsets)
         self._planned = ()
         skipped = {
             path: why for path, why in index.skipped.items() if bucket_of(path) in folder.share

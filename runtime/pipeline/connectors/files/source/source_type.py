@@ -95,7 +95,7 @@ class FilesSourceType(SourceType):
         elif not os.access(path, os.R_OK | os.X_OK):
             error = f"{path} cannot be read by this node's user"
         elif not given.ddl:
-            return _sampled(config)
+            return _sampled(config, is_confined=bool(outside.reach.paths))
         errors = {keys.SOURCE_PATH: error} if error else {}
         return Look(errors, (warning,) if warning else (), given)
 
@@ -120,7 +120,10 @@ class FilesSourceType(SourceType):
         """Assign the files to tasks, with one schema for all."""
         root = Path(self.settings.text(keys.SOURCE_PATH))
         glob = self.settings.text(keys.SOURCE_GLOB)
-        paths = sorted(found.path for found in walk(root, glob))
+        if flaw := self.context.reach.flaw_in_path(str(root)):  # it may lead elsewhere by now
+            raise NotReady(flaw)
+        is_confined = bool(self.context.reach.paths)
+        paths = sorted(found.path for found in walk(root, glob, is_confined=is_confined))
         given = self.settings.text(keys.SOURCE_SCHEMA)
         schema = given or self._kept_schema() or self._inferred(paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
@@ -216,7 +219,7 @@ def _inferred(
     )
 
 
-def _sampled(config: Mapping[str, str]) -> Look:
+def _sampled(config: Mapping[str, str], *, is_confined: bool) -> Look:
     """Infer the columns from a sample of the existing files."""
     source = {key: value for key, value in config.items() if key.startswith("source.")}
     tolerant = config.get(TOLERANCE, "").strip() == "all"
@@ -225,7 +228,8 @@ def _sampled(config: Mapping[str, str]) -> Look:
     config = {**source, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
     settings = ConfigDef(keys.SOURCE).parse(config)
     try:
-        files = walk(Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB))
+        root, glob = Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB)
+        files = walk(root, glob, is_confined=is_confined)
         found = list(islice(files, MOST_FILES + 1))
         is_sample = len(found) > MOST_FILES or sum(each.size for each in found) > MOST_BYTES
         paths = sorted(each.path for each in found[:MOST_FILES])
