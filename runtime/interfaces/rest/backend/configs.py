@@ -15,7 +15,6 @@ from traceback import format_tb
 from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
-from ....config.secret_keys import flaws_in_secrets, secret_keys_of, unresolved
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
@@ -23,6 +22,7 @@ from ....pipeline.connectors.placement_keys import with_placement
 from ....pipeline.spi.config import HIDDEN, Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
+from ..secret_keys import flaws_in_secrets, secret_keys_of, unresolved
 from .errors import ApiError
 from .outside import OutsideChecks
 
