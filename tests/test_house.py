@@ -170,7 +170,7 @@ KNOWN_ONLY_TO = {
     "typer": (CLI,),
     "rich": (CLI, "runtime/demo/*"),
     "yaml": (CLI,),
-    "javaproperties": ("runtime/config/*.py",),
+    "javaproperties": ("runtime/config/*",),
     "cryptography": (
         "runtime/config/secrets.py",
         "runtime/pipeline/connectors/kafka/encryption.py",

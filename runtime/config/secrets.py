@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..pipeline.spi.config import HIDDEN
 from .redaction import LONGEST, Redaction
-from .references import is_reference, resolve
+from .references.resolving import is_reference, resolve
 
 PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.config.references import (
+from fairlead.runtime.config.references.resolving import (
     ReferenceBroken,
     is_reference,
     resolve,

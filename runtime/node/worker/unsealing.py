@@ -7,7 +7,7 @@ from threading import Lock
 from ....events.model import ErrorClass, Resource, Resources, RunState, Token
 from ....projections.launches import Launch
 from ...config.redaction import Redaction
-from ...config.references import ReferenceBroken
+from ...config.references.resolving import ReferenceBroken
 from ...config.secrets import CannotUnseal, Vault
 from ...pipeline.tasks.reports import (
     Ending,

@@ -22,7 +22,7 @@ from ....pipeline.connectors.placement_keys import with_placement
 from ....pipeline.spi.config import HIDDEN, Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
-from ..secret_keys import flaws_in_secrets, secret_keys_of, unresolved
+from ..checks.secret_keys import flaws_in_secrets, secret_keys_of, unresolved
 from .errors import ApiError
 from .outside import OutsideChecks
 

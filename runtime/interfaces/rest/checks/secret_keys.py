@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ....actors.settings import SettingType
-from ...config.redaction import LONGEST, SHORTEST
-from ...config.references import is_reference, unknown_provider
-from ...config.secrets import PREFIX, passwords_in, sounds_secret
-from ...config.sources import SPARK
-from ...pipeline.spi.config import HIDDEN
+from .....actors.settings import SettingType
+from ....config.redaction import LONGEST, SHORTEST
+from ....config.references.resolving import is_reference, unknown_provider
+from ....config.secrets import PREFIX, passwords_in, sounds_secret
+from ....config.sources import SPARK
+from ....pipeline.spi.config import HIDDEN
 
 _UNRESOLVED = (
     "nothing here resolves this reference: ${env:NAME} is a variable of the worker, "

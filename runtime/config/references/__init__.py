@@ -1,0 +1,1 @@
+"""References in configs to what is not written in them."""
