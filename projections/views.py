@@ -57,6 +57,7 @@ class LogFigures:
 _BLOCK_BYTES: Final = 512
 TOPIC: Final = "kafka_topic"
 """The member of a source partition that names a topic, as in Connect's offsets of sinks."""
+RESUMING: Final = "it is no longer to be paused, and its worker has not followed yet"
 STOPPING: Final = "it stops: its tasks end, and publish what they committed"
 
 
@@ -79,6 +80,8 @@ def resource_status(group: Group, resource: Resource) -> ResourceStatus:
         if status.state is RunState.STOPPED and not group.is_stopped(resource.connector):
             return ResourceStatus(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
+        if status.state is RunState.PAUSED is not group.target_state(resource.connector):
+            why = RESUMING
         return ResourceStatus(status.state, status.worker, why, status.restarts)
     return ResourceStatus(RunState.UNASSIGNED, worker_of(group, holder))
 

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from cli.conftest import Asked, Cluster, Run
 
+from fairlead.runtime.interfaces.cli.adapters.transport import ClusterAnswer, ClusterConnection
 from fairlead_tests.cli import answered
 
 CONFIG = {"name": "flights", "tasks.max": "4", "password": "s3cret"}
@@ -60,12 +60,15 @@ def test_apply_waits_longer_for_an_answer_about_more_connectors(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = list[float]()
+    ask = ClusterConnection.ask
 
-    def timeout(seconds: float, connect: float) -> float:
-        limits.append(seconds)
-        return max(seconds, connect)
+    def asked(
+        self: ClusterConnection, method: str, path: str, content: bytes | None, s: float
+    ) -> ClusterAnswer:
+        limits.append(s)
+        return ask(self, method, path, content, s)
 
-    monkeypatch.setattr(httpx, "Timeout", timeout)
+    monkeypatch.setattr(ClusterConnection, "ask", asked)
     for count in (1, 50):
         configs = [{"name": f"c{number}"} for number in range(count)]
         Path("c").write_text(json.dumps(configs))
@@ -120,10 +123,10 @@ def test_a_connector_that_is_refused_hides_no_difference_of_the_others(
     cluster.answer("PUT", "/connectors/x/config/diff", refusal, 400)
     said = "fairlead: connector x: the config is invalid (HTTP 400)\n"
     compared(cluster, changes=CHANGES)
-    assert run("diff", "-f", "c", "--url", cluster.url) == (1, TABLE, said)
+    assert run("diff", "-f", "c", "--url", cluster.url) == (2, TABLE, said)
     cluster.answer("PUT", "/connectors/flights/config/diff", refusal, 400)
     told = run("diff", "-f", "c", "--url", cluster.url)
-    assert told == (1, "", said + said.replace(" x:", " flights:"))
+    assert told == (2, "", said + said.replace(" x:", " flights:"))
 
 
 def test_patch_sets_and_removes_keys(run: Run, cluster: Cluster) -> None:

@@ -60,8 +60,8 @@ def test_top_gives_programs_each_rate(
     still = {"rows_in": 0.0, "rows_out": 0.0, "bytes_in": 0.0, "bytes_out": 0.0, "lag": None}
     lag = answered.DONE["lag"]
     assert json.loads(told.out) == [
-        {**still, "id": "flights-0", "rows_in": 1.5, "lag": lag},
-        {**still, "id": "flights-1"},
+        {**still, "id": "flights-0", "worker": "w1", "rows_in": 1.5, "lag": lag},
+        {**still, "id": "flights-1", "worker": "w2"},
     ]
 
 

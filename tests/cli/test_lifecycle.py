@@ -51,7 +51,7 @@ def test_an_order_with_wait_returns_when_it_is_done(run: Run, cluster: Cluster) 
     ("state", "states", "missing"),
     [
         ("running", ("RUNNING", "RUNNING"), ""),
-        ("running", ("RUNNING", "RUNNING", "FAILED"), "FAILED lost"),
+        ("running", ("RUNNING", "RUNNING", "RESTARTING"), "RESTARTING lost"),
         ("running", ("RUNNING",), "it has no tasks yet"),
         ("running", ("UNASSIGNED",), "UNASSIGNED"),
         ("paused", ("PAUSED", "PAUSED"), ""),

@@ -124,18 +124,26 @@ def test_placements_are_those_that_operators_ordered_in_groups_of_workers(
     assert json.loads(told.out) == [{"group_id": "connect", **orders[1]}]
 
 
+KINDS = {"workers", "plugins", "placements", "assignors"}
+
+
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
         ("get connectors ", "a b"),
-        ("get tasks b", "b"),
+        ("get w", "workers"),
+        ("get p", "plugins placements"),
+        ("get a", "assignors a"),
+        ("get tasks f", "flights-0 flights-1"),
+        ("restart task flights-1", "flights-1"),
         ("describe connector ", "a b"),
         ("describe group ", "connect"),
         ("describe plugin ", "SparkPipeline"),
-        ("get loggers ", ""),
+        ("get loggers fairlead.a", "fairlead.actors"),
         ("delete connector a ", "a b"),
         ("patch connector ", "a b"),
         ("stop a b", "b"),
+        ("pause connector ", "a b"),
         ("offsets seek ", "a b"),
         ("drain ", "w1 w2 w3"),
         ("remove worker w3", "w3"),
@@ -146,14 +154,17 @@ def test_a_shell_completes_names(
     line: str, completed: str, run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.answer("GET", "/connectors", ["a", "b"])
+    cluster.answer("GET", "/connectors?expand=info", {"flights": {"info": answered.INFO}})
+    cluster.answer("GET", "/admin/loggers", {"fairlead.actors": {}, "root": {}})
     monkeypatch.setenv("FAIRLEAD_LISTENERS", cluster.url)
-    monkeypatch.setenv("_FAIRLEAD_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_FAIRLEAD_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", f"fairlead {line}")
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ") + 1))
     told = run()
-    assert (told.out.split(), told.err) == (completed.split(), "")
+    assert told == (0, "".join(f"plain,{each}\n" for each in completed.split()), "")
     cluster.answers.clear()
-    assert run() == (told.code, "\n", "")
+    kinds = [each for each in told.out.splitlines() if each.removeprefix("plain,") in KINDS]
+    assert run() == (0, "".join(f"{each}\n" for each in kinds or [""]), "")
 
 
 def test_in_a_narrow_terminal_headings_and_short_cells_stay_whole(

@@ -19,8 +19,15 @@ VERBS = {
     "worker": ["--name", "--zone", "--tag", "--capacity", "--config", "--set", "--data-dir"],
     "demo": ["--seconds", "--workers", "--keep"],
     "status": ["--config", "--set", "--data-dir", "--url", "--output", "-o"],
-    "get": ["KIND", "NAME", "groups", "placements", "--url", "-o", "--set"],
-    "describe": ["KIND", "NAME", "connector, worker, group or plugin", "--url", "-o", "--set"],
+    "get": ["KIND", "NAME", "groups", "loggers", "--url", "-o", "--set"],
+    "describe": [
+        "KIND",
+        "NAME",
+        "connector, task, worker, group or plugin",
+        "--url",
+        "-o",
+        "--set",
+    ],
     "config": ["--config", "--set", "--data-dir", "-o"],
     "create": ["--filename", "-f", "--url", "--set"],
     "apply": ["--filename", "-f", "--dry-run", "--wait", "--timeout", "--url", "--set"],
@@ -71,7 +78,7 @@ def test_the_version_is_that_of_the_distribution(run: Run) -> None:
     [
         "frob",
         "get",
-        "get frob",
+        "get connectors -o frob",
         "get connectors --frob",
         "get connectors -o xml",
         "describe connector",
@@ -139,7 +146,7 @@ def told_by(command: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command.split(), capture_output=True, check=False)
 
 
-CLOSED_IN_SOAK = {"config": ("2>&-", "<&- >&- 2>&-"), "get frob": ("<&-", ">&-")}
+CLOSED_IN_SOAK = {"config": ("2>&-", "<&- >&- 2>&-"), "get -o x": ("<&-", ">&-")}
 """A command that prints has its input and its output closed in each run; one that fails, all."""
 
 
@@ -149,7 +156,7 @@ CLOSED_IN_SOAK = {"config": ("2>&-", "<&- >&- 2>&-"), "get frob": ("<&-", ">&-")
         pytest.param(
             words, code, closed, marks=[pytest.mark.soak] * (closed in CLOSED_IN_SOAK[words])
         )
-        for words, code in (("config", 0), ("get frob", 2))
+        for words, code in (("config", 0), ("get -o x", 2))
         for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
     ],
 )

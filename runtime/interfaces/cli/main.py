@@ -9,114 +9,57 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Final
 
-import typer
+import click
 
-from ....events.entries.codec import CodecError
-from ....events.log.errors import LogError
-from ...config.sources import ConfigError
-from ...pipeline.distribution import DISTRIBUTION
-from .command.printing import FAILED, MISUSED, Failed, escape_controls
-from .verbs import (
-    configs,
-    connectors,
-    following,
-    history,
-    listing,
-    log,
-    node,
-    offsets,
-    plan,
-    reading,
-    simulate,
-    workers,
-)
-
-PROGRAM: Final = "fairlead"
-RUN, LOOK, CHANGE = "Run", "Look", "Change"
-
-app = typer.Typer(
-    name=PROGRAM,
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from .adapters.parameters import HELP
+from .command.printing import FAILED, MISUSED, PROGRAM, Failed, escape_controls, say
+from .group import VerbGroup
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
         from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
 
-        sys.stdout.write(f"{PROGRAM} {version(DISTRIBUTION)}\n")
-        raise typer.Exit
+        from ...pipeline.distribution import DISTRIBUTION  # noqa: PLC0415
+
+        say(f"{PROGRAM} {version(DISTRIBUTION)}")
+        ctx.exit()
 
 
-@app.callback()
-def fairlead(
-    version: Annotated[  # its callback does all the work
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Run data connectors on Spark, in groups that can explain their decisions."""
+def _install_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        from .completion import install  # noqa: PLC0415  # once in a life
+
+        say(install(PROGRAM, shell))
+        ctx.exit()
 
 
-for _verb in (
-    node.up,
-    node.down,
-    node.worker,
-    node.prepare,
-    node.demo,
-    simulate.simulate,
-):
-    app.command(rich_help_panel=RUN)(_verb)
-for _verb in (
-    reading.status,
-    listing.get,
-    reading.describe,
-    history.history,
-    history.explain,
-    plan.plan,
-    configs.diff,
-    following.top,
-    following.logs,
-    node.config,
-):
-    app.command(rich_help_panel=LOOK)(_verb)
-app.add_typer(
-    log.log,
-    name="log",
-    help="Read, check and copy a group's logs, also without a running cluster.",
-    rich_help_panel=LOOK,
-)
-for _verb in (
-    configs.create,
-    configs.apply,
-    configs.patch,
-    configs.scale,
-    configs.edit,
-    connectors.delete,
-    connectors.pause,
-    connectors.resume,
-    connectors.stop,
-    connectors.restart,
-    connectors.wait,
-    following.log_level,
-    workers.cordon,
-    workers.uncordon,
-    workers.drain,
-    workers.expect,
-    workers.remove,
-    workers.rebalance,
-):
-    app.command(rich_help_panel=CHANGE)(_verb)
-app.add_typer(
-    offsets.offsets,
-    name="offsets",
-    help="Show, set, reset and seek the offsets of a connector.",
-    rich_help_panel=CHANGE,
+app = VerbGroup(
+    PROGRAM,
+    help="Run data connectors on Spark, in groups that can explain their decisions.",
+    context_settings=HELP,
+    no_args_is_help=True,
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version.",
+        ),
+        click.Option(
+            ["--install-completion"],
+            is_flag=False,
+            flag_value="",
+            metavar="[SHELL]",
+            is_eager=True,
+            expose_value=False,
+            callback=_install_completion,
+            help="Install completion: of bash, zsh or fish; default: your shell.",
+        ),
+    ],
 )
 
 
@@ -128,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _fill_closed_places()
     _survive_any_text()
     try:
-        app(given or ["--help"], prog_name=PROGRAM)
+        app.main(given or ["--help"], prog_name=PROGRAM)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else FAILED
     except Exception as error:  # the last door before the user
@@ -162,6 +105,10 @@ def _survive_any_text() -> None:
 
 def _report(error: Exception) -> int:
     """Print the error, one line for each problem, and return the exit code."""
+    from ....events.entries.codec import CodecError  # noqa: PLC0415  # most commands load no log
+    from ....events.log.errors import LogError  # noqa: PLC0415
+    from ...config.sources import ConfigError  # noqa: PLC0415
+
     status = FAILED
     match error:
         case ConfigError():

@@ -7,21 +7,19 @@ from difflib import get_close_matches
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from ....cluster.identity import HEADER, identity_of
 from ...replies.node import Message
+from ..adapters.transport import ClusterAnswer, ClusterConnection, LostError, NotConnectedError
 from .options import There
 from .printing import Failed, Misused, Unreachable
 
 if TYPE_CHECKING:
-    import httpx
-
     from ....config.load import Config
 
-CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 95.0
 """A Connect worker times out after 90 s; the client waits longer, to get that response."""
 
@@ -66,6 +64,10 @@ class Client:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
         self._address = base.rstrip("/")
+        try:
+            self._connection = ClusterConnection(self._address)
+        except ValueError as error:
+            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}: {error}") from None
         self.base = _without_user(self._address)
         """Its URL without user name and password."""
         self._name = f"{self.base} ({origin})"
@@ -121,35 +123,28 @@ class Client:
         query: Mapping[str, str | tuple[str, ...]] | None = None,
         body: object = None,
     ) -> object:
-        import httpx  # noqa: PLC0415  # verbs that ask nobody start faster
-
-        url = "/".join((self._address, *(quote(part, safe="") for part in path)))
-        longest_s = self.answer_seconds
-        timeout = httpx.Timeout(longest_s, connect=min(CONNECT_SECONDS, longest_s))
+        asked = urlencode({"extended": "true", **(query or {})}, doseq=True)  # what Connect has not
+        place = "/".join(quote(part, safe="", errors="surrogatepass") for part in path)
+        content = None if body is None else json.dumps(body).encode()
         doing = "GET"
         try:
-            # A proxy from the environment cannot reach this machine's loopback address.
-            # Loading certificates takes longer than a request, so only if necessary.
-            verify = self._address.startswith("https:")
-            with httpx.Client(timeout=timeout, trust_env=False, verify=verify) as client:
-                if method != doing and self._expected is not None:
-                    self._check(client.get(f"{self._address}/"))
-                doing = method
-                asked = {"extended": "true", **(query or {})}  # also what Connect cannot say
-                answer = client.request(method, url, params=asked, json=body)
-                self._check(answer)
-        except httpx.ConnectError:
+            if method != doing and self._expected is not None:
+                self._check(self._connection.ask(doing, "/", None, self.answer_seconds))
+            doing = method
+            answer = self._connection.ask(method, f"/{place}?{asked}", content, self.answer_seconds)
+            self._check(answer)
+        except NotConnectedError:
             raise Unreachable(
                 f"no cluster answers at {self._name}: start one with `fairlead up`, or name"
                 " another with --url"
             ) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except LostError as error:
             raise Unreachable(self._lost(doing, error)) from None
         return self._read(answer, path)
 
-    def _check(self, answer: "httpx.Response") -> None:
+    def _check(self, answer: ClusterAnswer) -> None:
         """Raise `Unreachable` if another node than the expected one answers."""
-        served_by = answer.headers.get(HEADER, "")
+        served_by = answer.header(HEADER)
         if self._expected is None or (served_by and served_by == self._expected.node):
             return
         from .....actors.door.ports import holder_of  # noqa: PLC0415  # an answer of the expected node needs no psutil
@@ -165,24 +160,23 @@ class Client:
         )
 
     def _lost(self, method: str, error: Exception) -> str:
-        what = f"{type(error).__name__} {error}".rstrip()
         outcome = "" if method == "GET" else "; whether it took place is unknown: look, then repeat"
-        return f"the cluster at {self._name} did not answer: {what}{outcome}"
+        return f"the cluster at {self._name} did not answer: {error}{outcome}"
 
-    def _read(self, answer: "httpx.Response", path: tuple[str, ...]) -> object:
+    def _read(self, answer: ClusterAnswer, path: tuple[str, ...]) -> object:
         try:
             document: object = json.loads(answer.content) if answer.content else None
         except (ValueError, RecursionError):
             snippet = answer.text[:SNIPPET_CHARACTERS]
             raise Failed(
-                f"{self._name} answers, but not as a cluster does (HTTP {answer.status_code},"
+                f"{self._name} answers, but not as a cluster does (HTTP {answer.status},"
                 f" {snippet!r}): is it the right --url?"
             ) from None
         if answer.is_success:
             return document
-        message = _message_in(document) or f"HTTP {answer.status_code}, without a message"
-        hint = self._similar_names(path) if answer.status_code == HTTPStatus.NOT_FOUND else ""
-        raise Refused(f"{_in_own_words(message, path)}{hint} (HTTP {answer.status_code})", document)
+        message = _message_in(document) or f"HTTP {answer.status}, without a message"
+        hint = self._similar_names(path) if answer.status == HTTPStatus.NOT_FOUND else ""
+        raise Refused(f"{_in_own_words(message, path)}{hint} (HTTP {answer.status})", document)
 
     def _similar_names(self, path: tuple[str, ...]) -> str:
         """Return a question for an unknown connector's name in a path, "" if none is similar."""

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from .....projections.explain.causes.clients import KafkaClient
 from ...replies.clients import GenerationDescription, SubscriptionDescription, TopicDescription
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
-from .names import MemberNames
 from .phrases import moment, short_form
 from .printing import FactList, Section, Table
+
+if TYPE_CHECKING:  # a group's records and their causes: a list of groups does without them
+    from .names import MemberNames
 
 
 def groups(reply: Sequence[GroupSummary]) -> list[Section]:
@@ -46,7 +48,7 @@ def counts(reply: Sequence[GroupSummary]) -> list[Section]:
 
 def group(reply: GroupDescription) -> list[Section]:
     """Return one of them."""
-    names = MemberNames({each.member_id: _client(each) for each in reply.members})
+    names = names_of_members(reply.members)
     return [
         FactList(list(_facts(reply, names))),
         _members(reply.members, names),
@@ -55,7 +57,7 @@ def group(reply: GroupDescription) -> list[Section]:
     ]
 
 
-def topics_and_subscriptions(reply: GroupDescription, names: MemberNames) -> Iterator[Section]:
+def topics_and_subscriptions(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]:
     """Yield what consumers share out, and what each wants to read."""
     if topics := [_topic_row(each) for each in reply.topics]:
         yield Table(("TOPIC", "PARTITIONS", "TOPIC ID"), topics, title="Topics")
@@ -64,8 +66,16 @@ def topics_and_subscriptions(reply: GroupDescription, names: MemberNames) -> Ite
         yield Table(headings, wanted, title="Subscriptions")
 
 
-def _client(member: MemberDescription) -> KafkaClient:
-    return KafkaClient(member.client_id, member.client_host, member.instance_id)
+def names_of_members(members: Sequence[MemberDescription]) -> "MemberNames":
+    """Return the names of Kafka's clients."""
+    from .....projections.explain.causes.clients import KafkaClient  # noqa: PLC0415
+    from .names import MemberNames  # noqa: PLC0415
+
+    clients = {
+        each.member_id: KafkaClient(each.client_id, each.client_host, each.instance_id)
+        for each in members
+    }
+    return MemberNames(clients)
 
 
 def _protocol_type(each: GroupSummary) -> str:
@@ -73,7 +83,7 @@ def _protocol_type(each: GroupSummary) -> str:
     return each.type if each.type == "consumer" else each.protocol_type
 
 
-def _facts(reply: GroupDescription, names: MemberNames) -> Iterator[tuple[str, str]]:
+def _facts(reply: GroupDescription, names: "MemberNames") -> Iterator[tuple[str, str]]:
     yield "Group", reply.group_id
     yield "Type", reply.type
     yield "State", reply.state
@@ -93,7 +103,7 @@ def _facts(reply: GroupDescription, names: MemberNames) -> Iterator[tuple[str, s
     yield "Warning", reply.warning
 
 
-def _generation(last: GenerationDescription, names: MemberNames) -> Iterator[tuple[str, str]]:
+def _generation(last: GenerationDescription, names: "MemberNames") -> Iterator[tuple[str, str]]:
     yield "Generation", str(last.generation)
     if last.members:
         yield "Protocol", f"{last.protocol_type} {last.protocol}"
@@ -102,7 +112,7 @@ def _generation(last: GenerationDescription, names: MemberNames) -> Iterator[tup
     yield "Last rebalance", f"{cause}, {moment(last.time_ms)}"
 
 
-def _members(members: Sequence[MemberDescription], names: MemberNames) -> Table:
+def _members(members: Sequence[MemberDescription], names: "MemberNames") -> Table:
     """Return who is there, with what is told of anybody."""
     protocols = {each.protocol for each in members}
     columns: dict[str, list[str]] = {
@@ -131,7 +141,7 @@ def _rest(member: MemberDescription) -> str:
     return short_form(member.target) or "nothing"
 
 
-def _offsets(reply: GroupDescription, names: MemberNames) -> Iterator[Section]:
+def _offsets(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]:
     """Yield how far the group has read, and who has what it has read of now."""
     owner = {one.id: each for each in reply.members for one in each.assigned}
     rows: list[tuple[str, ...]] = []
@@ -153,7 +163,7 @@ def _topic_row(topic: TopicDescription) -> tuple[str, str, str]:
 
 
 def _subscription_row(
-    told: SubscriptionDescription, names: MemberNames
+    told: SubscriptionDescription, names: "MemberNames"
 ) -> tuple[str, str, str, str]:
     read = ", ".join(told.names), told.pattern, ", ".join(told.matched)
     return names.full_name(told.member_id), *read

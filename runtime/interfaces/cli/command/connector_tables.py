@@ -8,12 +8,10 @@ from rich.filesize import decimal
 from ...replies.connectors import (
     AutoRestartInfo,
     ConfigDiff,
-    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
-    PluginInfo,
 )
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
 from .phrases import age, worker_name
@@ -36,17 +34,17 @@ class TaskLine(Struct, frozen=True, omit_defaults=True):
     progress: TaskCounts | None = None
 
 
+class TaskInFull(TaskLine, frozen=True, kw_only=True):
+    """A task with its config."""
+
+    config: dict[str, str]
+
+
 class ConnectorInFull(ConnectorInfo, frozen=True, kw_only=True):
     """A connector with its state and progress."""
 
     status: ConnectorStateInfo
     progress: ConnectorProgressInfo
-
-
-class PluginInFull(PluginInfo, frozen=True, kw_only=True):
-    """A connector class with its keys."""
-
-    configs: list[ConfigKeyInfo]
 
 
 def list_tasks(reply: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
@@ -123,6 +121,13 @@ def tasks(reply: list[TaskLine]) -> list[Section]:
     return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
 
 
+def task(reply: TaskInFull) -> list[Section]:
+    """Return the sections of one task."""
+    name = f"{reply.connector}-{reply.task}"
+    sections = [*tasks([reply]), FactList(sorted(reply.config.items()), f"Config of {name}")]
+    return [*sections, FactList([(name, reply.trace)], "Failure")] if reply.trace else sections
+
+
 def config_warnings(reply: Expanded) -> list[Section]:
     """Return the warnings about the configs of connectors; nothing if there are none."""
     rows = [
@@ -141,43 +146,6 @@ def config_diffs(reply: Sequence[ConfigDiff]) -> list[Section]:
         for change in each.changes
     ]
     return [Table(("CONNECTOR", "KEY", "FROM", "TO"), rows, "no differences", rigid=True)]
-
-
-def plugins(reply: list[PluginInfo]) -> list[Section]:
-    """Return the table of `/connector-plugins`."""
-    rows = [
-        (name, each.type, each.version, each.delivery, module)
-        for each in reply
-        for module, _, name in [each.class_name.rpartition(".")]
-    ]
-    return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
-
-
-def plugin(reply: PluginInFull) -> list[Section]:
-    """Return the sections of one connector class."""
-    facts = (
-        ("Class", reply.class_name),
-        ("Type", reply.type),
-        ("Version", reply.version),
-        ("Delivery", reply.delivery),
-    )
-    tables = {each.only_with: _key_table(reply.configs, each.only_with) for each in reply.configs}
-    return [FactList(facts), *(tables.values() or [_key_table([], "")])]
-
-
-def _key_table(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
-    rows = [
-        (
-            each.name,
-            each.type.lower(),
-            "required" if each.required else each.default_value or "",
-            each.documentation,
-        )
-        for each in keys
-        if each.only_with == only_with
-    ]
-    title = f"Keys with {only_with}" if only_with else ""
-    return Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys", title, rigid=True)
 
 
 def _tasks_of(

@@ -13,7 +13,6 @@ from ...replies.node import (
     WorkerOrder,
 )
 from . import client_tables
-from .names import MemberNames
 from .phrases import cause_of, moment, short_form, worker_name
 from .printing import FactList, Section, Table
 
@@ -51,7 +50,7 @@ def group(reply: GroupDescription) -> list[Section]:
     if reply.config:
         sections.append(FactList(sorted(reply.config.items()), "Settings"))
     sections.append(_members(reply.members))
-    sections += client_tables.topics_and_subscriptions(reply, MemberNames())
+    sections += client_tables.topics_and_subscriptions(reply, client_tables.names_of_members(()))
     if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
     if losses := [_loss_row(each) for each in reply.losses]:

@@ -9,13 +9,11 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-import typer
-from typer.models import ArgumentInfo
+from ..adapters.parameters import Option
 
 if TYPE_CHECKING:
     from ....config.load import Config, Loaded
@@ -38,15 +36,15 @@ class Here:
 
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="A .toml or .properties file of settings."),
+        Option("--config", metavar="FILE", help="A .toml or .properties file of settings."),
     ] = None
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting; repeatable."),
+        Option("--set", metavar="KEY=VALUE", help="A setting; repeatable."),
     ] = None
     data_dir: Annotated[
         Path | None,
-        typer.Option("--data-dir", metavar="DIR", help="Short for --set data.dir=DIR."),
+        Option("--data-dir", metavar="DIR", help="Short for --set data.dir=DIR."),
     ] = None
 
     def load(self) -> "Loaded":
@@ -69,7 +67,7 @@ class There(Here):
 
     url: Annotated[
         str | None,
-        typer.Option("--url", metavar="URL", help="The cluster's REST interface."),
+        Option("--url", metavar="URL", help="The cluster's REST interface."),
     ] = None
 
 
@@ -83,33 +81,7 @@ def of_group(place: PlaceT, group: str | None) -> PlaceT:
     return replace(place, overrides=[*(place.overrides or ()), f"group.id={group}"])
 
 
-KindT = TypeVar("KindT", bound=StrEnum)
-
-
-def of_kind(kinds: type[KindT]) -> ArgumentInfo:
-    """Return the argument for one of some kinds, in the singular or in the plural."""
-    names = [each.value for each in kinds]
-    *others, last = names
-    shown = f"{', '.join(others)} or {last}." if others else f"{last}."
-
-    def read(text: str) -> KindT:
-        for each in kinds:
-            if text.lower().removesuffix("s") == each.value.removesuffix("s"):
-                return each
-        close = get_close_matches(text, names, 1)
-        told = f"; did you mean {close[0]}?" if close else ""
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(names)}{told}")
-
-    def complete(incomplete: str) -> list[str]:
-        return [each for each in names if each.startswith(incomplete)]
-
-    argument: ArgumentInfo = typer.Argument(
-        metavar="KIND", help=shown, show_default=False, parser=read, autocompletion=complete
-    )
-    return argument
-
-
-_OUTPUT = typer.Option("--output", "-o", help="The output format.")
+_OUTPUT = Option("--output", "-o", help="The output format.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +108,7 @@ def takes(
         own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
 
         @functools.wraps(verb)
-        def run(**options: Any) -> None:  # noqa: ANN401  # the values that Typer has parsed
+        def run(**options: Any) -> None:  # noqa: ANN401  # the values that were parsed
             split = _split(options, offered)
             verb(shared(**split[0]), **split[1])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
@@ -144,15 +116,10 @@ def takes(
         keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
         run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
-        run.__doc__ = _unwrapped(inspect.getdoc(verb) or "")
+        run.__doc__ = inspect.getdoc(verb)
         return run
 
     return decorate
-
-
-def _unwrapped(text: str) -> str:
-    """Join the lines of each paragraph: they are wrapped at the terminal's width."""
-    return "\n\n".join(" ".join(each.splitlines()) for each in text.split("\n\n"))
 
 
 def _split(

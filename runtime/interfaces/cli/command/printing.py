@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import to_builtins
 
@@ -28,19 +28,19 @@ UNREACHABLE = 3
 class Failed(Exception):  # noqa: N818  # what happened
     """The command failed; the message says what was kept and what to do."""
 
-    status: ClassVar[int] = FAILED
+    status: int = FAILED
 
 
 class Misused(Failed):
     """The command line is invalid; nothing was done."""
 
-    status: ClassVar[int] = MISUSED
+    status = MISUSED
 
 
 class Unreachable(Failed):
     """No cluster answered; if a command had been sent, its outcome is unknown."""
 
-    status: ClassVar[int] = UNREACHABLE
+    status = UNREACHABLE
 
 
 WIDTH: Final = 100

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, cast
 
-import typer
-
+from ..adapters.parameters import Option
 from ..command.printing import Failed, Misused
 
 STANDARD_INPUT: Final = Path("-")
@@ -20,7 +19,7 @@ SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 
 ConnectorFiles = Annotated[
     list[Path],
-    typer.Option(
+    Option(
         "--filename",
         "-f",
         metavar="FILE",
@@ -29,7 +28,7 @@ ConnectorFiles = Annotated[
     ),
 ]
 Recursive = Annotated[
-    bool, typer.Option("--recursive", "-R", help="Read the folders in given folders as well.")
+    bool, Option("--recursive", "-R", help="Read the folders in given folders as well.")
 ]
 
 

@@ -1,65 +1,99 @@
-"""Arguments that are names of connectors, workers and groups, which a shell completes."""
+"""Words that are names of connectors, tasks, workers and so on, which a shell completes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-from typer.models import ArgumentInfo
-
-from ...replies.connectors import PluginInfo
-from ...replies.groups import GroupSummary
-from ...replies.node import WorkerList
+from ..adapters.parameters import Argument, Complete, Option
 from ..command.client import Client, client_of
-from ..command.group_tables import worker_label
 from ..command.options import There
+from ..requests.grammar import Kind, kind_of, listed
+
+if TYPE_CHECKING:
+    from ...replies.groups import GroupSummary
 
 COMPLETION_SECONDS: Final = 2.0
 """How long a shell waits for names."""
+CONNECTORS: Final = (Kind.CONNECTOR,)
+WORKERS: Final = (Kind.WORKER,)
 
 
 def _connectors(client: Client) -> list[str]:
     return client.get(list[str], "connectors")
 
 
+def _tasks(client: Client) -> list[str]:
+    from .resolving import tasks_of  # noqa: PLC0415  # only after TAB
+
+    return [*map(str, tasks_of(client))]
+
+
 def _workers(client: Client) -> list[str]:
+    from ...replies.node import WorkerList  # noqa: PLC0415
+    from ..command.group_tables import worker_label  # noqa: PLC0415
+
     return [*map(worker_label, client.get(WorkerList, "workers").workers)]
 
 
 def _groups(client: Client) -> list[str]:
-    return [each.group_id for each in client.get(list[GroupSummary], "groups")]
+    return [each.group_id for each in summaries(client)]
 
 
 def _plugins(client: Client) -> list[str]:
+    from ...replies.connectors import PluginInfo  # noqa: PLC0415
+
     found = client.get(list[PluginInfo], "connector-plugins")
     return [each.class_name.rpartition(".")[2] for each in found]
 
 
-_NAMES: Final[Mapping[str, Callable[[Client], list[str]]]] = {
-    "connector": _connectors,
-    "task": _connectors,
-    "offset": _connectors,
-    "worker": _workers,
-    "group": _groups,
-    "plugin": _plugins,
+def _loggers(client: Client) -> list[str]:
+    return [*client.get(dict[str, object], "admin", "loggers")]
+
+
+_NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
+    Kind.CONNECTOR: _connectors,
+    Kind.TASK: _tasks,
+    Kind.OFFSET: _connectors,
+    Kind.WORKER: _workers,
+    Kind.GROUP: _groups,
+    Kind.PLUGIN: _plugins,
+    Kind.LOGGER: _loggers,
 }
 """How the names of a kind are asked for."""
 
 
-def names_in_shell(kind: str = "") -> Callable[[typer.Context, str], list[str]]:
-    """Return the completion of names of a kind; "": of the kind that the command line has."""
+def names_in_shell(kinds: Sequence[Kind]) -> Complete:
+    """Return the completion of `[KIND] NAME…`: names of the kind that is told, else of the first.
 
-    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+    In the place of the kind itself the words of the kinds, too.
+    """
+
+    def complete(given: Mapping[str, Any], incomplete: str) -> Iterable[str]:
+        words = _words_before(given, kinds)
+        told = kind_of(words[0]) if words else None
+        if not words and len(kinds) > 1:
+            yield from (each.plural for each in kinds if each.plural.startswith(incomplete))
         with suppress(Exception):  # a shell would show what is wrong in the middle of a line
-            given = ctx.params
-            fetch = _NAMES[(kind or str(given["what"])).removesuffix("s")]
             place = (given.get(each) for each in ("config", "overrides", "data_dir", "url"))
             client = client_of(There(*place))
             client.answer_seconds = COMPLETION_SECONDS
-            return [name for name in fetch(client) if name.startswith(incomplete)]
-        return []
+            found = _NAMES[told or kinds[0]](client)
+            yield from (name for name in found if name.startswith(incomplete))
 
     return complete
+
+
+def _words_before(given: Mapping[str, Any], kinds: Sequence[Kind]) -> Sequence[str]:
+    """Return the words of the grammar that stand before the cursor; none for an option's value."""
+    words = given.get("words")
+    return () if kinds == (Kind.GROUP,) or not words else words
+
+
+def summaries(client: Client) -> "list[GroupSummary]":
+    """Return the groups of the node."""
+    from ...replies.groups import GroupSummary  # noqa: PLC0415
+
+    return client.get(list[GroupSummary], "groups")
 
 
 def group_of(place: There, client: Client, group: str | None = None) -> str:
@@ -70,36 +104,34 @@ def group_of(place: There, client: Client, group: str | None = None) -> str:
     loaded = place.load()
     if group is not None or "group.id" in loaded.sources:
         return group or loaded.config.group_id
-    found = client.get(list[GroupSummary], "groups")
-    of_workers = [each.group_id for each in found if each.shard is None]
+    of_workers = [each.group_id for each in summaries(client) if each.shard is None]
     return of_workers[0] if len(of_workers) == 1 else loaded.config.group_id
 
 
-def _argument(told: str, kind: str, metavar: str = "NAME") -> ArgumentInfo:
-    """Return the argument for one or more names of a kind; see `names_in_shell`."""
-    argument: ArgumentInfo = typer.Argument(
-        metavar=metavar, help=told, show_default=False, autocompletion=names_in_shell(kind)
+def kind_and_names(kinds: Sequence[Kind], told: str = "", *, is_listing: bool = False) -> Argument:
+    """Return the argument `[KIND] NAME…`; `told` is what more is to be said of the names."""
+    may_be = listed([each.plural if is_listing else each.value for each in kinds])
+    if len(kinds) > 1:
+        may_be += f"; without it, {kinds[0]}"
+    return Argument(
+        metavar="[KIND] NAME...",
+        help=f"Names{told}. KIND is {may_be}.",
+        complete=names_in_shell(kinds),
     )
-    return argument
 
 
-Connector = Annotated[str, _argument("The connector's name.", "connector")]
-Connectors = Annotated[list[str], _argument("Their names.", "connector")]
-Worker = Annotated[str, _argument("Its name, as `get workers` shows it.", "worker", "WORKER")]
-NameOfKind = Annotated[str, _argument("Its name.", "")]
-OnlyThese = Annotated[
-    list[str] | None, _argument("Only these; of tasks and offsets: of these connectors.", "")
-]
-OnlyOfConnectors = Annotated[list[str] | None, _argument("Only of these connectors.", "connector")]
-OnlyAbout = Annotated[
-    list[str] | None, _argument("Only of these connectors, tasks or workers.", "connector")
+OfConnectors = Annotated[list[str], kind_and_names(CONNECTORS)]
+OfWorkers = Annotated[list[str], kind_and_names(WORKERS, ", as `get workers` shows them")]
+Patterns = Annotated[
+    bool,
+    Option("--reg-exp", "-e", help="The names are regular expressions (RE2) of whole names."),
 ]
 OfGroup = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--group",
         metavar="NAME",
         help="A group other than the node's.",
-        autocompletion=names_in_shell("group"),
+        complete=names_in_shell((Kind.GROUP,)),
     ),
 ]

@@ -1,6 +1,6 @@
 """Several names: one order for each, or the objects that have them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from ..command.client import Refused
@@ -8,15 +8,18 @@ from ..command.phrases import NAMES_MAX
 from ..command.printing import Failed
 
 T = TypeVar("T")
+NameT = TypeVar("NameT", bound=Hashable)
 
 
-def for_each(names: Iterable[str], order: Callable[[str], None]) -> None:
-    """Send an order for each connector; one that is refused does not keep the others from it.
+def for_each(
+    names: Iterable[NameT], order: Callable[[NameT], None], kind: str = "connector"
+) -> None:
+    """Send an order for each connector or task; a refused one does not keep the others from it.
 
     Raises `Failed` at the end, with the names and messages of those that were refused.
     """
     names = dict.fromkeys(names)
-    refused: dict[str, Refused] = {}
+    refused: dict[object, Refused] = {}
     for name in names:
         try:
             order(name)
@@ -25,7 +28,12 @@ def for_each(names: Iterable[str], order: Callable[[str], None]) -> None:
                 raise
             refused[name] = error
     if refused:
-        raise Failed("\n".join(f"connector {name}: {error}" for name, error in refused.items()))
+        raise Failed(
+            "\n".join(
+                f"{kind if isinstance(name, str) else 'task'} {name}: {error}"
+                for name, error in refused.items()
+            )
+        )
 
 
 def pick(

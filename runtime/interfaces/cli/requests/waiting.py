@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
-import typer
-
 from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
+from ...replies.node import WorkerList
+from ..adapters.parameters import Option
 from ..command.client import Client
 from ..command.options import There
+from ..command.phrases import first_of
 from ..command.printing import Failed, Misused, say
 
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -21,8 +22,10 @@ LOOK_SECONDS: Final = 0.2
 """The time between two requests of a wait."""
 
 Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="TIME", help="How long to wait: 90s, 10m or 2h.")
+    str, Option("--timeout", metavar="TIME", help="How long to wait: 90s, 10m or 2h.")
 ]
+RESTARTS: Final = "; restarts in "
+"""What the trace of a failure says if another attempt follows."""
 ONE_MINUTE: Final = "60s"
 
 
@@ -41,7 +44,7 @@ class Awaited(StrEnum):
 class Waiting(There):
     """A cluster, and whether a command waits for the end of what it begins."""
 
-    wait: Annotated[bool, typer.Option("--wait", help="Return only when it is done.")] = False
+    wait: Annotated[bool, Option("--wait", help="Return only when it is done.")] = False
     timeout: Timeout = ONE_MINUTE
 
     def timeout_ms(self) -> int | None:
@@ -59,17 +62,74 @@ def milliseconds(duration: str) -> int:
     return told
 
 
-def wait_for(client: Client, names: Iterable[str], awaited: Awaited, timeout_ms: int) -> None:
-    """Return when all connectors are in a state; raises `Failed` at the end of the time."""
+def wait_for(
+    client: Client,
+    names: Iterable[str],
+    awaited: Awaited,
+    timeout_ms: int,
+    *,
+    is_patient: bool = True,
+) -> None:
+    """Return when all connectors are in a state; raises `Failed` at the end of the time.
+
+    Unless `is_patient`, also as soon as the state cannot come without somebody's help.
+    """
     until = time.monotonic() + timeout_ms / 1000
     for name in dict.fromkeys(names):
         while missing := _what_is_missing(client, name, awaited):
+            if not is_patient and (remedy := _remedy(client, name, awaited)):
+                raise Failed(f"connector {name} will not be {awaited}: {missing}; {remedy}")
             if time.monotonic() >= until:
                 raise Failed(
                     f"connector {name} is not {awaited} after {timeout_ms / 1000:g} s: {missing}"
                 )
             time.sleep(LOOK_SECONDS)
         say(f"connector {name} is {awaited}")
+
+
+def wait_until_empty(client: Client, workers: Iterable[str], timeout_ms: int) -> None:
+    """Return when workers have no work, and tell how much each still has whenever that changes.
+
+    Raises `Failed` at the end of the time, with what is left.
+    """
+    until = time.monotonic() + timeout_ms / 1000
+    left = dict.fromkeys(workers, -1)
+    while left:
+        there = {each.worker_id: each for each in client.get(WorkerList, "workers").workers}
+        for worker, before in [*left.items()]:
+            member = there[worker].member if worker in there else None
+            held = [*member.assigned, *member.pending_revocation] if member else []
+            if not held:
+                say(f"worker {worker} has no work")
+                del left[worker]
+            elif len(held) != before:
+                say(f"worker {worker} still has {first_of([each.id for each in held])}")
+                left[worker] = len(held)
+        if left and time.monotonic() >= until:
+            told = ", ".join(f"{worker} has {count}" for worker, count in left.items())
+            raise Failed(f"after {timeout_ms / 1000:g} s of draining work is left: {told}")
+        if left:
+            time.sleep(LOOK_SECONDS)
+
+
+def _remedy(client: Client, name: str, awaited: Awaited) -> str:
+    """Return what somebody has to do before the state can come; "" if it may come by itself."""
+    if awaited is Awaited.DELETED:
+        return ""
+    status = client.get(ConnectorStateInfo, "connectors", name, "status")
+    state = status.connector.state
+    if awaited is not Awaited.STOPPED and state == "STOPPED":
+        return f"start it: `fairlead resume {name}`"
+    if awaited is not Awaited.RUNNING:
+        return ""
+    if state == "PAUSED" and not status.connector.reason:  # nobody has resumed it
+        return f"start it: `fairlead resume {name}`"
+    states: tuple[ConnectorState | TaskState, ...] = (status.connector, *status.tasks)
+    failed = [each for each in states if each.state == "FAILED"]
+    if any(RESTARTS not in each.trace for each in failed):
+        again = f"`fairlead restart {name} --only-failed --include-tasks`"
+        return f"it does not restart by itself: mend what is wrong, then {again}"
+    return ""
 
 
 def runs_nothing(client: Client, name: str) -> bool:

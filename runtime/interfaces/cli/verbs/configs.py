@@ -4,23 +4,24 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Final
 
-import typer
-
 from ...replies.connectors import ConfigDiff, ConnectorInfo, InitialState
+from ..adapters.parameters import Argument, Ended, Option
 from ..command.client import Client, client_of
 from ..command.connector_tables import config_diffs
 from ..command.options import ReadThere, There, takes
-from ..command.printing import FAILED, Failed, Misused, as_yaml, say, show, show_sections
+from ..command.printing import FAILED, MISUSED, Failed, Misused, as_yaml, say, show, show_sections
 from ..requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
-from ..requests.names import Connector
-from ..requests.several import for_each
+from ..requests.grammar import split_words
+from ..requests.names import CONNECTORS, OfConnectors, Patterns, names_in_shell
+from ..requests.resolving import matching, named_connectors
+from ..requests.several import for_each, pick
 from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for
-from .connectors import OneKind
 
 EXAMINED_SECONDS: Final = 10.0
 """How much longer an answer may take for each config: a node examines four at once, 40 s each."""
@@ -33,7 +34,7 @@ def create(
     recursive: Recursive = False,
     initial_state: Annotated[
         InitialState | None,
-        typer.Option("--initial-state", help="Their first state; default: RUNNING."),
+        Option("--initial-state", help="Their first state; default: RUNNING."),
     ] = None,
 ) -> None:
     """Create connectors from files: each is {name, config}, or a plain config with its name.
@@ -67,7 +68,7 @@ def apply(
     recursive: Recursive = False,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only validate, and show what would change.")
+        bool, Option("--dry-run", help="Only validate, and show what would change.")
     ] = False,
 ) -> None:
     """Create the connectors in files, or change their configs to those in the files.
@@ -87,68 +88,88 @@ def apply(
 
 @takes(ReadThere)
 def diff(place: ReadThere, files: ConnectorFiles, recursive: Recursive = False) -> None:
-    """Show what `apply` of a file would change; the exit code is 1 if that is anything."""
-    configs = read_all_connectors(files, recursive=recursive)
-    client = client_of(place)
+    """Show what `apply` of files would change; the exit code is 1 if that is anything.
+
+    It is 2 for an error, and 3 if no cluster answers.
+    """
     diffs: list[ConfigDiff] = []
     try:
+        configs = read_all_connectors(files, recursive=recursive)
+        client = client_of(place)
         for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
+    except Failed as error:
+        error.status = max(error.status, MISUSED)  # 1 is for a difference
+        raise
     finally:
         if diffs:  # what is refused hides nothing of the others
             show(place.output, diffs, config_diffs(diffs))
     if any(each.changes for each in diffs):
-        raise typer.Exit(FAILED)
+        raise Ended(FAILED)
 
 
 @takes(There)
 def patch(
     place: There,
-    what: OneKind,
-    name: Connector,
-    values: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="Keys to set.", show_default=False),
-    ] = None,
+    words: Annotated[
+        list[str],
+        Argument(
+            metavar="[KIND] NAME... KEY=VALUE...",
+            help="Names of connectors, then the keys to set. KIND is connector.",
+            complete=names_in_shell(CONNECTORS),
+        ),
+    ],
     *,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", metavar="KEY", help="A key to remove; repeatable."),
+        Option("--remove", metavar="KEY", help="A key to remove; repeatable."),
     ] = None,
+    patterns: Patterns = False,
 ) -> None:
-    """Set and remove keys of a connector's config; its other keys stay."""
+    """Set and remove keys of the configs of connectors; their other keys stay."""
+    split = split_words("patch", words, CONNECTORS)
+    first, *more = split.names
+    others = list(takewhile(lambda each: "=" not in each, more))
     changes: dict[str, str | None] = {}
-    for each in values or ():
+    for each in more[len(others) :]:
         key, separator, value = each.partition("=")
         if not separator or not key:
             raise Misused(f"{each!r} is no change: write KEY=VALUE, or --remove KEY")
         changes[key] = value
     changes |= dict.fromkeys(remove or ())
+    if not changes and others:
+        raise Misused(f"{others[-1]!r} is no change: write KEY=VALUE, or --remove KEY")
     if not changes:
         raise Misused("say what is to be changed: KEY=VALUE, or --remove KEY")
-    _patch(place, name, changes)
-    say(f"{what.value} {name} patched")
+    _patch_all(place, [first, *others], changes, "patched", patterns=patterns)
 
 
 @takes(There)
 def scale(
     place: There,
-    what: OneKind,
-    name: Connector,
+    words: OfConnectors,
     *,
-    tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="The new tasks.max.")],
+    tasks: Annotated[int, Option("--tasks", metavar="N", min=1, help="The new tasks.max.")],
+    patterns: Patterns = False,
 ) -> None:
-    """Set how many tasks a connector may have at most."""
-    _patch(place, name, {"tasks.max": str(tasks)})
-    say(f"{what.value} {name} scaled to {tasks} tasks at most")
+    """Set how many tasks connectors may have at most."""
+    names = split_words("scale", words, CONNECTORS).names
+    told = f"scaled to {tasks} tasks at most"
+    _patch_all(place, names, {"tasks.max": str(tasks)}, told, patterns=patterns)
 
 
 @takes(There)
-def edit(place: There, what: OneKind, name: Connector) -> None:
-    """Change a connector's config in your editor: $VISUAL, $EDITOR or vi.
+def edit(place: There, words: OfConnectors, *, patterns: Patterns = False) -> None:
+    """Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.
 
-    A secret is shown as ********, and stays unless you write another one.
+    One after the other. A secret is shown as ********, and stays unless you write another one.
     """
+    split_words("edit", words, CONNECTORS)
     client = client_of(place)
+    for name in named_connectors(client, "edit", words, patterns=patterns):
+        _edit(client, name)
+
+
+def _edit(client: Client, name: str) -> None:
     before = _config_of(client, name)
     with NamedTemporaryFile("wb", prefix="fairlead-", suffix=".yaml", delete=False) as text:
         text.write(as_yaml({"name": name, "config": before}).encode())
@@ -157,7 +178,7 @@ def edit(place: There, what: OneKind, name: Connector) -> None:
         _open_editor(file)
         config = _config_in(file, name)
         if config == before:
-            say(f"{what.value} {name} unchanged")
+            say(f"connector {name} unchanged")
         else:
             _require(client, name, before)
             _apply(client, {name: config})
@@ -221,10 +242,27 @@ def _compare(client: Client, name: str, config: Mapping[str, str]) -> ConfigDiff
     return client.put(ConfigDiff, "connectors", name, "config", "diff", body=config)
 
 
-def _patch(place: There, name: str, changes: Mapping[str, str | None]) -> None:
+def _patch_all(
+    place: There,
+    names: Sequence[str],
+    changes: Mapping[str, str | None],
+    told: str,
+    *,
+    patterns: bool,
+) -> None:
+    """Change keys of connectors, of none if one of several is unknown."""
     client = client_of(place)
-    patched = client.patch(ConnectorInfo, "connectors", name, "config", body=changes)
-    _warn(name, patched.warnings)
+    if patterns:
+        names = matching(client, names)
+    elif len(names) > 1:
+        pick("connector", names, client.get(list[str], "connectors"), lambda name: [name])
+
+    def change(name: str) -> None:
+        patched = client.patch(ConnectorInfo, "connectors", name, "config", body=changes)
+        _warn(name, patched.warnings)
+        say(f"connector {name} {told}")
+
+    for_each(names, change)
 
 
 def _warn(name: str, warnings: tuple[str, ...]) -> None:

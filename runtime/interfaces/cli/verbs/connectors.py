@@ -3,124 +3,169 @@
 And `wait`, which returns when connectors are in a state.
 """
 
-from collections.abc import Callable
-from enum import StrEnum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from .....events.model import RunState
 from ...replies.connectors import ConnectorStateInfo
 from ...replies.node import Message
+from ..adapters.parameters import Option
 from ..command.client import Client, client_of
-from ..command.options import There, of_kind, takes
+from ..command.options import There, takes
 from ..command.printing import Misused, say
-from ..requests.names import Connectors
+from ..requests.files import Recursive, read_all_connectors
+from ..requests.grammar import Kind, TaskName, split_words
+from ..requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
+from ..requests.resolving import matching, named_connectors, resolve_tasks
 from ..requests.several import for_each
 from ..requests.waiting import ONE_MINUTE, Awaited, Timeout, Waiting, milliseconds, wait_for
 
-
-class ConnectorKind(StrEnum):
-    """The only type that `delete`, `wait`, `patch`, `scale` and `edit` accept."""
-
-    CONNECTOR = "connector"
+RESTARTING = "RESTARTING"
+"""The state of what is being restarted, in REST."""
 
 
-OneKind = Annotated[ConnectorKind, of_kind(ConnectorKind)]
+@dataclass(frozen=True, slots=True)
+class Deletion(Waiting):
+    """A cluster, and how connectors are deleted."""
 
-
-@takes(There)
-def delete(
-    place: There,
-    what: OneKind,
-    names: Connectors,
-    *,
+    files: Annotated[
+        list[Path] | None,
+        Option("--filename", "-f", metavar="FILE", help="Those in files or folders; repeatable."),
+    ] = None
+    recursive: Recursive = False
+    patterns: Patterns = False
     forget: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--forget/--no-forget",
             help="Remove what its source keeps elsewhere, such as a replication slot.",
         ),
-    ] = True,
+    ] = True
     give_up: Annotated[
         bool,
-        typer.Option("--give-up", help="Give up the rows that could not be published so far."),
-    ] = False,
+        Option("--give-up", help="Give up the rows that could not be published so far."),
+    ] = False
+
+    def query(self) -> dict[str, str]:
+        """Return what REST is asked beside the name."""
+        query = dict[str, str]() if self.forget else {"forget": "false"}
+        return query | ({"publish": "false"} if self.give_up else {})
+
+
+@takes(Deletion)
+def delete(
+    place: Deletion, words: Annotated[list[str] | None, kind_and_names(CONNECTORS)] = None
 ) -> None:
     """Delete connectors: their tasks stop, their offsets stay."""
-    query = dict[str, str]() if forget else {"forget": "false"}
-    if give_up:
-        query["publish"] = "false"
+    timeout_ms = place.timeout_ms()
+    names = [*read_all_connectors(place.files or [], recursive=place.recursive)]
+    if words or not names:
+        split_words("delete", words or [], CONNECTORS)
     client = client_of(place)
+    if words:
+        names += named_connectors(client, "delete", words, patterns=place.patterns)
 
     def order(name: str) -> None:
-        pending = client.delete(Message, "connectors", name, **query)
-        say(pending.message if pending else f"{what.value} {name} deleted")
+        pending = client.delete(Message, "connectors", name, **place.query())
+        say(pending.message if pending else f"connector {name} deleted")
 
     for_each(names, order)
+    if timeout_ms is not None:
+        wait_for(client, names, Awaited.DELETED, timeout_ms)
 
 
 @takes(Waiting)
-def pause(place: Waiting, names: Connectors) -> None:
+def pause(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Pause connectors: their tasks stay on their workers and begin no batch."""
-    _order(place, names, "pause", "pauses", Awaited.PAUSED)
+    _order(place, words, patterns, "pause", "pauses", Awaited.PAUSED)
 
 
 @takes(Waiting)
-def resume(place: Waiting, names: Connectors) -> None:
+def resume(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Resume connectors that are paused or stopped."""
-    _order(place, names, "resume", "runs", Awaited.RUNNING)
+    _order(place, words, patterns, "resume", "runs", Awaited.RUNNING)
 
 
 @takes(Waiting)
-def stop(place: Waiting, names: Connectors) -> None:
+def stop(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Stop connectors: their tasks end once what they committed is published.
 
     The offsets of a connector stay, and can be changed as soon as its state is STOPPED.
     """
-    _order(place, names, "stop", "stops", Awaited.STOPPED)
+    _order(place, words, patterns, "stop", "stops", Awaited.STOPPED)
 
 
 @takes(There)
 def wait(
     place: There,
-    what: OneKind,  # noqa: ARG001  # there is only one, as for `delete`
-    names: Connectors,
+    words: OfConnectors,
     *,
-    state: Annotated[
-        Awaited, typer.Option("--for", help="The state to wait for.", show_default=False)
-    ],
+    state: Annotated[Awaited, Option("--for", help="The state to wait for.", show_default=False)],
     timeout: Timeout = ONE_MINUTE,
+    patterns: Patterns = False,
 ) -> None:
-    """Return when connectors are in a state; running: and all their tasks, too."""
+    """Return when connectors are in a state; running: and all their tasks, too.
+
+    What cannot come without somebody's help is told at once: a connector that is stopped, or that
+    failed and does not restart.
+    """
     timeout_ms = milliseconds(timeout)
-    wait_for(client_of(place), names, state, timeout_ms)
+    split_words("wait", words, CONNECTORS)
+    client = client_of(place)
+    names = named_connectors(client, "wait", words, patterns=patterns)
+    wait_for(client, names, state, timeout_ms, is_patient=False)
 
 
 @takes(There)
 def restart(
     place: There,
-    names: Connectors,
+    words: Annotated[list[str], kind_and_names((Kind.CONNECTOR, Kind.TASK))],
     *,
-    task: Annotated[int | None, typer.Option(metavar="N", help="Restart only this task.")] = None,
+    task: Annotated[int | None, Option(metavar="N", help="Restart only this task.")] = None,
     include_tasks: Annotated[
-        bool, typer.Option("--include-tasks", help="Restart the connector's tasks as well.")
+        bool, Option("--include-tasks", help="Restart the connector's tasks as well.")
     ] = False,
     only_failed: Annotated[
-        bool, typer.Option("--only-failed", help="Restart only what has failed.")
+        bool, Option("--only-failed", help="Restart only what has failed.")
     ] = False,
+    patterns: Patterns = False,
 ) -> None:
-    """Restart connectors, one task, or everything of the connectors that has failed."""
-    client = client_of(place)
-    if task is None:
-        for_each(names, _restarter(client, include_tasks=include_tasks, only_failed=only_failed))
-        return
-    if include_tasks or only_failed:
-        raise Misused("--task names one task: --include-tasks and --only-failed go without it")
-    if len(names) > 1:
+    """Restart connectors, tasks, or everything of the connectors that has failed.
+
+    A task is called as tables show it: `restart flights-0`, or `restart task flights/0`.
+    """
+    named = split_words("restart", words, (Kind.CONNECTOR, Kind.TASK))
+    of_connectors = include_tasks or only_failed
+    if of_connectors and (task is not None or named.kind is Kind.TASK):
+        raise Misused("--include-tasks and --only-failed are of connectors: name no task")
+    if task is not None and (len(named.names) > 1 or named.kind is Kind.TASK):
         raise Misused("--task is the number of one task: name its connector alone")
-    client.order("POST", Message, "connectors", names[0], "tasks", str(task), "restart")
-    say(f"task {names[0]}-{task} restarted")
+    client = client_of(place)
+    found: Sequence[str | TaskName]
+    if task is not None:
+        found = [TaskName(named.names[0], task)]
+    elif patterns:
+        found = matching(client, named.names)
+    else:
+        found = resolve_tasks(client, named)
+    if of_connectors and any(isinstance(each, TaskName) for each in found):
+        raise Misused("--include-tasks and --only-failed are of connectors: name no task")
+    again = _restarter(client, include_tasks=include_tasks, only_failed=only_failed)
+
+    def order(each: str | TaskName) -> None:
+        if isinstance(each, TaskName):
+            _restart_task(client, each)
+        else:
+            again(each)
+
+    for_each(found, order)
+
+
+def _restart_task(client: Client, task: TaskName) -> None:
+    path = "connectors", task.connector, "tasks", str(task.number), "restart"
+    client.order("POST", Message, *path)
+    say(f"task {task} restarted")
 
 
 def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Callable[[str], None]:
@@ -132,7 +177,7 @@ def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Cal
         if told is None:
             say(f"connector {name} restarted")
             return
-        state = RunState.RESTARTING.value
+        state = RESTARTING
         restarting = [f"{name}-{each.id}" for each in told.tasks if each.state == state]
         if told.connector.state == state:
             restarting.insert(0, name)
@@ -141,9 +186,13 @@ def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Cal
     return order
 
 
-def _order(place: Waiting, names: list[str], verb: str, told: str, awaited: Awaited) -> None:
+def _order(  # one for each of three verbs
+    place: Waiting, words: list[str], patterns: bool, verb: str, told: str, awaited: Awaited
+) -> None:
     timeout_ms = place.timeout_ms()
+    split_words(verb, words, CONNECTORS)
     client = client_of(place)
+    names = named_connectors(client, verb, words, patterns=patterns)
 
     def order(name: str) -> None:
         client.order("PUT", Message, "connectors", name, verb)

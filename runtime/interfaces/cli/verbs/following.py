@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.filesize import decimal
 
 from ...replies.progress import TaskCounts, UnreadInput
-from ..command.client import client_of
-from ..command.connector_tables import TaskLine, format_lag, list_tasks
+from ..adapters.parameters import Argument, Option
+from ..command.client import Client, client_of
+from ..command.connector_tables import TaskLine, format_lag
 from ..command.options import Here, ReadThere, There, takes
+from ..command.phrases import worker_name
 from ..command.printing import Misused, Section, Table, say, show
+from ..requests.grammar import Kind, split_words
 from ..requests.log_files import entries_of
-from ..requests.names import OnlyAbout, OnlyOfConnectors
+from ..requests.names import kind_and_names
+from ..requests.several import pick
 from ..requests.waiting import milliseconds
-from .listing import fetch_connectors
+from .listing import fetch_tasks
 
 
 class Level(StrEnum):
@@ -37,6 +40,7 @@ class TaskRates(Struct, frozen=True):
     """What a task did per second, over the time between two requests."""
 
     id: str
+    worker: str
     rows_in: float
     rows_out: float
     bytes_in: float
@@ -44,42 +48,61 @@ class TaskRates(Struct, frozen=True):
     lag: UnreadInput | None
 
 
+MEASURED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER)
+
+
 @takes(ReadThere)
 def top(
     place: ReadThere,
-    names: OnlyOfConnectors = None,
+    words: Annotated[
+        list[str] | None, kind_and_names(MEASURED, " of what is measured, all without one")
+    ] = None,
     *,
     interval: Annotated[
-        str, typer.Option("--interval", metavar="TIME", help="How long to measure.")
+        str, Option("--interval", metavar="TIME", help="How long to measure.")
     ] = "5s",
 ) -> None:
     """Measure what each task reads and writes per second, and what it has left to read.
 
-    A batch counts when it is committed, so an interval should be as long as some batches.
+    `top connectors` and `top workers` add the tasks of each up. A batch counts when it is
+    committed, so an interval should be as long as some batches.
     """
     seconds = milliseconds(interval) / 1000
     if not seconds:
         raise Misused("--interval is longer than 0s")
+    kind, names, is_told = split_words("top", words or [], MEASURED, may_be_all=True)
+    per = kind if is_told else Kind.TASK
     client = client_of(place)
-    before = list_tasks(fetch_connectors(client, names or []))
+    before = _tasks(client, kind, names)
     time.sleep(seconds)
-    after = list_tasks(fetch_connectors(client, names or []))
-    rates = _rates(before, after, seconds)
-    show(place.output, rates, _rate_tables(rates))
+    rates = _summed(_rates(before, _tasks(client, kind, names), seconds), per)
+    show(place.output, rates, _rate_tables(rates, per))
+
+
+def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
+    if kind is not Kind.WORKER:
+        return fetch_tasks(client, names)
+    there = fetch_tasks(client)
+    at_work = dict.fromkeys(worker_name(each.worker_id) for each in there)
+    pick("worker", names, [*at_work], lambda name: [name])
+    return [each for each in there if not names or worker_name(each.worker_id) in names]
 
 
 @takes(Here)
 def logs(
     place: Here,
-    names: OnlyAbout = None,
+    words: Annotated[
+        list[str] | None, kind_and_names(MEASURED, " of what the lines are about, all without one")
+    ] = None,
     *,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
+        bool, Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
     ] = False,
 ) -> None:
     """Print the log files of this node, also of one that has ended, in the order of their times."""
+    names = split_words("logs", words or [], MEASURED, may_be_all=True).names
     folder = place.configured().data_path / "logs"
-    named = "|".join(map(re.escape, names or []))
+    named = "|".join(map(re.escape, names))
     is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
     try:
         for entry in entries_of(folder, follow=follow):
@@ -96,11 +119,9 @@ def log_level(
     place: There,
     logger: Annotated[
         str,
-        typer.Argument(
-            metavar="LOGGER", help="As `get loggers` shows it, or root.", show_default=False
-        ),
+        Argument(metavar="LOGGER", help="As `get loggers` shows it, or root.", show_default=False),
     ],
-    level: Annotated[Level, typer.Argument(case_sensitive=False, show_default=False)],
+    level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
 ) -> None:
     """Set the level of a logger, in all processes of the node until it ends."""
     client_of(place).put(object, "admin", "loggers", logger, body={"level": level.value})
@@ -124,6 +145,7 @@ def _rates(
     return [
         TaskRates(
             f"{each.connector}-{each.task}",
+            worker_name(each.worker_id),
             rate(old.rows_in, new.rows_in),
             rate(old.rows_out, new.rows_out),
             rate(old.bytes_in, new.bytes_in),
@@ -136,7 +158,32 @@ def _rates(
     ]
 
 
-def _rate_tables(rates: Sequence[TaskRates]) -> list[Section]:
+def _summed(rates: Sequence[TaskRates], per: Kind) -> list[TaskRates]:
+    """Return the sums of the tasks of each connector or worker."""
+    if per is Kind.TASK:
+        return [*rates]
+    sums: dict[str, TaskRates] = {}
+    for each in rates:
+        name = each.worker if per is Kind.WORKER else each.id.rpartition("-")[0]
+        sums[name] = _added(sums[name], each) if name in sums else structs.replace(each, id=name)
+    return [*sums.values()]
+
+
+def _added(one: TaskRates, other: TaskRates) -> TaskRates:
+    lags = [each for each in (one.lag, other.lag) if each is not None]
+    lag = UnreadInput(sum(each.ranges for each in lags), sum(each.bytes for each in lags))
+    return structs.replace(
+        one,
+        worker=one.worker if one.worker == other.worker else "",
+        rows_in=one.rows_in + other.rows_in,
+        rows_out=one.rows_out + other.rows_out,
+        bytes_in=one.bytes_in + other.bytes_in,
+        bytes_out=one.bytes_out + other.bytes_out,
+        lag=lag if lags else None,
+    )
+
+
+def _rate_tables(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
     rows = [
         (
             each.id,
@@ -148,5 +195,5 @@ def _rate_tables(rates: Sequence[TaskRates]) -> list[Section]:
         )
         for each in sorted(rates, key=lambda each: -each.rows_in)
     ]
-    columns = ("TASK", "ROWS IN/S", "ROWS OUT/S", "READ/S", "WRITTEN/S", "LAG")
-    return [Table(columns, rows, "no tasks")]
+    columns = (per.value.upper(), "ROWS IN/S", "ROWS OUT/S", "READ/S", "WRITTEN/S", "LAG")
+    return [Table(columns, rows, f"no {per.plural}")]

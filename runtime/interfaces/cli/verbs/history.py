@@ -8,26 +8,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Final, TypeVar
 
-import typer
-
 from .....events.log.errors import NoLogError
 from .....projections.explain.cache import EpochCache, NotToldError
 from .....projections.explain.lists import EpochList
 from ...replies.building.clients import read_shares
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.moves import ResourceHistory, describe_moves
+from ..adapters.parameters import Argument, Option
 from ..command.client import Client, client_of, note_of
 from ..command.epoch_tables import explanation_tables, history_tables, move_tables
 from ..command.logs import GroupFolder, LogName
 from ..command.options import ReadThere, of_group, takes
-from ..command.printing import Failed, Unreachable, show
-from ..requests.names import OfGroup, group_of
+from ..command.printing import Failed, Misused, Unreachable, show
+from ..requests.grammar import Kind, split_words, task_of
+from ..requests.meanings import find_meanings, meaning_tables
+from ..requests.names import OfGroup, group_of, names_in_shell
 
 T = TypeVar("T")
 LINES: Final = 50
-Limit = Annotated[
-    int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="How many epochs.")
-]
+EXPLAINED: Final = (Kind.CONNECTOR, Kind.TASK)
+Limit = Annotated[int, Option("--limit", metavar="N", min=1, max=10_000, help="How many epochs.")]
 
 
 @takes(ReadThere)
@@ -44,13 +44,14 @@ def history(place: ReadThere, limit: Limit = LINES, group: OfGroup = None) -> No
 @takes(ReadThere)
 def explain(
     place: ReadThere,
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="EPOCH|RESOURCE",
-            help="Default: the latest epoch. Of a task (flights-0) or a partition (orders-3): all"
-            " its moves.",
-            show_default=False,
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="EPOCH|[KIND] RESOURCE|KEY",
+            help="Default: the latest epoch. Of a connector, a task (flights-0) or a partition"
+            " (orders-3): all its moves. Of a key of a config or a setting of a node: what it"
+            " means.",
+            complete=names_in_shell(EXPLAINED),
         ),
     ] = None,
     group: OfGroup = None,
@@ -58,15 +59,29 @@ def explain(
     """Explain an epoch: its cause, its target, how long each phase took, what moved and why.
 
     Or explain why a connector, a task or a partition is where it is. It reads only the log, so it
-    works for old epochs too, and without a running cluster.
+    works for old epochs too, and without a running cluster. Or explain a key of a config, such as
+    `source.mode`.
     """
     place = of_group(place, group)
-    if what is None or what.isdecimal():
-        epoch = None if what is None else int(what)
-        told = _explain_epoch(place, epoch)
+    words = words or []
+    if len(words) > 1 and words[0].lower() == "epoch":
+        words = words[1:]
+    kind, names, is_told = split_words("explain", words, EXPLAINED, may_be_all=True)
+    if len(names) > 1 or (is_told and not names):
+        raise Misused("explain one at a time: an epoch, a resource, or a key")
+    if not names or (names[0].isdecimal() and not is_told):
+        told = _explain_epoch(place, int(names[0]) if names else None)
         show(place.output, told, explanation_tables(told))
+        return
+    task = task_of(names[0])
+    name = str(task) if task and (kind is Kind.TASK or "/" in names[0]) else names[0]
+    try:
+        moves = _list_moves(place, name)
+    except Failed:
+        if is_told or not (keys := find_meanings(place, name)):
+            raise
+        show(place.output, keys, meaning_tables(keys))
     else:
-        moves = _list_moves(place, what)
         show(place.output, moves, move_tables(moves))
 
 

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
-import typer
 from msgspec import structs
 
-from ...replies.connectors import ExpandedConnector, PluginInfo
+from ...replies.connectors import ExpandedConnector
 from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
+from ..adapters.parameters import Option
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, client_of
 from ..command.connector_tables import Expanded, TaskLine, list_tasks
-from ..command.options import Output, There, of_kind, takes
+from ..command.options import Output, There, takes
 from ..command.phrases import moment
-from ..command.printing import Misused, Section, Table, say, show, show_sections
-from ..requests.names import OnlyThese
+from ..command.printing import Failed, Misused, Section, Table, say, show, show_sections
+from ..requests.grammar import Kind, listed, similar_kind, split_words, task_of
+from ..requests.names import kind_and_names
+from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_tables, names_of_plugin
 from ..requests.several import pick
 from .offsets import format_document, offset_tables
 
@@ -29,18 +31,18 @@ T = TypeVar("T")
 WATCH_SECONDS: Final = 1.0
 
 
-class Listed(StrEnum):
-    """The kinds that `get` lists."""
-
-    CONNECTORS = "connectors"
-    TASKS = "tasks"
-    WORKERS = "workers"
-    GROUPS = "groups"
-    PLUGINS = "plugins"
-    ASSIGNORS = "assignors"
-    OFFSETS = "offsets"
-    PLACEMENTS = "placements"
-    LOGGERS = "loggers"
+LISTED: Final = (
+    Kind.CONNECTOR,
+    Kind.TASK,
+    Kind.WORKER,
+    Kind.GROUP,
+    Kind.PLUGIN,
+    Kind.ASSIGNOR,
+    Kind.OFFSET,
+    Kind.PLACEMENT,
+    Kind.LOGGER,
+)
+"""The kinds that `get` lists."""
 
 
 class ListOutput(StrEnum):
@@ -56,33 +58,51 @@ class ListOutput(StrEnum):
 @takes(There)
 def get(
     place: There,
-    what: Annotated[Listed, of_kind(Listed)],
-    names: OnlyThese = None,
+    words: Annotated[
+        list[str],
+        kind_and_names(
+            LISTED,
+            " to list, all without one; of tasks and offsets: of connectors",
+            is_listing=True,
+        ),
+    ],
     *,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Of plugins: also converters, transforms and predicates."),
+        Option("--all", help="Of plugins: also converters, transforms and predicates."),
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Print it again when it changes, until Ctrl-C.")
+        bool, Option("--watch", "-w", help="Print it again when it changes, until Ctrl-C.")
     ] = False,
     output: Annotated[
-        ListOutput, typer.Option("--output", "-o", help="The output format.")
+        ListOutput, Option("--output", "-o", help="The output format.")
     ] = ListOutput.TABLE,
 ) -> None:
     """List connectors, tasks, workers and so on: all, or those that are named."""
+    what, names, is_told = split_words("get", words, LISTED, may_be_all=True)
     view = LISTS[what]
     if every:
-        if what is not Listed.PLUGINS:
+        if what is not Kind.PLUGIN:
             raise Misused("--all is of plugins")
         view = replace(view, fetch=fetch_all_plugins)
     client = client_of(place)
-    last = view.show(client, names or [], output)
+    try:
+        last = view.show(client, names, output)
+    except Failed as error:
+        if is_told or not names:
+            raise
+        meant = similar_kind(names[0], LISTED)
+        hint = (
+            f"did you mean {meant}?"
+            if meant
+            else f"a kind is {listed([each.plural for each in LISTED])}"
+        )
+        raise type(error)(f"{error}; {hint}") from None
     try:
         while watch:
             sys.stdout.flush()
             time.sleep(WATCH_SECONDS)
-            last = view.show(client, names or [], output, last)
+            last = view.show(client, names, output, last)
     except KeyboardInterrupt:  # the normal end of `--watch`
         return
 
@@ -121,21 +141,23 @@ def fetch_connectors(client: Client, names: Sequence[str] = ()) -> Expanded:
     return {name: found[name] for name in pick("connector", names, [*found], lambda name: [name])}
 
 
-def fetch_all_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
-    """Return plugins of all types, not connector classes alone."""
-    found = client.get(list[PluginInfo], "connector-plugins", connectorsOnly="false")
-    return pick("plugin", names, found, names_of_plugin)
+def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
+    """Return tasks: of all connectors, of those with these names, and those with these names."""
+    there = list_tasks(fetch_connectors(client))
+    connectors = dict.fromkeys(each.connector for each in there)
+    names = [str(task_of(each) or each) if each not in connectors else each for each in names]
+    if alone := [each for each in names if task_of(each) is None and each not in connectors]:
+        fetch_connectors(client, alone)  # one without tasks, or none at all
+    names = [each for each in names if each not in alone]
+    if not names and alone:
+        return []
+    return pick("task", names, there, lambda it: (f"{it.connector}-{it.task}", it.connector))
 
 
 def names_of_worker(reply: WorkerDescription) -> Sequence[str]:
     """Return the name of a worker, and its ids."""
     member_id = reply.member.member_id if reply.member else ""
     return groups.worker_label(reply), reply.worker_id, member_id
-
-
-def names_of_plugin(reply: PluginInfo) -> Sequence[str]:
-    """Return the short name of a plugin, and that of its class."""
-    return reply.class_name.rpartition(".")[2], reply.class_name
 
 
 def _uncut(section: Section) -> Section:
@@ -150,10 +172,6 @@ def _workers(client: Client, names: Sequence[str]) -> WorkerList:
 
 def _groups(client: Client, names: Sequence[str]) -> list[GroupSummary]:
     return pick("group", names, client.get(list[GroupSummary], "groups"), lambda it: [it.group_id])
-
-
-def _plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
-    return pick("plugin", names, client.get(list[PluginInfo], "connector-plugins"), names_of_plugin)
 
 
 def _assignors(client: Client, names: Sequence[str]) -> AssignorList:
@@ -200,30 +218,30 @@ def _task_names(reply: Sequence[TaskLine]) -> list[str]:
     return [f"{each.connector}-{each.task}" for each in reply]
 
 
-LISTS: Final[Mapping[Listed, ListView[Any]]] = {
-    Listed.CONNECTORS: ListView(fetch_connectors, connectors.connectors, sorted),
-    Listed.TASKS: ListView(
-        lambda client, names: list_tasks(fetch_connectors(client, names)),
+LISTS: Final[Mapping[Kind, ListView[Any]]] = {
+    Kind.CONNECTOR: ListView(fetch_connectors, connectors.connectors, sorted),
+    Kind.TASK: ListView(
+        fetch_tasks,
         connectors.tasks,
         _task_names,
     ),
-    Listed.WORKERS: ListView(
+    Kind.WORKER: ListView(
         _workers, groups.workers, lambda reply: [*map(groups.worker_label, reply.workers)]
     ),
-    Listed.GROUPS: ListView(_groups, groups.groups, lambda reply: [it.group_id for it in reply]),
-    Listed.PLUGINS: ListView(
-        _plugins, connectors.plugins, lambda reply: [names_of_plugin(each)[0] for each in reply]
+    Kind.GROUP: ListView(_groups, groups.groups, lambda reply: [it.group_id for it in reply]),
+    Kind.PLUGIN: ListView(
+        fetch_plugins, list_tables, lambda reply: [names_of_plugin(each)[0] for each in reply]
     ),
-    Listed.ASSIGNORS: ListView(
+    Kind.ASSIGNOR: ListView(
         _assignors, groups.assignors, lambda reply: [each.name for each in reply.assignors]
     ),
-    Listed.OFFSETS: ListView(
+    Kind.OFFSET: ListView(
         _offsets,
         offset_tables,
         lambda reply: [format_document(each.partition) for each in reply.offsets],
     ),
-    Listed.PLACEMENTS: ListView(
+    Kind.PLACEMENT: ListView(
         _placements, _placement_table, lambda reply: [each.id for each in reply]
     ),
-    Listed.LOGGERS: ListView(_loggers, _logger_table, list),
+    Kind.LOGGER: ListView(_loggers, _logger_table, list),
 }

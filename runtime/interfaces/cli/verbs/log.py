@@ -5,8 +5,6 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from .....events.entries.codec import restore
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
@@ -20,6 +18,7 @@ from .....projections.shard_history import GroupEntries
 from ...replies.building.clients import read_shares
 from ...replies.building.groups import describe_group
 from ...replies.epochs import summarize_epoch
+from ..adapters.parameters import Argument, Option
 from ..command import group_tables
 from ..command.logs import (
     GroupFolder,
@@ -38,28 +37,23 @@ from ..requests.names import OfGroup
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
 
-log = typer.Typer(no_args_is_help=True)
 
-
-@log.command("show")
 @takes(ReadHere)
 def show_log(
     place: ReadHere,
     group: OfGroup = None,
     start: Annotated[
         int | None,
-        typer.Option(
-            "--from", metavar="OFFSET", min=0, help="Begin at this offset, not at the oldest."
-        ),
+        Option("--from", metavar="OFFSET", min=0, help="Begin at this offset, not at the oldest."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N records.")
+        int | None, Option("--limit", metavar="N", min=1, help="Stop after N records.")
     ] = None,
     offsets: Annotated[
-        bool, typer.Option("--offsets", help="Show the log of offsets and commits instead.")
+        bool, Option("--offsets", help="Show the log of offsets and commits instead.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Continue with new records until Ctrl-C.")
+        bool, Option("--follow", help="Continue with new records until Ctrl-C.")
     ] = False,
 ) -> None:
     """Print a log, one record per line: offset, time, kind and content.
@@ -79,16 +73,15 @@ def show_log(
             return
 
 
-@log.command("story")
 @takes(ReadHere)
 def tell_story(
     place: ReadHere,
     group: OfGroup = None,
     start: Annotated[
-        int | None, typer.Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
+        int | None, Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
     ] = None,
     until: Annotated[
-        int | None, typer.Option("--until", metavar="EPOCH", min=0, help="End with this epoch.")
+        int | None, Option("--until", metavar="EPOCH", min=0, help="End with this epoch.")
     ] = None,
 ) -> None:
     """Show for each group epoch its cause, the user, and what moved, stayed and waits."""
@@ -107,7 +100,6 @@ def tell_story(
         show(place.output, [summarize_epoch(each.report) for each in readings], ())
 
 
-@log.command()
 @takes(ReadHere)
 def verify(place: ReadHere) -> None:
     """Check every entry, commit and key of both logs, in a separate process.
@@ -133,16 +125,13 @@ def verify(place: ReadHere) -> None:
         raise Failed("\n".join(flaws))
 
 
-@log.command()
 @takes(Here)
 def backup(
     place: Here,
-    target: Annotated[
-        Path, typer.Argument(metavar="DEST", help="A new folder.", show_default=False)
-    ],
+    target: Annotated[Path, Argument(metavar="DEST", help="A new folder.", show_default=False)],
     shards: Annotated[
         bool,
-        typer.Option("--shards", help="Copy the logs of the groups of Kafka's clients instead."),
+        Option("--shards", help="Copy the logs of the groups of Kafka's clients instead."),
     ] = False,
 ) -> None:
     """Copy both logs to a new folder and check the copy; the node may run meanwhile.
@@ -160,14 +149,13 @@ def backup(
     say(f"{' and '.join(done)} of group {folder.group_id} backed up to {target}")
 
 
-@log.command()
 @takes(ReadHere)
 def replay(
     place: ReadHere,
     group: OfGroup = None,
     until: Annotated[
         int | None,
-        typer.Option("--until", metavar="OFFSET", min=0, help="Stop before this offset."),
+        Option("--until", metavar="OFFSET", min=0, help="Stop before this offset."),
     ] = None,
 ) -> None:
     """Build the group from its log, as it is now or as it was at an offset."""
@@ -264,3 +252,13 @@ def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> 
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
+
+
+VERBS: Final = {
+    "show": show_log,
+    "story": tell_story,
+    "verify": verify,
+    "backup": backup,
+    "replay": replay,
+}
+"""The verbs of `fairlead log`."""

@@ -7,12 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
 from msgspec import Struct
 
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
+from ..adapters.parameters import Argument, Ended, Option
 from ..command.options import Here, Output, ReadHere, takes
-from ..command.printing import FactList, Failed, Misused, Section, Table, say_aside, show
+from ..command.printing import FactList, Failed, Misused, Section, Table, say, say_aside, show
 
 if TYPE_CHECKING:
     from ....config.load import Loaded
@@ -30,7 +30,7 @@ def up(
     place: Here,
     new_key: Annotated[
         bool,
-        typer.Option("--new-key", help="Make a new key if the cluster's is lost, or take another."),
+        Option("--new-key", help="Make a new key if the cluster's is lost, or take another."),
     ] = False,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
@@ -38,7 +38,7 @@ def up(
     _tell_passed_over(place, loaded)
     from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
-    raise typer.Exit(run(loaded.config, new_key=new_key))
+    raise Ended(run(loaded.config, new_key=new_key))
 
 
 def _tell_passed_over(place: Here, loaded: "Loaded") -> None:
@@ -56,22 +56,22 @@ def down(place: Here) -> None:
     config = place.configured()
     from ....node.commands import down as run  # noqa: PLC0415
 
-    raise typer.Exit(run(config))
+    raise Ended(run(config))
 
 
 _Name = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="Its name; default: a free one.")
+    str | None, Option("--name", metavar="NAME", help="Its name; default: a free one.")
 ]
 _Zone = Annotated[
-    str | None, typer.Option("--zone", metavar="ZONE", help="Its zone; default: the node's.")
+    str | None, Option("--zone", metavar="ZONE", help="Its zone; default: the node's.")
 ]
 _Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="TAG", help="One of its tags, repeatable; default: the node's."),
+    Option("--tag", metavar="TAG", help="One of its tags, repeatable; default: the node's."),
 ]
 _Capacity = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--capacity",
         metavar="N",
         min=1,
@@ -81,7 +81,7 @@ _Capacity = Annotated[
 ]
 _Protocol = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--protocol",
         metavar="<connect|classic>",
         help="Its protocol with the group; default: group.protocol, else the node's.",
@@ -107,7 +107,7 @@ def worker(
     tagged = frozenset(tags) if tags else None
     mode = classic_mode(loaded, protocol)
     order = AddWorker(os.getpid(), name, zone, tagged, capacity, mode)
-    raise typer.Exit(run_worker(loaded.config, order))
+    raise Ended(run_worker(loaded.config, order))
 
 
 def _refuse(name: str | None, zone: str | None, tags: Sequence[str], protocol: str | None) -> None:
@@ -141,10 +141,10 @@ def prepare() -> None:
     from ....pipeline.spark.java import JavaNotFound  # noqa: PLC0415
 
     try:
-        archive = write_archive(typer.echo)
+        archive = write_archive(say)
     except (NotWritten, JavaNotFound) as error:
         raise Failed(str(error)) from None
-    typer.echo(f"Spark's classes are in {archive}")
+    say(f"Spark's classes are in {archive}")
 
 
 class Scene(StrEnum):
@@ -157,33 +157,31 @@ class Scene(StrEnum):
 def demo(
     scene: Annotated[
         Scene,
-        typer.Argument(help="flights: files into files; cdc: changes of a PostgreSQL table."),
+        Argument(help="flights: files into files; cdc: changes of a PostgreSQL table."),
     ] = Scene.FLIGHTS,
     seconds: Annotated[
         float,
-        typer.Option(
+        Option(
             "--seconds", metavar="S", min=1, max=3600, help="For how many seconds data arrives."
         ),
     ] = 30.0,
     workers: Annotated[
         int,
-        typer.Option(
-            "--workers", metavar="N", min=1, max=16, help="The number of workers at the start."
-        ),
+        Option("--workers", metavar="N", min=1, max=16, help="The number of workers at the start."),
     ] = 2,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="A new folder for all files, kept afterwards."),
+        Option("--keep", metavar="DIR", help="A new folder for all files, kept afterwards."),
     ] = None,
 ) -> None:
     """Watch a year of flights pass; a worker joins, one is killed, no row is lost."""
     if scene is Scene.CDC:
         from ....demo.cdc import demo_cdc  # noqa: PLC0415
 
-        raise typer.Exit(demo_cdc(seconds, workers, keep))
+        raise Ended(demo_cdc(seconds, workers, keep))
     from ....demo.show import demo as run  # noqa: PLC0415
 
-    raise typer.Exit(run(seconds, workers, keep))
+    raise Ended(run(seconds, workers, keep))
 
 
 @takes(ReadHere)

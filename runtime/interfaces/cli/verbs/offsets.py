@@ -6,52 +6,53 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, cast
 
-import typer
-
 from ...replies.node import Message
 from ...replies.progress import ConnectorOffsets, Document, OffsetsSought
+from ..adapters.parameters import Option
 from ..command.client import client_of
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
 from ..requests.files import read_json
-from ..requests.names import Connector
+from ..requests.grammar import split_words
+from ..requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
+from ..requests.resolving import named_connectors
+from ..requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
+OneConnector = Annotated[list[str], kind_and_names(CONNECTORS)]
 
-offsets = typer.Typer(no_args_is_help=True)
 
-
-@offsets.command()
 @takes(ReadThere)
-def get(place: ReadThere, name: Connector) -> None:
+def get(place: ReadThere, words: OneConnector) -> None:
     """List the offset of each source partition.
 
     `offsets set` accepts what -o json prints.
     """
+    name = _one("get", words)
     reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
     show(place.output, reply, offset_tables(reply))
 
 
-@offsets.command("set")
 @takes(There)
 def set_offsets(
     place: There,
-    name: Connector,
+    words: OneConnector,
     *,
     file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--filename", "-f", metavar="FILE", help="JSON, as `offsets get -o json` prints it."
         ),
     ] = None,
     partition: Annotated[
-        str | None, typer.Option(metavar="JSON", help='One partition, {"path": "a.csv"}.')
+        str | None, Option(metavar="JSON", help='One partition, {"path": "a.csv"}.')
     ] = None,
     offset: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Its offset; null removes it.")
+        str | None, Option(metavar="JSON", help="Its offset; null removes it.")
     ] = None,
 ) -> None:
     """Set offsets of a stopped connector: all offsets in a file, or one."""
+    name = _one("set", words)
     if (file is None) == (partition is None) or (partition is None) != (offset is None):
         raise Misused("give either --filename, or --partition with --offset")
     body: object
@@ -63,36 +64,49 @@ def set_offsets(
     say(client_of(place).patch(Message, "connectors", name, "offsets", body=body).message)
 
 
-@offsets.command()
 @takes(There)
-def reset(place: There, name: Connector) -> None:
-    """Remove all offsets of a stopped connector: it then reads its source from the beginning."""
-    told = client_of(place).delete(Message, "connectors", name, "offsets")
-    say(told.message if told else f"the offsets of {name} are reset")
+def reset(place: There, words: OfConnectors, *, patterns: Patterns = False) -> None:
+    """Remove all offsets of stopped connectors: they then read their sources from the beginning."""
+    split_words("offsets reset", words, CONNECTORS)
+    client = client_of(place)
+
+    def order(name: str) -> None:
+        told = client.delete(Message, "connectors", name, "offsets")
+        say(told.message if told else f"the offsets of {name} are reset")
+
+    for_each(named_connectors(client, "offsets reset", words, patterns=patterns), order)
 
 
-@offsets.command()
 @takes(ReadThere)
 def seek(
     place: ReadThere,
-    name: Connector,
+    words: OneConnector,
     *,
     to: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="PLACE",
             help="earliest, latest, or a time: 2026-01-01T00:00:00Z.",
             show_default=False,
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show which offsets would change.")
+        bool, Option("--dry-run", help="Only show which offsets would change.")
     ] = False,
 ) -> None:
     """Move the offsets of a stopped connector to an end of its source, or to a time."""
+    name = _one("seek", words)
     body = {"to": to, "dry_run": dry_run}
     reply = client_of(place).post(OffsetsSought, "connectors", name, "offsets", "seek", body=body)
     show(place.output, reply, seek_tables(reply))
+
+
+def _one(verb: str, words: Sequence[str]) -> str:
+    """Return the only connector in the words; raises `Misused`."""
+    names = split_words(f"offsets {verb}", words, CONNECTORS).names
+    if len(names) > 1:
+        raise Misused(f"`fairlead offsets {verb}` is of one connector: {' '.join(names)}")
+    return names[0]
 
 
 def offset_tables(reply: ConnectorOffsets) -> list[Section]:
@@ -144,3 +158,12 @@ def _parsed(text: str | None, where: str) -> object:
         return read_json(text or "", where, as_texts=False)
     except (ValueError, RecursionError) as error:
         raise Misused(f"{where} is no JSON: {error}") from None
+
+
+VERBS: Final = {
+    "get": get,
+    "set": set_offsets,
+    "reset": reset,
+    "seek": seek,
+}
+"""The verbs of `fairlead offsets`."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from ....planning.report import (
     ExpectedDowntime,
     Plan,
@@ -18,6 +16,7 @@ from ....planning.report import (
     PlannedSplit,
     PlannedWorker,
 )
+from ..adapters.parameters import Option
 from ..command.client import client_of
 from ..command.options import ReadThere, takes
 from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
@@ -39,39 +38,39 @@ class Proposed(ReadThere):
 
     file: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             "--filename", "-f", metavar="FILE", help="Connectors to create or change, JSON or YAML."
         ),
     ] = None
     recursive: Recursive = False
     add_worker: Annotated[
-        int, typer.Option("--add-worker", metavar="N", min=0, help="This number of workers joins.")
+        int, Option("--add-worker", metavar="N", min=0, help="This number of workers joins.")
     ] = 0
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag of the added workers.")
+        list[str] | None, Option("--tag", metavar="TAG", help="A tag of the added workers.")
     ] = None
     zone: Annotated[
-        str | None, typer.Option("--zone", metavar="ZONE", help="The zone of the added workers.")
+        str | None, Option("--zone", metavar="ZONE", help="The zone of the added workers.")
     ] = None
     capacity: Annotated[
         int | None,
-        typer.Option("--capacity", metavar="C", min=1, help="The capacity of the added workers."),
+        Option("--capacity", metavar="C", min=1, help="The capacity of the added workers."),
     ] = None
     remove_worker: Annotated[
         list[str] | None,
-        typer.Option("--remove-worker", metavar="WORKER", help="A worker leaves gracefully."),
+        Option("--remove-worker", metavar="WORKER", help="A worker leaves gracefully."),
     ] = None
     drain: Annotated[
         list[str] | None,
-        typer.Option("--drain", metavar="WORKER", help="A worker gives up its work, and stays."),
+        Option("--drain", metavar="WORKER", help="A worker gives up its work, and stays."),
     ] = None
     scale: Annotated[
         list[str] | None,
-        typer.Option("--scale", metavar="CONNECTOR=N", help="A connector gets another tasks.max."),
+        Option("--scale", metavar="CONNECTOR=N", help="A connector gets another tasks.max."),
     ] = None
     delete: Annotated[
         list[str] | None,
-        typer.Option("--delete", metavar="CONNECTOR", help="A connector is deleted."),
+        Option("--delete", metavar="CONNECTOR", help="A connector is deleted."),
     ] = None
     group: OfGroup = None
 

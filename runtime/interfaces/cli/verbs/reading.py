@@ -3,32 +3,34 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
-    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
-    PluginInfo,
+    TaskInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import Health, ServerInfo, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorProgressInfo
+from ..adapters.parameters import Option
 from ..command import client_tables
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
-from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
-from ..command.options import ReadThere, of_kind, takes
-from ..command.printing import FactList, Section, Table, show
-from ..requests.names import NameOfKind, OfGroup
+from ..command.connector_tables import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
+from ..command.options import ReadThere, takes
+from ..command.printing import FactList, Misused, Section, Table, show
+from ..requests.grammar import Kind, NamedObjects, TaskName, split_words
+from ..requests.names import OfGroup, Patterns, kind_and_names
+from ..requests.plugins import KeySearch, fetch_plugin, keep_found, plugin_tables
+from ..requests.resolving import matching, resolve_tasks
 from ..requests.several import pick
-from .listing import fetch_all_plugins, fetch_connectors, names_of_plugin, names_of_worker
+from .listing import fetch_connectors, fetch_tasks, names_of_worker
 
 T = TypeVar("T")
 
@@ -51,23 +53,47 @@ class ClusterStatus(Struct, frozen=True):
     tasks: list[TaskLine]
 
 
-class Described(StrEnum):
-    """The types that `describe` shows."""
-
-    CONNECTOR = "connector"
-    WORKER = "worker"
-    GROUP = "group"
-    PLUGIN = "plugin"
+DESCRIBED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER, Kind.GROUP, Kind.PLUGIN)
+"""The kinds that `describe` shows."""
 
 
 @takes(ReadThere)
 def describe(
     place: ReadThere,
-    what: Annotated[Described, of_kind(Described)],
-    name: NameOfKind,
+    words: Annotated[list[str], kind_and_names(DESCRIBED)],
+    *,
+    search: Annotated[
+        str, Option("--search", metavar="WORD", help="Of plugins: only keys that tell of it.")
+    ] = "",
+    search_name: Annotated[
+        str, Option("--search-name", metavar="WORD", help="Of plugins: only keys called so.")
+    ] = "",
+    search_description: Annotated[
+        str,
+        Option("--search-description", metavar="WORD", help="Of plugins: only keys that mean it."),
+    ] = "",
+    patterns: Patterns = False,
 ) -> None:
-    """Show one connector, worker, group or plugin in full."""
-    DESCRIPTIONS[what].show(place, name)
+    """Show connectors, tasks, workers, groups, plugins, or types of sources and sinks in full."""
+    kind, names, is_told = split_words("describe", words, DESCRIBED)
+    searched = KeySearch(search, search_name, search_description)
+    if searched.is_any and kind is not Kind.PLUGIN:
+        raise Misused("--search, --search-name and --search-description are of plugins")
+    client = client_of(place)
+    if patterns:
+        if kind is not Kind.CONNECTOR:
+            raise Misused("--reg-exp is of connectors")
+        names = matching(client, names)
+    elif kind is Kind.CONNECTOR and not is_told:
+        found = resolve_tasks(client, NamedObjects(kind, names, is_told))
+        if all(isinstance(each, TaskName) for each in found):
+            kind, names = Kind.TASK, [*map(str, found)]
+    view = DESCRIPTIONS[kind]
+    replies = [view.fetch(client, name) for name in dict.fromkeys(names)]
+    if kind is Kind.PLUGIN:
+        replies = [keep_found(each, searched) for each in replies]
+    sections = [section for each in replies for section in view.sections(each)]
+    show(place.output, replies[0] if len(replies) == 1 else replies, sections)
 
 
 @takes(ReadThere)
@@ -77,7 +103,9 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
     Groups of Kafka's clients are only counted here: `get groups` lists them.
     """
     if group is not None:
-        DESCRIPTIONS[Described.GROUP].show(place, group)
+        view = DESCRIPTIONS[Kind.GROUP]
+        described = view.fetch(client_of(place), group)
+        show(place.output, described, view.sections(described))
         return
     client = client_of(place)
     root = client.get(ServerInfo)
@@ -103,11 +131,6 @@ class View(Generic[T]):
     fetch: Callable[[Client, str], T]
     """Sends the request."""
     sections: Callable[[T], Sequence[Section]]
-
-    def show(self, place: ReadThere, name: str) -> None:
-        """Send the request, and print the response."""
-        reply = self.fetch(client_of(place), name)
-        show(place.output, reply, self.sections(reply))
 
 
 def status_tables(reply: ClusterStatus) -> list[Section]:
@@ -194,24 +217,25 @@ def _connector(client: Client, name: str) -> ConnectorInFull:
     return ConnectorInFull(**asdict(info), status=status, progress=progress)
 
 
+def _task(client: Client, name: str) -> TaskInFull:
+    (task,) = resolve_tasks(client, NamedObjects(Kind.TASK, [name], is_told=True))
+    (line,) = fetch_tasks(client, [str(task)])
+    found = client.get(list[TaskInfo], "connectors", line.connector, "tasks")
+    config = next((each.config for each in found if each.id.task == line.task), {})
+    return TaskInFull(**asdict(line), config=config)
+
+
 def _worker(client: Client, name: str) -> WorkerDescription:
     reply = client.get(WorkerList, "workers").workers
     return pick("worker", [name], reply, names_of_worker)[0]
 
 
-def _plugin(client: Client, name: str) -> PluginInFull:
-    connectors_only = client.get(list[PluginInfo], "connector-plugins")
-    named = [each for each in connectors_only if name in names_of_plugin(each)]
-    plugin = (named or fetch_all_plugins(client, [name]))[0]
-    keys = client.get(list[ConfigKeyInfo], "connector-plugins", plugin.class_name, "config")
-    return PluginInFull(**asdict(plugin), configs=keys)
-
-
-DESCRIPTIONS: Final[Mapping[Described, View[Any]]] = {
-    Described.CONNECTOR: View(_connector, connectors.connector),
-    Described.WORKER: View(_worker, groups.worker),
-    Described.GROUP: View(
+DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {
+    Kind.CONNECTOR: View(_connector, connectors.connector),
+    Kind.WORKER: View(_worker, groups.worker),
+    Kind.GROUP: View(
         lambda client, name: client.get(GroupDescription, "groups", name), groups.group
     ),
-    Described.PLUGIN: View(_plugin, connectors.plugin),
+    Kind.TASK: View(_task, connectors.task),
+    Kind.PLUGIN: View(fetch_plugin, plugin_tables),
 }

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
+from ..adapters.parameters import Ended, Option
 from ..command.options import Output, takes
 from ..command.printing import FAILED, FactList, Misused, say, show
 
@@ -27,31 +26,27 @@ class Extent:
 
     steps: Annotated[
         int,
-        typer.Option("--steps", metavar="N", min=0, max=100_000, help="The number of faults."),
+        Option("--steps", metavar="N", min=0, max=100_000, help="The number of faults."),
     ] = 120
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, max=1_000, help="Workers at the start.")
+        int, Option("--workers", metavar="N", min=1, max=1_000, help="Workers at the start.")
     ] = 3
     connectors: Annotated[
         int,
-        typer.Option(
-            "--connectors", metavar="N", min=1, max=1_000, help="Connectors at the start."
-        ),
+        Option("--connectors", metavar="N", min=1, max=1_000, help="Connectors at the start."),
     ] = 2
     pace: Annotated[
         int,
-        typer.Option(
-            "--pace", metavar="MS", min=1, max=86_400_000, help="The time between two steps."
-        ),
+        Option("--pace", metavar="MS", min=1, max=86_400_000, help="The time between two steps."),
     ] = 800
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="KIND,KIND", help="Which faults, such as lose,cut,crash."),
+        Option("--only", metavar="KIND,KIND", help="Which faults, such as lose,cut,crash."),
     ] = None
     crew: Annotated[
-        str, typer.Option("--crew", metavar="KIND", help="The workers: connect, classic or mixed.")
+        str, Option("--crew", metavar="KIND", help="The workers: connect, classic or mixed.")
     ] = "connect"
-    log: Annotated[bool, typer.Option("--log", help="Use a real log on disk; slower.")] = False
+    log: Annotated[bool, Option("--log", help="Use a real log on disk; slower.")] = False
 
     def size(self) -> "Size":
         """Return the same as a `Size` of the simulation."""
@@ -73,23 +68,21 @@ class Extent:
 @takes(Extent)
 def simulate(
     extent: Extent,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The seed to run.")] = 0,
+    seed: Annotated[int, Option("--seed", metavar="N", min=0, help="The seed to run.")] = 0,
     seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="A-B", help="Run seeds A to B, without B.")
+        str | None, Option("--seeds", metavar="A-B", help="Run seeds A to B, without B.")
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", metavar="M", min=0, help="Run further seeds for this time."),
+        Option("--minutes", metavar="M", min=0, help="Run further seeds for this time."),
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--keep", metavar="N,N", help="Run only these steps of one seed, and print the story."
         ),
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="The output format.")] = (
-        Output.TABLE
-    ),
+    output: Annotated[Output, Option("--output", "-o", help="The output format.")] = (Output.TABLE),
 ) -> None:
     """Simulate groups under faults, and check that no rule of the protocol is broken.
 
@@ -105,7 +98,7 @@ def simulate(
         result = campaign.search(which, extent.size(), go_on=go_on, on_disk=extent.log)
     _print(output, result)
     if result.last is not None and result.last.violation:
-        raise typer.Exit(FAILED)
+        raise Ended(FAILED)
 
 
 def _numbers(keep: str) -> Collection[int]:

@@ -1,76 +1,80 @@
 """The commands for workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`, `rebalance`."""
 
-from enum import StrEnum
 from typing import Annotated
-
-import typer
 
 from ...replies.groups import GroupSummary
 from ...replies.node import GroupWorkerOrder, WorkerRemoval
-from ..command.client import client_of
-from ..command.options import There, of_kind, takes
+from ..adapters.parameters import Option
+from ..command.client import Client, client_of
+from ..command.options import There, takes
 from ..command.printing import say
-from ..requests.names import OfGroup, Worker, group_of
-from ..requests.waiting import milliseconds
-
-
-class Removable(StrEnum):
-    """The types that `remove` accepts."""
-
-    WORKER = "worker"
+from ..requests.grammar import split_words
+from ..requests.names import WORKERS, OfGroup, OfWorkers, group_of
+from ..requests.several import for_each
+from ..requests.waiting import Waiting, milliseconds, wait_until_empty
 
 
 @takes(There)
-def cordon(place: There, worker: Worker) -> None:
+def cordon(place: There, words: OfWorkers) -> None:
     """Give a worker no new work; it keeps what it has."""
-    _order(place, worker, "cordon")
+    _order(place, words, "cordon")
 
 
 @takes(There)
-def uncordon(place: There, worker: Worker) -> None:
+def uncordon(place: There, words: OfWorkers) -> None:
     """Let a worker get work again: ends a cordon or a drain."""
-    _order(place, worker, "uncordon")
+    _order(place, words, "uncordon")
 
 
-@takes(There)
-def drain(place: There, worker: Worker) -> None:
-    """Give a worker no new work, and take away what it has."""
-    _order(place, worker, "drain")
+@takes(Waiting)
+def drain(place: Waiting, words: OfWorkers) -> None:
+    """Give workers no new work, and take away what they have.
+
+    With --wait it tells what each of them still has, and returns when that is nothing.
+    """
+    timeout_ms = place.timeout_ms()
+    client, names = _order(place, words, "drain")
+    if timeout_ms is not None:
+        wait_until_empty(client, names, timeout_ms)
 
 
 @takes(There)
 def expect(
     place: There,
-    worker: Worker,
+    words: OfWorkers,
     within: Annotated[
-        str, typer.Option(metavar="TIME", help="For example 90s, 10m or 2h; 0s: do not wait.")
+        str, Option(metavar="TIME", help="For example 90s, 10m or 2h; 0s: do not wait.")
     ] = "10m",
 ) -> None:
     """If a worker is lost or leaves, keep its work for it until it is back or the time is over.
 
     There is no wait for a worker that leaves gracefully: its work goes to the others at once.
     """
-    _order(place, worker, "expect", {"within_ms": milliseconds(within)})
+    _order(place, words, "expect", {"within_ms": milliseconds(within)})
 
 
 @takes(There)
 def remove(
     place: There,
-    what: Annotated[Removable, of_kind(Removable)],
-    name: Worker,
+    words: OfWorkers,
     *,
     force: Annotated[
-        bool, typer.Option("--force", help="End its process at once, also if it has work.")
+        bool, Option("--force", help="End its process at once, also if it has work.")
     ] = False,
 ) -> None:
-    """Remove a worker: it gives up its work and leaves, and its process ends for good.
+    """Remove workers: each gives up its work and leaves, and its process ends for good.
 
     Nothing waits for its return. For a worker that is away or lost, this only ends the wait for it.
     """
     query = {"force": "true"} if force else dict[str, str]()
-    removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
-    if removal:
-        say(f"{what.value} {removal.worker}: {removal.message}")
+    names = split_words("remove", words, WORKERS).names
+    client = client_of(place)
+
+    def order(name: str) -> None:
+        if removal := client.delete(WorkerRemoval, "workers", name, **query):
+            say(f"worker {removal.worker}: {removal.message}")
+
+    for_each(names, order, "worker")
 
 
 @takes(There)
@@ -82,11 +86,22 @@ def rebalance(place: There, group: OfGroup = None) -> None:
     say(f"group {reply.group_id} rebalances: it is {reply.state} at epoch {reply.group_epoch}")
 
 
-def _order(place: There, worker: str, verb: str, body: object = None) -> None:
-    """Send an order, and print the order in force."""
-    order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
-    wishes = {"cordoned": order.cordoned, "draining": order.draining}
-    words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
-    if order.expected_back_ms:
-        words.append("expected back")
-    say(f"worker {order.worker} is {', '.join(words)}")
+def _order(
+    place: There, words: list[str], verb: str, body: object = None
+) -> tuple[Client, list[str]]:
+    """Send an order for each worker, and print the orders in force; return the workers."""
+    names = split_words(verb, words, WORKERS).names
+    client = client_of(place)
+    workers: list[str] = []
+
+    def send(name: str) -> None:
+        order = client.put(GroupWorkerOrder, "workers", name, verb, body=body)
+        wishes = {"cordoned": order.cordoned, "draining": order.draining}
+        told = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
+        if order.expected_back_ms:
+            told.append("expected back")
+        say(f"worker {order.worker} is {', '.join(told)}")
+        workers.append(order.worker)
+
+    for_each(names, send, "worker")
+    return client, workers

@@ -1,0 +1,62 @@
+"""The group of all verbs, which imports a verb when it is called."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from itertools import groupby
+
+import click
+
+from .adapters.parameters import HELP, command_of
+from .catalogue import VERBS, Panel, Verb
+
+
+class VerbGroup(click.Group):
+    """Lists all verbs by their names and a line of help, and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all verbs."""
+        del ctx
+        return [*VERBS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return what help and completion show of a verb."""
+        del ctx
+        found = VERBS.get(cmd_name)
+        return click.Command(cmd_name, help=found.help) if found else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that is called: its name, itself, and the words after it."""
+        name, shown, rest = super().resolve_command(ctx, args)
+        return name, shown and load_verb(name or ""), rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of verbs, in parts."""
+        del ctx
+        widest = max(map(len, VERBS))
+        for panel, verbs in groupby(VERBS.items(), key=_panel_of):
+            with formatter.section(panel.value):
+                formatter.write_dl([(name.ljust(widest), _line(verb)) for name, verb in verbs])
+
+
+def load_verb(name: str) -> click.Command:
+    """Import a verb, and return its command."""
+    module, _, attribute = VERBS[name].place.partition(":")
+    imported = import_module(f".verbs.{module}", __package__)
+    if attribute:
+        return command_of(name, getattr(imported, attribute))
+    verbs: Mapping[str, Callable[..., None]] = imported.VERBS
+    group = click.Group(name, help=VERBS[name].help, context_settings=HELP, no_args_is_help=True)
+    for each, verb in verbs.items():
+        group.add_command(command_of(each, verb))
+    return group
+
+
+def _panel_of(item: tuple[str, Verb]) -> Panel:
+    return item[1].panel
+
+
+def _line(verb: Verb) -> str:
+    """Return the first sentence of a verb's help."""
+    return verb.help.partition(". ")[0].rstrip(".")

@@ -1,0 +1,164 @@
+"""Plugins and their keys: connector classes, their types of sources and sinks, and all others.
+
+The types come from the keys of the connector classes, which say with which type a key goes. A
+source and a sink of one name, such as `postgres`, are described together.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from msgspec.structs import asdict, replace
+
+from ...replies.connectors import ConfigKeyInfo, PluginInfo
+from ..command.client import Client, Refused
+from ..command.printing import FactList, Section, Table
+from .several import pick
+
+ENDS: Final = {"source.type": "source type", "sink.type": "sink type"}
+"""The keys that select a type, and what `get plugins` calls their values."""
+
+
+class PluginInFull(PluginInfo, frozen=True, kw_only=True):
+    """A plugin with its keys."""
+
+    configs: list[ConfigKeyInfo]
+
+
+class KeySearch(NamedTuple):
+    """Which keys of a plugin are shown; with texts alone that are empty, all."""
+
+    anywhere: str = ""
+    name: str = ""
+    description: str = ""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether keys are searched at all."""
+        return any(self)
+
+    def finds(self, key: ConfigKeyInfo) -> bool:
+        """Return whether a key is found, in upper or lower case."""
+        name, told = key.name.lower(), key.documentation.lower()
+        return (
+            (self.anywhere.lower() in name or self.anywhere.lower() in told)
+            and self.name.lower() in name
+            and self.description.lower() in told
+        )
+
+
+def fetch_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
+    """Return connector classes, and the types of sources and sinks that they know."""
+    classes = client.get(list[PluginInfo], "connector-plugins")
+    types = [
+        PluginInfo(class_name=name, type=ENDS[end], version=each.version)
+        for each in classes
+        for end, name in _types_of(client, each)
+    ]
+    return pick("plugin", names, [*classes, *types], names_of_plugin)
+
+
+def _types_of(client: Client, plugin: PluginInfo) -> list[tuple[str, str]]:
+    """Return the types of a connector class; none if its keys cannot be told."""
+    with suppress(Refused):
+        return types_in(fetch_keys(client, plugin.class_name))
+    return []
+
+
+def fetch_all_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
+    """Return plugins of all types, not connector classes alone."""
+    others = client.get(list[PluginInfo], "connector-plugins", connectorsOnly="false")
+    of_classes = fetch_plugins(client, ())
+    there = {(each.class_name, each.type) for each in of_classes}
+    more = [each for each in others if (each.class_name, each.type) not in there]
+    return pick("plugin", names, [*of_classes, *more], names_of_plugin)
+
+
+def fetch_plugin(client: Client, name: str) -> PluginInFull:
+    """Return a plugin with its keys; a type of sources and sinks has those of both."""
+    classes = client.get(list[PluginInfo], "connector-plugins")
+    named = [each for each in classes if name in names_of_plugin(each)]
+    if not named:
+        for each in classes:
+            if ends := [end for end, found in _types_of(client, each) if found == name]:
+                keys = fetch_keys(client, each.class_name)
+                kind = ", ".join(ENDS[end] for end in ends)
+                own = keys_of_type(keys, ends, name)
+                return PluginInFull(class_name=name, type=kind, version=each.version, configs=own)
+    plugin = (named or fetch_all_plugins(client, [name]))[0]
+    return PluginInFull(**asdict(plugin), configs=fetch_keys(client, plugin.class_name))
+
+
+def fetch_keys(client: Client, plugin: str) -> list[ConfigKeyInfo]:
+    """Return all keys of a plugin."""
+    return client.get(list[ConfigKeyInfo], "connector-plugins", plugin, "config")
+
+
+def types_in(keys: Sequence[ConfigKeyInfo]) -> list[tuple[str, str]]:
+    """Return the types in the keys of a connector class: `source.type` and `postgres`, sorted."""
+    told = [each.only_with.partition("=")[::2] for each in keys if each.only_with]
+    usual = [(each.name, each.default_value or "") for each in keys]
+    return sorted({each for each in (*told, *usual) if each[0] in ENDS and each[1]})
+
+
+def keys_of_type(
+    keys: Sequence[ConfigKeyInfo], ends: Sequence[str], name: str
+) -> list[ConfigKeyInfo]:
+    """Return the keys that go with a type; those of the usual type stand among the others."""
+    usual: Mapping[str, str | None] = {each.name: each.default_value for each in keys}
+    found: list[ConfigKeyInfo] = []
+    for end in ends:
+        if usual.get(end) == name:
+            before = end.removesuffix("type")
+            own = [each for each in keys if not each.only_with and each.name.startswith(before)]
+            found += [replace(each, only_with=f"{end}={name}") for each in own if each.name != end]
+        found += [each for each in keys if each.only_with == f"{end}={name}"]
+    return found
+
+
+def keep_found(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
+    """Return a plugin with the keys that are searched."""
+    return replace(plugin, configs=[each for each in plugin.configs if search.finds(each)])
+
+
+def names_of_plugin(reply: PluginInfo) -> Sequence[str]:
+    """Return the short name of a plugin, and that of its class."""
+    return reply.class_name.rpartition(".")[2], reply.class_name
+
+
+def list_tables(reply: Sequence[PluginInfo]) -> list[Section]:
+    """Return the table of plugins."""
+    rows = [
+        (name, each.type, each.version, each.delivery, module)
+        for each in reply
+        for module, _, name in [each.class_name.rpartition(".")]
+    ]
+    return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
+
+
+def plugin_tables(reply: PluginInFull) -> list[Section]:
+    """Return the sections of one plugin."""
+    facts = (
+        ("Class", reply.class_name),
+        ("Type", reply.type),
+        ("Version", reply.version),
+        ("Delivery", reply.delivery),
+    )
+    tables = {each.only_with: key_table(reply.configs, each.only_with) for each in reply.configs}
+    return [FactList(facts), *(tables.values() or [key_table([], "")])]
+
+
+def key_table(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
+    """Return the keys that go with a type, or with any config."""
+    rows = [
+        (
+            each.name,
+            each.type.lower(),
+            "required" if each.required else each.default_value or "",
+            each.documentation,
+        )
+        for each in keys
+        if each.only_with == only_with
+    ]
+    title = f"Keys with {only_with}" if only_with else ""
+    return Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys", title, rigid=True)
