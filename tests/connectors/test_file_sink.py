@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as papq
 import pytest
 from pyspark.errors import PySparkException
 
@@ -152,6 +154,83 @@ def test_a_manifest_names_every_file_with_its_rows_and_bytes(root: Path, form: s
     publish(sink, log)
     found = {str(each.relative_to(root)): each.stat().st_size for each in root.rglob("part-*")}
     assert found == {each.path: each.bytes for each in manifest.parts}
+
+
+def parts_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("part-*"))
+
+
+def cut(file: Path, size: Callable[[int], int]) -> None:
+    os.truncate(file, size(file.stat().st_size))
+
+
+def replace_by_other(file: Path) -> None:
+    """Put a whole file with other rows in a file's place, as a copy of a former batch has."""
+    if file.suffix == ".parquet":
+        papq.write_table(pa.table({"n": [1, 2, 3]}), file)
+    else:
+        file.write_text("1\n2\n3\n")
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def harm_all(folder: Path, harm: Callable[[Path], object]) -> None:
+    for each in parts_in(folder):
+        harm(each)
+
+
+def double(file: Path) -> None:
+    shutil.copy(file, file.with_name(file.name.replace("00000", "00007")))
+
+
+def put_file_in_place(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("")
+
+
+HARMS: dict[str, Callable[[Path], object]] = {
+    "one is removed": lambda folder: remove(parts_in(folder)[0]),
+    "all are removed": lambda folder: harm_all(folder, remove),
+    "one is emptied": lambda folder: os.truncate(parts_in(folder)[1], 0),
+    "all are emptied": lambda folder: harm_all(folder, lambda each: os.truncate(each, 0)),
+    "one is cut off": lambda folder: cut(parts_in(folder)[2], lambda size: size // 2),
+    "the last row is cut off": lambda folder: cut(parts_in(folder)[0], lambda size: size - 2),
+    "one has other rows": lambda folder: replace_by_other(parts_in(folder)[0]),
+    "one is doubled": lambda folder: double(parts_in(folder)[0]),
+    "a folder of theirs is removed": lambda folder: shutil.rmtree(folder / "k=0"),
+    "the batch is removed": shutil.rmtree,
+    "all that is staged is removed": lambda folder: shutil.rmtree(folder.parents[2]),
+    "a file is in the place of the batch": put_file_in_place,
+}
+"""What a program that cleans up, or copies, may do to staged files."""
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_batch_whose_files_were_changed_before_its_manifest_does_not_count(
+    root: Path, form: str, harm: str
+) -> None:
+    _, sink, log = begun(root, sink_format=form)
+    frame: Any = Rows(range(30), after=HARMS[harm])
+    where = f"{root}/_fairlead/staging/c-0/1-1/0"
+    with pytest.raises(SinkAway) as told:
+        sink.stage(frame, CommitId(*TASK, FIRST, 0), 0)
+    assert f"{where} was changed after it was written: " in str(told.value)
+    assert "Nothing of the batch counts, and it is written again" in str(told.value)
+    assert "/proc/" not in str(told.value)
+    sink.discard(CommitId(*TASK, FIRST, 0))
+    begin(sink, log, SECOND)
+    write(sink, log, range(30), SECOND)
+    assert (published(root), staged(root)) == (list(range(30)), [])
+
+
+def test_a_batch_that_lost_rows_says_how_many_there_are(root: Path) -> None:
+    _, sink, _ = begun(root)
+    frame: Any = Rows(range(30), after=HARMS["one is removed"])
+    with pytest.raises(SinkAway, match=r"of 30 rows its files have 20\. Nothing of the batch"):
+        sink.stage(frame, CommitId(*TASK, FIRST, 0), 0)
 
 
 @pytest.mark.parametrize("gone", ["staging", "one"])

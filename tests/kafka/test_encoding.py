@@ -6,6 +6,9 @@ What records of Connect's envelope say of themselves becomes SQL, so their names
 
 import datetime as dt
 import json
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,6 +19,7 @@ from msgspec import Raw
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.kafka.cluster import TopicLimits
+from fairlead.runtime.pipeline.connectors.kafka.sink import staging
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
 from fairlead.runtime.pipeline.connectors.kafka.sink.sink import KafkaSink, MarkRules
 from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
@@ -23,7 +27,7 @@ from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
     SchemaUnknown,
     columns_of,
 )
-from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused
+from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused, SinkAway, SinkBroken
 
 ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
 TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
@@ -79,6 +83,73 @@ def test_what_a_topic_accepts_is_asked_again_once_a_row_was_refused(tmp_path: Pa
         sink.stage(rows, commit, 0)
     assert sink.stage(rows, commit, 0).rows == 1
     assert sink.stage(rows, commit, 0).rows == 1
+
+
+def other_records(path: Path) -> None:
+    """Put a whole file with one record less in the place of a staged one."""
+    with pa.ipc.open_file(pa.memory_map(str(path))) as reader:
+        left = reader.read_all().slice(1)
+    path.unlink()
+    with pa.ipc.new_file(str(path), left.schema) as writer:
+        writer.write_table(left)
+
+
+HARMS: dict[str, Callable[[Path], object]] = {
+    "removed": Path.unlink,
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut off": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "replaced": other_records,
+    "removed with its folder": lambda path: shutil.rmtree(path.parent),
+}
+"""What a program that cleans up may do to a staged file."""
+
+
+@pytest.fixture
+def staging_sink(tmp_path: Path) -> tuple[KafkaSink, Mock]:
+    """A sink whose topics take all, and what would send its records."""
+    cluster = Mock(id=lambda: "k", limits=lambda _: {"t": TopicLimits(999, False, None, None)})
+    publisher = Mock(own_mark=None, mark=lambda: None)
+    rules = MarkRules(10**9, "fail")
+    return KafkaSink(ENCODER, StagingFolder(tmp_path), cluster, publisher, rules, "c"), publisher
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_batch_whose_file_was_changed_before_its_manifest_does_not_count(
+    staging_sink: tuple[KafkaSink, Mock],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: str,
+) -> None:
+    sink, _ = staging_sink
+    rows, commit = pa.table({"n": [1, 2, 3]}), CommitId("c", 0, Token(1, 0), 0)
+    path = tmp_path / "c-0/1-0/0.arrow"
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "sync", lambda _: HARMS[harm](path))
+        with pytest.raises(SinkAway) as told:
+            sink.stage(rows, commit, 0)
+    assert f"{path} was changed after it was written: " in str(told.value)
+    assert ("of 3 records it has 2. Nothing" in str(told.value)) == (harm == "replaced")
+    assert sink.stage(rows, commit, 0).rows == 3
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_committed_batch_is_sent_only_as_it_was_written(
+    staging_sink: tuple[KafkaSink, Mock], tmp_path: Path, harm: str
+) -> None:
+    sink, publisher = staging_sink
+    commit = CommitId("c", 0, Token(1, 0), 0)
+    manifest = sink.stage(pa.table({"n": [1, 2, 3]}), commit, 0)
+    path = tmp_path / "c-0/1-0/0.arrow"
+    kept = path.read_bytes()
+    HARMS[harm](path)
+    with pytest.raises(SinkBroken, match="is committed"):
+        sink.publish(manifest, commit, 7)
+    assert publisher.publish.mock_calls == []
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(kept)
+    sink.publish(manifest, commit, 7)
+    (sent,) = publisher.publish.mock_calls
+    assert [each.num_rows for each in sent.args[0]] == [3]
 
 
 def test_columns_that_no_record_can_have_are_refused_beforehand() -> None:

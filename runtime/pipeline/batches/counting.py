@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -59,14 +60,19 @@ class RowCount:
     def __init__(self) -> None:
         self._passing = Passing()
 
-    def on(self, frame: "DataFrame") -> "DataFrame":
-        """Return the frame, whose rows are counted here."""
-        return self._passing.on(frame, sf.count(sf.lit(1)).alias("rows"))
+    def on(self, frame: "DataFrame", *beside: "Column") -> "DataFrame":
+        """Return the frame, whose rows are counted here; `beside` is aggregated of them, too."""
+        return self._passing.on(frame, sf.count(sf.lit(1)).alias("rows"), *beside)
 
     @property
     def rows(self) -> int:
         """How many there were, once the job is over."""
-        return int(self._passing.values.get("rows", 0))
+        return int(self.found.get("rows", 0))
+
+    @cached_property
+    def found(self) -> Mapping[str, Any]:
+        """All that was aggregated, once the job is over, by name."""
+        return self._passing.values
 
 
 def above_queries(frame: "DataFrame") -> "DataFrame":

@@ -9,7 +9,6 @@ import subprocess
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.batches.counting import RowCount
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink.root import FolderKeys, claim_sink
@@ -45,10 +45,14 @@ class Rows:
     """A frame of numbers, and its writer; each batch becomes `FILES` files, in two folders."""
 
     def __init__(
-        self, numbers: Sequence[int], before: Callable[[Path], object] | None = None
+        self,
+        numbers: Sequence[int],
+        before: Callable[[Path], object] | None = None,
+        after: Callable[[Path], object] | None = None,
     ) -> None:
         self._numbers = list(numbers)
         self._before = before
+        self._after = after
         self._form = ""
         self._mode = ""
 
@@ -65,6 +69,10 @@ class Rows:
 
     def coalesce(self, _: int) -> "Rows":
         return self
+
+    @property
+    def count(self) -> int:
+        return len(self._numbers)
 
     @property
     def write(self) -> "Rows":
@@ -99,6 +107,18 @@ class Rows:
                 papq.write_table(pa.table({"n": pa.array(share, pa.int64())}), part)
             else:
                 part.write_text("".join(f"{each}\n" for each in share))
+        if self._after:
+            self._after(folder)
+
+
+class Counted(RowCount):
+    """Counts the rows of a frame as they are written, of a double as well."""
+
+    def on(self, frame: Any, *beside: Any) -> Any:
+        if not isinstance(frame, Rows):
+            return super().on(frame, *beside)
+        self.found = {"rows": frame.count}
+        return frame
 
 
 class Log:
@@ -142,8 +162,10 @@ def sink_of(
 ) -> FileSink:
     settings = keys.task_keys_of(task_config).parse(task_config)
     place = FolderKeys().place(Context(TASK, print, cluster_id=cluster), settings)
-    form = WriteFormat(settings.text(files.SINK_FORMAT))
-    return FileSink(place, form, (told if told is not None else []).append)
+    name = settings.text(files.SINK_FORMAT)
+    form = WriteFormat(name, options={"escape": '"'} if name == "csv" else {})
+    warn = (told if told is not None else []).append
+    return FileSink(place, form, warn, count=Counted)
 
 
 def begun(root: Path, **more: str) -> tuple[dict[str, str], FileSink, Log]:
@@ -167,8 +189,7 @@ def commit(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRS
     batch = log.last.batch + 1 if log.last and log.last.token == token else 0
     commit_id = CommitId(*TASK, token, batch)
     frame: Any = Rows(numbers)
-    manifest = replace(sink.stage(frame, commit_id, 0), rows=len(numbers))
-    made = Commit(commit_id, (), manifest, len(numbers))
+    made = Commit(commit_id, (), sink.stage(frame, commit_id, 0), len(numbers))
     log.last = commit_id
     log.unpublished.append(made)
     return made

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as papq
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
+from ....batches.counting import RowCount
 from ....spark.sessions import runs_elsewhere
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
@@ -31,9 +31,10 @@ from .publishing import (
     unknown_row_count,
 )
 from .root import OpenRoot, SinkLocation, open_root
+from .row_counts import counter_of, whole_files
 from .small_batches import SmallBatches
 from .spark_errors import explain_spark_error
-from .writing import WriteFormat
+from .writing import WriteFormat, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,23 +50,28 @@ class FileSink(Sink["DataFrame"]):
         warn: Callable[[str], None],
         *,
         may_evolve: bool = False,
+        count: Callable[[], RowCount] = RowCount,
     ) -> None:
         self._place = place
         self._form = form
         self._warn = warn
         self._may_evolve = may_evolve
+        self._count = count
+        self._rows_in = counter_of(form)
         self._columns: tuple[StructType, StructType] | None = None
         """The columns of the rows, and the columns of all files; None: `prepare` was not called."""
         self._mark: TaskMark | None = None
         """The last mark that was written; None: not acquired, only used to publish."""
-        is_plain = self.counts_rows and not (form.partition_by or form.options)
+        self._names_rows = form.name == "parquet"
+        """Whether a manifest names the rows of each file, which are in its footer."""
+        is_plain = self._names_rows and not (form.partition_by or form.options)
         self._lost = NullFolderCounter(form.partition_by, warn)
         self._small = SmallBatches(form.file_bytes if is_plain else 0)
 
     @property
     def counts_rows(self) -> bool:
-        """Whether files have their number of rows, as parquet does."""
-        return self._form.name == "parquet"
+        """Rows are counted as they are written, and again in the files."""
+        return True
 
     def acquire(self, tenure: Tenure) -> None:
         """Check that the sink belongs to this log, and write the task's mark."""
@@ -101,20 +107,17 @@ class FileSink(Sink["DataFrame"]):
             where = staging.batch_folder(commit_id)
             # Executors on other machines have only the name of the root, not its descriptor.
             elsewhere = runs_elsewhere(rows.sparkSession)
-            written = (self._place.root if elsewhere else root.path) / where
+            folder = (self._place.root if elsewhere else root.path) / where
             is_small = not elsewhere and self._small.take(rows, input_bytes)
-            parts = frozenset[int]()
             if is_small:
-                self._small.write(rows, written)
+                written = self._small.write(rows, folder)
             else:
-                parts = self._write(rows, written, input_bytes, elsewhere=elsewhere)
-            if parts and not parts <= staging.part_numbers(root.path / where):
-                raise SinkAway(
-                    f"{self._place.root} does not have the files that Spark has written: is it "
-                    "mounted on all hosts of executors?"
-                )
-            staging.make_durable(root.path, root.path / where)
-            manifest = self._manifest(root.path, where, commit_id)
+                written = self._write(rows, folder, input_bytes, elsewhere=elsewhere)
+            with whole_files(root, where) as compare:
+                self._refuse_absent(root, where, written)
+                staging.make_durable(root.path, root.path / where)
+                manifest = self._manifest(root.path, where, commit_id, written)
+                compare(written, manifest.rows)
             self._lost.warn()
             if not is_small:
                 self._small.learn(manifest, input_bytes)
@@ -164,15 +167,19 @@ class FileSink(Sink["DataFrame"]):
 
     def _write(
         self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
-    ) -> frozenset[int]:
-        """Let Spark write a batch to a folder; if executors run elsewhere, they create it.
-
-        Returns as `WriteFormat.write`.
-        """
+    ) -> Written:
+        """Let Spark write a batch to a folder; if executors run elsewhere, they create it."""
         if not elsewhere:
             staging.make_batch_folder(where)
         try:
-            return self._form.write(rows, where, input_bytes, is_there=not elsewhere)
+            return self._form.write(
+                rows,
+                where,
+                input_bytes,
+                self._count(),
+                is_there=not elsewhere,
+                with_parts=elsewhere or self._rows_in is None,
+            )
         except Exception as error:
             explained = explain_spark_error(self._place.root, error)
             if explained is not None:
@@ -183,7 +190,7 @@ class FileSink(Sink["DataFrame"]):
 
     def _put_in_place(self, root: OpenRoot, manifest: Manifest, commit_id: CommitId) -> None:
         place = root.place
-        rows_of = _rows_of if self.counts_rows else unknown_row_count
+        rows_of = (self._names_rows and self._rows_in) or unknown_row_count
         try:
             publish(root.path, manifest, commit_id, rows_of)
         except PartsMissing as missing:
@@ -217,18 +224,25 @@ class FileSink(Sink["DataFrame"]):
         if own.published and marks.is_behind(mark, own.published):
             raise _older(root.place, task, mark, own.published)
 
-    def _manifest(self, root: Path, where: str, commit_id: CommitId) -> Manifest:
+    def _refuse_absent(self, root: OpenRoot, where: str, written: Written) -> None:
+        """Raise `SinkAway` if a part with rows has no file, where that is looked at."""
+        if not written.parts <= staging.part_numbers(root.path / where):
+            raise SinkAway(
+                f"{root.place.root} does not have the files that Spark has written: is it mounted "
+                "on all hosts of executors, and does nothing remove files from its _fairlead?"
+            )
+
+    def _manifest(self, root: Path, where: str, commit_id: CommitId, written: Written) -> Manifest:
+        """Return the manifest of what is staged, with the rows of its files if they have them."""
         claim = self._place.claim.writer if self._place.claim else ""
         bare = Manifest(str(self._place.root), where, -1, 0, 0, claim=claim)
-        rows_of = _rows_of if self.counts_rows else unknown_row_count
-        parts = parts_of(root, bare, commit_id, rows_of)
-        rows = sum(each.rows for each in parts) if self.counts_rows else -1
+        parts = parts_of(root, bare, commit_id, self._rows_in or unknown_row_count)
+        is_counted = all(each.rows >= 0 for each in parts) and self._rows_in
+        rows = sum(each.rows for each in parts) if is_counted else written.rows
+        if not self._names_rows:
+            parts = tuple(each._replace(rows=-1) for each in parts)
         size = sum(each.bytes for each in parts)
         return replace(bare, rows=rows, bytes=size, files=len(parts), parts=parts)
-
-
-def _rows_of(file: Path) -> int:
-    return int(papq.read_metadata(file).num_rows)
 
 
 def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:

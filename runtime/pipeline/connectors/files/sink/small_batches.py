@@ -19,6 +19,7 @@ from pyspark.sql import types as st
 from ......events.commits import Manifest
 from ....batches.counting import rows_of
 from .staging import make_empty_folder
+from .writing import Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +68,7 @@ class SmallBatches:
             self._is_alike = _is_alike(rows.sparkSession)
         return self._is_alike and all(map(_is_plain, rows.schema.fields))
 
-    def write(self, rows: "DataFrame", folder: Path) -> None:
+    def write(self, rows: "DataFrame", folder: Path) -> Written:
         """Write a batch as one file to a new folder."""
         table = rows_of(rows)
         make_empty_folder(folder)
@@ -78,6 +79,7 @@ class SmallBatches:
             store_decimal_as_integer=True,
             store_schema=False,
         )
+        return Written(table.num_rows)
 
 
 def _is_plain(column: st.StructField) -> bool:

@@ -43,8 +43,9 @@ def data_files(folder: Path) -> Iterator[Path]:
 
 
 def part_numbers(folder: Path) -> frozenset[int]:
-    """Return the numbers of the parts that have files in a folder."""
-    found = (_PART.fullmatch(each.name) for each in data_files(folder))
+    """Return the numbers of the parts that have files in a folder, which are not empty."""
+    files = (each for each in data_files(folder) if (folder / each).stat().st_size)
+    found = (_PART.fullmatch(each.name) for each in files)
     return frozenset(int(each["number"]) for each in found if each)
 
 

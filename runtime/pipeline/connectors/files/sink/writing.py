@@ -4,11 +4,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pyspark.sql import functions as sf
 
-from ....batches.counting import Passing
+from ....batches.counting import RowCount
 from ....spark.sessions import cores_of
 from ....spark.spelling import path_to_write
 from ....spi.config import ParsedConfig
@@ -39,6 +39,14 @@ _TIMES = {
 }
 
 
+class Written(NamedTuple):
+    """What a writer says it wrote."""
+
+    rows: int
+    parts: frozenset[int] = frozenset()
+    """The numbers of the parts with rows, if they were asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteFormat:
     """The format to write, with its options and partition columns."""
@@ -64,23 +72,25 @@ class WriteFormat:
         return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
 
     def write(
-        self, rows: "DataFrame", folder: Path, input_bytes: int, *, is_there: bool
-    ) -> frozenset[int]:
-        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists.
-
-        Returns the numbers of the parts with rows if executors elsewhere create the folder: each
-        may have created one of its own.
-        """
+        self,
+        rows: "DataFrame",
+        folder: Path,
+        input_bytes: int,
+        count: RowCount,
+        *,
+        is_there: bool,
+        with_parts: bool,
+    ) -> Written:
+        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists."""
         spread = self._spread(rows, input_bytes)
-        if is_there:
-            self._save(spread, folder, "append")
-            return frozenset()
-        passing = Passing()
-        # Spark does not evaluate the number of a part in an observation itself.
-        numbered = spread.withColumn(_PART, sf.spark_partition_id())
-        watched = passing.on(numbered, sf.collect_set(_PART).alias(_PART)).drop(_PART)
-        self._save(watched, folder, "overwrite")
-        return frozenset(passing.values.get(_PART) or ())
+        if with_parts:
+            # Spark does not evaluate the number of a part in an observation itself.
+            numbered = spread.withColumn(_PART, sf.spark_partition_id())
+            watched = count.on(numbered, sf.collect_set(_PART).alias(_PART)).drop(_PART)
+        else:
+            watched = count.on(spread)
+        self._save(watched, folder, "append" if is_there else "overwrite")
+        return Written(count.rows, frozenset(count.found.get(_PART) or ()))
 
     def _save(self, rows: "DataFrame", folder: Path, mode: str) -> None:
         writer = rows.write.mode(mode).format(self.name)

@@ -20,7 +20,7 @@ from .encoding import RecordEncoder
 from .marks import BatchMark
 from .publishing import Publisher
 from .sending import BATCH_BYTES, RecordSender
-from .staging import HELD_ROWS, StagingFolder, read
+from .staging import HELD_ROWS, StagedFile, StagingFolder, read
 
 _BATCH_BYTES: Final = "batch.bytes"
 """Key in manifest notes: a `batch.size` that all topics of the batch accept."""
@@ -120,7 +120,9 @@ class KafkaSink(Sink["pa.Table"]):
         if last is None or last.batch < mark.batch:
             meant = str(manifest.note.get(_KAFKA, ""))
             if meant in {"", self._cluster.id()} or not self._skips_moved(mark, meant):
-                self._send(path, mark, sequence, is_marked=last is not None)
+                file = self._opened(path, mark, manifest.rows)
+                if last is not None or not self._skips_expired(file, mark):
+                    self._publisher.publish(file.batches, mark, sequence)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
 
     def discard(self, commit_id: CommitId) -> None:
@@ -137,19 +139,27 @@ class KafkaSink(Sink["pa.Table"]):
         if self.at_once is not None:
             self.at_once.close()
 
-    def _send(self, path: Path, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
+    def _opened(self, path: Path, mark: BatchMark, rows: int) -> StagedFile:
+        """Open the staged file of a committed batch; raises `SinkBroken` if it is not whole."""
         try:
-            batches, staged_ms = read(path)
+            file = read(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise SinkBroken(
                 f"{mark.batch} is committed, but its file {path} cannot be read here: {error}. It "
                 "is published when the file is back; if workers run on several hosts, set "
                 "sink.staging.path to a folder that all of them share"
             ) from None
-        age_ms = time.time_ns() // 1_000_000 - staged_ms
-        if not is_marked and age_ms > self._rules.retention_ms and self._skips_unmarked(mark):
-            return
-        self._publisher.publish(batches, mark, sequence)
+        if file.rows != rows:
+            raise SinkBroken(
+                f"{mark.batch} is committed with {rows} records, but its file {path} has "
+                f"{file.rows}: nothing of it is sent. It is published when the file is back"
+            )
+        return file
+
+    def _skips_expired(self, file: StagedFile, mark: BatchMark) -> bool:
+        """Tell whether to skip a batch whose mark may have expired; may raise."""
+        age_ms = time.time_ns() // 1_000_000 - file.staged_ms
+        return age_ms > self._rules.retention_ms and self._skips_unmarked(mark)
 
     def _skips_moved(self, mark: BatchMark, meant: str) -> bool:
         """Tell whether to skip a batch for the cluster of an earlier config; may raise."""

@@ -28,6 +28,7 @@ class StagedFile(NamedTuple):
 
     batches: Iterator[pa.RecordBatch]
     staged_ms: int
+    rows: int
 
 
 class StagingFolder:
@@ -58,7 +59,21 @@ class StagingFolder:
         except OSError as error:
             kind = SinkFull if error.errno in _NO_ROOM else SinkAway
             raise kind(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self._refuse_changed(path, records.num_rows)
         return size
+
+    def _refuse_changed(self, path: Path, rows: int) -> None:
+        """Raise `SinkAway` if a file does not have the rows that were just written to it."""
+        try:
+            found = read(path).rows
+            what = f"of {rows} records it has {found}"
+        except (OSError, pa.ArrowInvalid) as error:
+            found, what = -1, f"it is not whole ({error})"
+        if found != rows:
+            raise SinkAway(
+                f"{path} was changed after it was written: {what}. Nothing of the batch counts, "
+                f"and it is written again. Keep whatever cleans up away from {self.root}"
+            )
 
     def discard(self, name: str) -> None:
         """Remove a batch if it exists."""
@@ -73,7 +88,8 @@ class StagingFolder:
 
 
 def read(path: Path) -> StagedFile:
-    """Open a batch; raises `OSError`."""
+    """Open a batch; raises `OSError`, or `ArrowInvalid` for a file that is not whole."""
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-    return StagedFile(batches, int((reader.schema.metadata or {}).get(_STAGED_MS, b"0")))
+    batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+    staged_ms = int((reader.schema.metadata or {}).get(_STAGED_MS, b"0"))
+    return StagedFile(iter(batches), staged_ms, sum(each.num_rows for each in batches))

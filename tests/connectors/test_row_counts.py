@@ -1,0 +1,140 @@
+# pyright: basic
+"""The rows of staged files are counted whatever they hold, or by their parts where they cannot."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
+from fairlead.runtime.pipeline.connectors.files.keys import SINK_OPTION
+from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
+from fairlead.runtime.pipeline.connectors.files.sink.row_counts import counter_of
+from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.connectors.files.sink.small_batches import SmallBatches
+from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat, Written
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.errors import SinkAway
+from fairlead_tests.connectors.sinks import config
+
+pytestmark = pytest.mark.spark
+
+TEXTS = (
+    "a",
+    "",
+    None,
+    "\n",
+    "a\nb\n",
+    '"',
+    '""',
+    'a"b\n"c',
+    "a,b",
+    "\r",
+    "\r\n",
+    "\\",
+    "x\\\n",
+    "é",
+)
+"""What stands for ends of lines and of texts, as text."""
+
+COUNTED = [
+    ("parquet", {}),
+    ("json", {}),
+    ("json", {"compression": "gzip"}),
+    ("csv", {}),
+    ("csv", {"header": "false"}),
+    ("csv", {"quoteAll": "true", "sep": ";"}),
+    ("csv", {"quote": "'"}),
+    ("csv", {"compression": "gzip"}),
+    ("csv", {"compression": "bzip2"}),
+    ("csv", {"compression": "deflate"}),
+    ("csv", {"encoding": "ISO-8859-1"}),
+]
+UNCOUNTED = [
+    ("csv", {"escape": "\\"}),
+    ("csv", {"encoding": "UTF-16"}),
+    ("csv", {"lineSep": "|"}),
+    ("csv", {"quote": ""}),
+    ("csv", {"escapeQuotes": "false"}),
+    ("json", {"lineSep": "|"}),
+    ("json", {"encoding": "UTF-16LE"}),
+    ("csv", {"compression": "lz4"}),
+    ("json", {"compression": "snappy"}),
+]
+
+
+BATCH = CommitId("c", 0, Token(1, 1), 0)
+
+
+def sink_of(root: Path, name: str, options: dict[str, str]) -> tuple[FileSink, WriteFormat]:
+    more = {SINK_OPTION + each: text for each, text in options.items()}
+    given = {**config(root, sink_format=name), **more}
+    form = WriteFormat.of(pipeline_keys.keys_of(given).parse(given), given)
+    root.mkdir()
+    return FileSink(SinkLocation(root, "", "c", None), form, print), form
+
+
+def rows(spark: SparkSession) -> Any:
+    texts = [(each, at) for at, each in enumerate([*TEXTS, *reversed(TEXTS)])]
+    return spark.createDataFrame(texts, "t string, n int").repartition(2)
+
+
+@pytest.mark.parametrize(("name", "options"), [*COUNTED, *UNCOUNTED])
+def test_rows_that_spark_has_written_are_found_again(
+    engine: Embedded, tmp_path: Path, name: str, options: dict[str, str]
+) -> None:
+    sink, form = sink_of(tmp_path / "out", name, options)
+    manifest = engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
+    assert (manifest.rows, manifest.files) == (2 * len(TEXTS), 2)
+    assert (counter_of(form) is None) == ((name, options) in UNCOUNTED)
+
+
+@pytest.mark.parametrize("harm", ["removed", "emptied"])
+@pytest.mark.parametrize(("name", "options"), [COUNTED[0], COUNTED[3], COUNTED[7], *UNCOUNTED[:2]])
+def test_a_part_that_is_gone_is_missed_in_any_format(
+    engine: Embedded,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    options: dict[str, str],
+    harm: str,
+) -> None:
+    sink, _ = sink_of(tmp_path / "out", name, options)
+    save = WriteFormat._save
+
+    def save_and_harm(form: WriteFormat, frame: Any, folder: Path, mode: str) -> None:
+        save(form, frame, folder, mode)
+        part, _ = folder.glob("part-*")
+        part.unlink() if harm == "removed" else part.write_bytes(b"")
+
+    monkeypatch.setattr(WriteFormat, "_save", save_and_harm)
+    with pytest.raises(SinkAway):
+        engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
+
+
+def test_a_small_batch_of_the_workers_is_missed_as_well(
+    engine: Embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, _ = sink_of(tmp_path / "out", "parquet", {})
+    write = SmallBatches.write
+    harms: list[str] = []
+
+    def write_and_harm(small: SmallBatches, frame: Any, folder: Path) -> Written:
+        written = write(small, frame, folder)
+        (part,) = folder.glob("part-*")
+        harms.append(part.name)
+        part.unlink()
+        return written
+
+    monkeypatch.setattr(SmallBatches, "write", write_and_harm)
+
+    def stage_twice(spark: SparkSession) -> None:
+        assert sink.stage(rows(spark), BATCH, 9000).rows == 2 * len(TEXTS)
+        sink.stage(rows(spark), BATCH._replace(batch=1), 9000)
+
+    with pytest.raises(SinkAway, match="of 28 rows its files have 0"):
+        engine.run("t", stage_twice)
+    assert len(harms) == 1
