@@ -120,7 +120,8 @@ class Launcher:
         """How long until the next look, unless a child process ends: until the next question."""
         is_settled = self._has_begun and self._beginning is None
         if is_settled and all(each.is_settled for each in self._tied):
-            return max(WATCH_SECONDS, rest_of((self._admin_probe, self._probe)))
+            probes = (self._admin_probe, self._probe, self._rest and self._rest.probe)
+            return max(WATCH_SECONDS, rest_of(filter(None, probes)))
         return WATCH_SECONDS
 
     def stop(self) -> None:
@@ -148,8 +149,7 @@ class Launcher:
         seconds = SILENT_ANSWER_SECONDS if self._probe.silence.is_slow else ANSWER_SECONDS
         if self._system.ask(self._supervisor, DescribeNode(), seconds) is None:
             return False
-        left = self._system.ask(self._supervisor, ShutDown(), LEAVE_SECONDS)
-        if not isinstance(left, AllLeft):
+        if not isinstance(self._system.ask(self._supervisor, ShutDown(), LEAVE_SECONDS), AllLeft):
             LOGGER.warning("not all workers have left within %g s", LEAVE_SECONDS)
         return True
 
@@ -288,12 +288,13 @@ class Launcher:
 
     def _slow(self) -> list[SlowProcess]:
         """Return the processes that `status` and `/health` report as not answering."""
-        admin_pid = None if self._system is None else self._system.admin_pid
-        supervisor_pid = self._supervisor_process and self._supervisor_process.pid
-        silent = [
-            ("actor system", "", admin_pid, self._admin_probe.silence.seconds),
-            (SUPERVISOR, "", supervisor_pid, self._probe.silence.seconds),
+        system, supervisor, rest = self._system, self._supervisor_process, self._rest
+        silent: list[tuple[str, str, int | None, float]] = [
+            ("actor system", "", system and system.admin_pid, self._admin_probe.silence.seconds),
+            (SUPERVISOR, "", supervisor and supervisor.pid, self._probe.silence.seconds),
         ]
+        if rest is not None:
+            silent.append((rest.title, "", rest.pid, rest.probe.silence.seconds))
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
                 silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]

@@ -10,11 +10,10 @@ probing process sleeps from question to question.
 import signal
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, Protocol
 
 import psutil
 
-from ...actors.door.question import Question
 from ..cluster.node_files import SlowProcess
 
 MOST_STEP_SECONDS: Final = 1.0
@@ -112,12 +111,29 @@ LOOK_SECONDS: Final = 0.2
 """How long one check waits for an answer: it must not delay the caller's other work."""
 
 
+class Asked(Protocol):
+    """A question in flight: an actor's `Question`, or a request of HTTP."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it could not be delivered."""
+        ...
+
+    def answer(self, seconds: float) -> object | None:
+        """Wait for the answer, for some seconds at most."""
+        ...
+
+    def close(self) -> None:
+        """Discard the answer, if it has not come yet."""
+        ...
+
+
 class ProcessProbe:
     """The launcher's liveness probe of one process: it sends a question every `PING_SECONDS`."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
-        self._question: Question | None = None
+        self._question: Asked | None = None
         """The question in flight, None if there is none."""
         self.forget()
 
@@ -141,7 +157,7 @@ class ProcessProbe:
         """Make the next check send a question at once."""
         self._ask_at = 0.0
 
-    def look(self, ask: Callable[[], Question]) -> object | None:
+    def look(self, ask: Callable[[], Asked]) -> object | None:
         """Return its answer, None if there is none yet; `ask` sends a question when one is due."""
         now = time.monotonic()
         if self._question is None:

@@ -1,8 +1,11 @@
-"""The launcher's handle of the REST process."""
+"""The launcher's handle of the REST process: it is replaced when it ends or does not answer."""
 
+import logging
 import os
 import select
+import socket
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,14 +14,57 @@ from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
 from ..pipeline.spark.settings import SQL_MEANINGS
+from .liveness import ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import TiedProcess
 
+LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.1
+_STARTS_FOR: Final = 4
+"""How long a start may take, as a multiple of the limit of an answer."""
+_REQUEST: Final = b"HEAD / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+
+
+class HttpQuestion:
+    """A request in flight: any response at all says that the process serves."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Begin to connect; nothing is waited for."""
+        self.is_lost = False
+        """Whether nobody takes it: nothing listens, or the connection has ended."""
+        self._request = _REQUEST % f"{host}:{port}".encode()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.settimeout(0)
+        self._socket.connect_ex((host, port))
+
+    def answer(self, seconds: float) -> object | None:
+        """Wait for the first byte of the response, for some seconds at most."""
+        while True:
+            waits = [self._socket] if self._request else []
+            readable, writable, _ = select.select([self._socket], waits, [], seconds)
+            if not (readable or writable):
+                return None
+            try:
+                if writable:
+                    self._request = self._request[self._socket.send(self._request) :]
+                    continue
+                if self._socket.recv(1):
+                    return True
+            except BlockingIOError:
+                return None
+            except OSError:
+                pass
+            self.is_lost = True
+            return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
 
 
 class RestProcess(TiedProcess):
-    """The REST process; it reports through a pipe when it listens."""
+    """The REST process; it reports through a pipe when it listens, and is asked from then on."""
 
     kind = "rest"
     name = "interface"
@@ -29,12 +75,21 @@ class RestProcess(TiedProcess):
         super().__init__(command, files, node)
         self._ready_pipe = -1
         """The read end of the pipe to which it writes when it listens; -1: closed."""
+        limit_seconds = node.answer_timeout_ms / 1000
+        self.probe = ProcessProbe(limit_seconds)
+        """How it answers."""
+        self._start = Silence(limit_seconds * _STARTS_FOR, 0.0)
+        """How long it has been starting."""
+        self._place = ("", 0)
+        """Where it listens."""
 
     def open(self, url: str, is_enough: Callable[[], bool]) -> str:
         """Start it and wait until it listens; return the error, "" if all is well.
 
         Returns early, with "", if `is_enough` becomes true: a signal has come.
         """
+        listener = urlsplit(url)
+        self._place = (listener.hostname or LOOPBACK, listener.port or 0)
         self.start()
         while not is_enough():
             if select.select([self._ready_pipe], [], [], LOOK_SECONDS)[0]:
@@ -43,9 +98,35 @@ class RestProcess(TiedProcess):
                 return "" if is_ready else self._explain_exit(url)
         return ""
 
+    def look_after(self) -> None:
+        """Restart it if it has ended; kill it if it has not answered for too long."""
+        super().look_after()
+        if self._process is None or not self.is_settled:
+            self.probe.forget()
+            return
+        if self._is_starting():
+            silence = self._start
+            silence.look(time.monotonic(), is_silent=True)
+        else:
+            silence = self.probe.silence
+            self.probe.look(lambda: HttpQuestion(*self._place))
+        if silence.is_over:
+            LOGGER.error("the REST process (pid %s) is replaced: %s", self._process.pid, silence)
+            self._process.kill()
+            self.probe.forget()
+
+    def _is_starting(self) -> bool:
+        """Tell whether it does not listen yet."""
+        if self._ready_pipe < 0:
+            return False
+        if select.select([self._ready_pipe], [], [], 0)[0]:
+            self._close_pipe()
+        return self._ready_pipe >= 0
+
     def stop(self) -> None:
         """Shut it down gracefully, or kill it after `STOP_SECONDS`."""
         self._close_pipe()
+        self.probe.forget()
         super().stop()
 
     def _explain_exit(self, url: str) -> str:
@@ -59,6 +140,8 @@ class RestProcess(TiedProcess):
 
     def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         self._close_pipe()
+        self.probe.forget()
+        self._start = Silence(self._start.limit_seconds, time.monotonic())
         self._ready_pipe, write_end = os.pipe()
         ready = [*command, "--ready", str(write_end)]
         try:
@@ -87,6 +170,7 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     reach = config.reach()
     limits = [part for path in reach.paths for part in ("--path-allow", path)]
     limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
+    limits += [part for begin in reach.jdbc for part in ("--jdbc-allow", begin)]
     for name, value in config.spark_conf.items():
         limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
     limits += ["--engine", config.engine, "--log-level", config.log_level]

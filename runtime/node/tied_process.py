@@ -49,6 +49,11 @@ class TiedProcess:
         self._files.write(NodeProcess(self.kind, self.name, process_of(self._process.pid)))
 
     @property
+    def pid(self) -> int | None:
+        """The pid of its process; None before the first start."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def is_settled(self) -> bool:
         """Whether it runs, as far as is known: nothing is to do before it ends."""
         return self._process is not None and self._start_at is None

@@ -114,6 +114,9 @@ def options_parser() -> argparse.ArgumentParser:
         "--sql-allow", action="append", default=[], help="a name that SQL may use besides its input"
     )
     parser.add_argument(
+        "--jdbc-allow", action="append", default=[], help="the beginning of a JDBC URL to allow"
+    )
+    parser.add_argument(
         "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
     )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
@@ -155,7 +158,7 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
     if options.engine != "spark":
         return None
     paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
-    reach = Reach(str(options.data_dir.absolute()), paths, sql)
+    reach = Reach(str(options.data_dir.absolute()), paths, sql, tuple(options.jdbc_allow))
     settings = dict(each.split("=", 1) for each in options.spark_sql)
 
     @cache

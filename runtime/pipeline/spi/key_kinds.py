@@ -3,12 +3,12 @@
 Keys are of medium importance unless a call says otherwise; a key with a default is not required.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from ....actors.settings import Convert, SettingType, Validator, Value, at_least, one_of
+from ..patterns import PatternRefused, compile_pattern
 from .config import Definition, Importance, Width
 
 
@@ -87,11 +87,11 @@ def with_group(
 
 
 def check_patterns(value: Value) -> str | None:
-    """Return an error if a text, or an item of a list, is not a regular expression."""
+    """Return an error if a text, or an item of a list, is not a regular expression of RE2."""
     for each in value if isinstance(value, tuple) else (str(value or ""),):
         try:
-            re.compile(each)
-        except re.error as error:
+            compile_pattern(each)
+        except PatternRefused as error:
             return f"{each} is no regular expression: {error}"
     return None
 

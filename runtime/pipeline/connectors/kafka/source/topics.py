@@ -1,10 +1,10 @@
 """The topics that a config selects, and the source partitions and offsets of Kafka."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ......events.commits import Document
+from ....patterns import PatternRefused, compile_pattern
 from ....spi.errors import OffsetRefused
 from ....spi.offsets import Offsets, PartitionOffset, Seek, check_members
 from .. import keys
@@ -39,7 +39,11 @@ def check_offset(config: Mapping[str, str], partition: Document, offset: Documen
     check_members("offset", offset, kinds)
     if int(str(offset[OFFSET])) < 0:
         raise OffsetRefused(f"offset.{OFFSET} must be 0 or more")
-    if not is_wanted(topic, config):
+    try:
+        is_read = is_wanted(topic, config)
+    except PatternRefused as error:  # taken by a release before, which used another library
+        raise OffsetRefused(f"{keys.TOPICS_REGEX}: {error}") from None
+    if not is_read:
         raise OffsetRefused(f"partition.{TOPIC}: this connector reads {topics_text(config)}")
 
 
@@ -59,10 +63,10 @@ def topics_text(config: Mapping[str, str]) -> str:
 
 
 def is_wanted(topic: str, config: Mapping[str, str]) -> bool:
-    """Tell whether a config reads a topic."""
+    """Tell whether a config reads a topic; raises `PatternRefused`."""
     if config.get(keys.TOPICS):
         return topic in configured_topics(config)
-    return re.fullmatch(config.get(keys.TOPICS_REGEX, ""), topic) is not None
+    return compile_pattern(config.get(keys.TOPICS_REGEX, "")).matches(topic)
 
 
 def wanted_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> Mapping[str, TopicFacts]:

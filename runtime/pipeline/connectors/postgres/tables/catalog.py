@@ -9,6 +9,7 @@ from typing import Final, Self
 import pyarrow as pa
 from psycopg import sql
 
+from ....patterns import compile_pattern
 from ....spi.config import ParsedConfig
 from ....spi.errors import BadInput
 from ..base_types import base_type
@@ -195,4 +196,4 @@ def refuse_replaced(name: TableName, earlier: int, oid: int) -> None:
 
 
 def _fits(patterns: Sequence[str], names: set[str]) -> bool:
-    return any(re.fullmatch(each, name) for each in patterns for name in names)
+    return any(compile_pattern(each).matches(name) for each in patterns for name in names)

@@ -1,0 +1,112 @@
+"""The launcher's handle of REST: one that does not answer is replaced, as one that ended is."""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.actors.backoff import Backoff
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.worker.instructions import Timing
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.processes import ProcessFiles
+from fairlead.runtime.node.rest_process import HttpQuestion, RestProcess, rest_command
+
+PROGRAM = """
+import http.server, os, sys
+class Refusing(http.server.BaseHTTPRequestHandler):
+    def do_HEAD(self):
+        self.send_error(403)
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Refusing)
+os.write(int(sys.argv[3]), b"1")
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        found: int = taken.getsockname()[1]
+    return found
+
+
+@pytest.fixture
+def rest(port: int, tmp_path: Path) -> Iterator[RestProcess]:
+    """A program in place of REST; it must answer within half a second."""
+    node = NodeSpec(
+        *(tmp_path, "connect", "here", ("w1",), GroupSettings(), Timing(), EngineSpec("noop")),
+        backoff_ms=Backoff(1, 1),
+        answer_timeout_ms=500,
+    )
+    process = RestProcess(("-c", PROGRAM, str(port)), ProcessFiles(tmp_path / "run"), node)
+    assert process.open(f"http://127.0.0.1:{port}", lambda: False) == ""
+    yield process
+    process.stop()
+
+
+def until(rest: RestProcess, is_so: Callable[[], bool]) -> None:
+    """Look after the process until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        rest.look_after()
+        time.sleep(0.02)
+
+
+def ask(port: int) -> tuple[object | None, bool]:
+    question = HttpQuestion("127.0.0.1", port)
+    try:
+        return question.answer(10), question.is_lost
+    finally:
+        question.close()
+
+
+def test_a_process_that_answers_in_any_way_is_left_alone(rest: RestProcess, port: int) -> None:
+    pid = rest.pid
+    assert ask(port) == (True, False)
+    until(rest, lambda: rest.probe.rest_seconds > 0)  # asked and answered
+    assert (rest.pid, rest.probe.silence.seconds) == (pid, 0.0)
+
+
+def test_a_process_that_does_not_answer_any_more_is_replaced(rest: RestProcess, port: int) -> None:
+    pid = rest.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    until(rest, lambda: rest.pid != pid)
+    until(rest, lambda: rest.is_settled and rest.probe.rest_seconds > 0)
+    assert ask(port) == (True, False)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_process_that_hangs_in_its_start_is_replaced_after_a_longer_time(
+    rest: RestProcess, port: int
+) -> None:
+    first = rest.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    until(rest, lambda: rest.pid != first)
+    second = rest.pid
+    assert second is not None
+    os.kill(second, signal.SIGSTOP)  # before it listens: Python itself takes longer to start
+    until(rest, lambda: rest.pid != second)
+    until(rest, lambda: rest.is_settled and rest.probe.rest_seconds > 0)
+    assert ask(port) == (True, False)
+
+
+def test_where_nobody_listens_a_question_is_lost(port: int) -> None:
+    assert ask(port) == (None, True)
+
+
+def test_rest_is_told_what_connectors_may_reach() -> None:
+    settings = ["paths.allow=/a,/b", "sql.allow=now", "jdbc.allow=jdbc:x://h/,jdbc:y://h/"]
+    command = " ".join(rest_command(load_config(None, {}, settings), "http://127.0.0.1:9"))
+    assert "--path-allow /a --path-allow /b --sql-allow now" in command
+    assert "--jdbc-allow jdbc:x://h/ --jdbc-allow jdbc:y://h/" in command
