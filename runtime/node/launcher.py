@@ -99,9 +99,9 @@ class Launcher:
         self._start_where_free()
         while not self._signals.ending and not self._has_begun:
             self._look_after_actors()
-        rest = None if self._signals.ending else self._rest
-        if rest is not None and (why := rest.open(rest_url, lambda: bool(self._signals.ending))):
-            raise NodeFailedError(why)
+        if not self._signals.ending and (rest := self._rest):
+            if why := rest.open(rest_url, lambda: bool(self._signals.ending)):
+                raise NodeFailedError(why)
         self._is_up = True
         return not self._signals.ending
 
@@ -293,8 +293,7 @@ class Launcher:
             ("actor system", "", system and system.admin_pid, self._admin_probe.silence.seconds),
             (SUPERVISOR, "", supervisor and supervisor.pid, self._probe.silence.seconds),
         ]
-        if rest is not None:
-            silent.append((rest.title, "", rest.pid, rest.probe.silence.seconds))
+        silent += [(rest.title, "", rest.pid, rest.probe.silence.seconds)] if rest else []
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
                 silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]

@@ -111,7 +111,7 @@ LOOK_SECONDS: Final = 0.2
 """How long one check waits for an answer: it must not delay the caller's other work."""
 
 
-class Asked(Protocol):
+class Inquiry(Protocol):
     """A question in flight: an actor's `Question`, or a request of HTTP."""
 
     @property
@@ -133,7 +133,7 @@ class ProcessProbe:
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
-        self._question: Asked | None = None
+        self._question: Inquiry | None = None
         """The question in flight, None if there is none."""
         self.forget()
 
@@ -157,7 +157,7 @@ class ProcessProbe:
         """Make the next check send a question at once."""
         self._ask_at = 0.0
 
-    def look(self, ask: Callable[[], Asked]) -> object | None:
+    def look(self, ask: Callable[[], Inquiry]) -> object | None:
         """Return its answer, None if there is none yet; `ask` sends a question when one is due."""
         now = time.monotonic()
         if self._question is None:

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from ...actors.consumer.patterns import RE2
-
 LONGEST_PATTERN: Final = 20_000
 """The maximum length of a pattern, in characters: it may name many topics one by one."""
 _MOST_MEMORY: Final = 16 << 20
@@ -84,6 +82,8 @@ def _signs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _compiled(text: str) -> Any:  # noqa: ANN401  # the library has no types
+    from ...actors.consumer.patterns import RE2  # noqa: PLC0415  # few processes need the library
+
     options = RE2.Options()
     options.log_errors = False
     options.max_mem = _MOST_MEMORY
