@@ -99,9 +99,9 @@ class Launcher:
         self._start_where_free()
         while not self._signals.ending and not self._has_begun:
             self._look_after_actors()
-        if not self._signals.ending and (rest := self._rest):
-            if why := rest.open(rest_url, lambda: bool(self._signals.ending)):
-                raise NodeFailedError(why)
+        rest = None if self._signals.ending else self._rest
+        if rest is not None and (why := rest.open(rest_url, lambda: bool(self._signals.ending))):
+            raise NodeFailedError(why)
         self._is_up = True
         return not self._signals.ending
 
