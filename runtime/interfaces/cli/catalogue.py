@@ -168,7 +168,7 @@ VERBS: Final = {
     "expect": Verb(
         CHANGE,
         "workers:expect",
-        "If a worker is lost, keep its work for it until it is back or the time is over.",
+        "If a worker is lost or leaves, keep its work for it until it is back or the time is over.",
     ),
     "remove": Verb(
         CHANGE,

@@ -14,7 +14,6 @@ from types import UnionType
 from typing import Annotated, Any, Final, get_args, get_origin
 
 import click
-from click.shell_completion import CompletionItem
 
 Ended = click.exceptions.Exit
 """Ends a verb with an exit code, without a message."""
@@ -130,9 +129,7 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
     default = None if is_required else parameter.default
     given: dict[str, Any] = {"required": is_required, "metavar": told.metavar}
     if complete := told.complete:
-        given["shell_complete"] = lambda ctx, _, word: [
-            CompletionItem(each) for each in complete(ctx.params, word)
-        ]
+        given["shell_complete"] = lambda ctx, _, word: [*complete(ctx.params, word)]
     if isinstance(default, Enum):
         default = default.value
     if default is not None:

@@ -24,6 +24,8 @@ ANSWER_SECONDS: Final = 95.0
 """A Connect worker times out after 90 s; the client waits longer, to get that response."""
 
 HTTP_PORT: Final = 80
+NOTE: Final = Path("run", "node.json")
+"""The file in which a running node says where it is reached, in its data folder."""
 SNIPPET_CHARACTERS: Final = 120
 
 
@@ -198,6 +200,10 @@ def client_of(place: There) -> Client:
     """
     if place.url is not None:
         return Client(place.url, "--url")
+    folder = place.plain_folder()
+    if folder is not None and (base := _url_in(folder / NOTE)) is not None:
+        expected = _expected(folder, is_named=place.data_dir is not None)
+        return Client(base, f"from {folder / NOTE}", expected)
     loaded = place.load()
     config = loaded.config
     note = note_of(config)
@@ -227,7 +233,7 @@ def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
 
 def note_of(config: "Config") -> Path:
     """Return the path of the running node's `node.json`."""
-    return config.data_path / "run" / "node.json"
+    return config.data_path / NOTE
 
 
 def _url_in(note: Path) -> str | None:

@@ -11,12 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ..adapters.parameters import Option
 
 if TYPE_CHECKING:
     from ....config.load import Config, Loaded
+
+DATA_DIR: Final = "./fairlead-data"
+"""The default of the setting `data.dir`."""
+DEBUG: Final = "FAIRLEAD_DEBUG"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +73,18 @@ class There(Here):
         str | None,
         Option("--url", metavar="URL", help="The cluster's REST interface."),
     ] = None
+
+    def plain_folder(self) -> Path | None:
+        """Return the data folder if nothing but --data-dir can say where it is, else None.
+
+        To read settings takes longer than to ask a cluster.
+        """
+        if self.config is not None or self.overrides:
+            return None
+        if any(each.startswith("FAIRLEAD_") and each != DEBUG for each in os.environ):
+            return None
+        folder = str(self.data_dir or DATA_DIR)
+        return Path(folder).expanduser().absolute() if folder.isprintable() else None
 
 
 PlaceT = TypeVar("PlaceT", bound=Here)

@@ -7,12 +7,13 @@ would execute them.
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from msgspec import to_builtins
 
+from ..adapters.plain_text import fact_lines, table_lines
 from .options import Output
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ class Unreachable(Failed):
 
 WIDTH: Final = 100
 """The width of text without a terminal, in columns."""
-
-ENDLESS: Final = 100_000
-"""The width of tables without a terminal: each row is one line, for grep."""
 
 BRIEF: Final = 60
 """The width of a `brief` cell on a terminal."""
@@ -157,7 +155,34 @@ def escape_controls(line: str) -> str:
 
 def show_sections(sections: Sequence[Section]) -> None:
     """Print sections with an empty line between them."""
-    console = _console(is_cut=any(isinstance(each, Table) and each.brief for each in sections))
+    is_cut = any(isinstance(each, Table) and each.brief for each in sections)
+    is_limited = sys.stdout.isatty() or ("COLUMNS" in os.environ and not is_cut)
+    lines = _rich_lines(sections) if is_limited else _plain_lines(sections)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _plain_lines(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the lines for no terminal: a row is one line, for grep."""
+    for number, section in enumerate(sections):
+        if number:
+            yield ""
+        if section.title:
+            yield escape_controls(section.title)
+        if isinstance(section, FactList):
+            pairs = [(escape_controls(name), value) for name, value in section.pairs]
+            yield from map(escape_controls, fact_lines(pairs, WIDTH))
+        elif section.rows:
+            rows = [[*map(escape_controls, row)] for row in section.rows]
+            yield from table_lines(section.columns, rows)
+        else:
+            yield section.empty
+
+
+def _rich_lines(sections: Sequence[Section]) -> Iterator[str]:
+    """Return the lines for a terminal, in its width and colours."""
+    from rich.console import Console  # noqa: PLC0415  # --help and programs need none
+
+    console = Console(file=sys.stdout, highlight=False, emoji=False)
     with console.capture() as capture:
         for number, section in enumerate(sections):
             if number:
@@ -173,16 +198,7 @@ def show_sections(sections: Sequence[Section]) -> None:
             else:
                 _print_table(console, section)
     # Rich pads all cells to the width of their column, even in the last column.
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
-
-
-def _console(*, is_cut: bool) -> "Console":
-    """Return the console; without a terminal, one that would cut cells has no limit of width."""
-    from rich.console import Console  # noqa: PLC0415  # --help and programs need none
-
-    limited = sys.stdout.isatty() or ("COLUMNS" in os.environ and not is_cut)
-    width = None if limited else ENDLESS
-    return Console(file=sys.stdout, width=width, highlight=False, emoji=False)
+    return (line.rstrip() for line in capture.get().splitlines())
 
 
 def _print_table(console: "Console", section: Table) -> None:
@@ -196,7 +212,7 @@ def _print_table(console: "Console", section: Table) -> None:
     folded = _folded(section)
     for column in section.columns:
         table.add_column(column, overflow="fold", no_wrap=column not in folded)
-    cut = [console.width != ENDLESS and column in section.brief for column in section.columns]
+    cut = [column in section.brief for column in section.columns]
     for row in section.rows:
         cells = (_brief(cell) if brief else cell for cell, brief in zip(row, cut, strict=True))
         table.add_row(*(Text(escape_controls(cell), style=STYLES.get(cell, "")) for cell in cells))
@@ -243,4 +259,4 @@ def _print_facts(console: "Console", section: FactList) -> None:
         if value:
             text = "\n".join(escape_controls(line) for line in value.expandtabs(4).splitlines())
             table.add_row(f"{escape_controls(name)}:", Text(text, style=STYLES.get(value, "")))
-    console.print(table, width=WIDTH if console.width == ENDLESS else None)
+    console.print(table)
