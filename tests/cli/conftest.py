@@ -81,6 +81,20 @@ def cluster() -> Iterator[Cluster]:
     server.server_close()
 
 
+EXPANDED = "/connectors?expand=status&expand=info&expand=progress"
+
+
+def overview_of(cluster: Cluster) -> tuple[int, object]:
+    """What the cluster answers to one request for all: its answers about each, or one's error."""
+    parts = {"server": "/", "health": "/health", "groups": "/groups", "workers": "/workers"}
+    told: dict[str, object] = {}
+    for part, path in {**parts, "connectors": EXPANDED}.items():
+        status, told[part] = cluster.answers.get(("GET", path), (404, {}))
+        if status >= 400 and part != "health":
+            return status, told[part]
+    return 200, told
+
+
 def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
@@ -88,7 +102,10 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             path = self.path.replace("extended=true&", "").replace("?extended=true", "")
             cluster.asked.append(Asked(self.command, path, json.loads(body or b"null")))
             missing = {"error_code": 404, "message": f"there is no {path}"}
-            status, found = cluster.answers.get((self.command, path), (404, missing))
+            if (self.command, path) == ("GET", "/status"):
+                status, found = overview_of(cluster)
+            else:
+                status, found = cluster.answers.get((self.command, path), (404, missing))
             told = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(0 if status == 204 else len(told)))

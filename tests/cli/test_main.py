@@ -1,5 +1,6 @@
 """The command line as a whole: help, exit codes, and that nobody sees a traceback."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 from cli.conftest import Cluster, Run
 
 import fairlead
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.interfaces.cli.command.options import DATA_DIR
 from fairlead_tests.cli import answered
 
 VERBS = {
@@ -138,6 +141,61 @@ def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: 
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ended.stdout.splitlines()[-1] == "[0, 0, 0, 0]"
+
+
+NOT_FOR_STATUS = {
+    *(
+        *HEAVY,
+        "httpx",
+        "pydantic",
+        "rich.console",
+        "yaml",
+        "lmdb",
+        "asyncio",
+        "cryptography",
+        "google",
+    ),
+    *("re2", "tomllib", "fairlead.events.records", "fairlead.runtime.config.load", "typer"),
+}
+MOST_MODULES = 250
+"""A status that loaded all verbs had 610."""
+
+
+@pytest.mark.parametrize(
+    "verb", ["status", "get connectors", "get tasks -o json", "pause flights", "--help"]
+)
+def test_a_verb_loads_what_it_needs_and_no_more(
+    verb: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.answer("PUT", "/connectors/flights/pause", None, 202)
+    run = tmp_path / "fairlead-data" / "run"
+    run.mkdir(parents=True)
+    (run / "node.json").write_text(json.dumps({"rest": cluster.url}))
+    plain = {key: each for key, each in os.environ.items() if not key.startswith("FAIRLEAD_")}
+    program = (
+        "import sys; from fairlead.runtime.interfaces.cli.main import main;"
+        f" code = main({verb.split()}); print(code, *sys.modules, file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={key: each for key, each in plain.items() if key != "COLUMNS"},
+    )
+    code, *modules = ended.stderr.split()
+    assert (code, NOT_FOR_STATUS.intersection(modules)) == ("0", set())
+    assert len(modules) < MOST_MODULES
+
+
+def test_a_status_is_one_request(run: Run, cluster: Cluster) -> None:
+    assert run("status", "--url", cluster.url).code == 0
+    assert [each.path for each in cluster.asked] == ["/status"]
+
+
+def test_the_folder_without_settings_is_the_default_of_the_setting() -> None:
+    assert load_config(None, {}, ()).data_dir == DATA_DIR
 
 
 @cache

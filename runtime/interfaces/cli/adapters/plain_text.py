@@ -38,7 +38,9 @@ def _fold(line: str, width: int) -> list[str]:
         return [line]
     from textwrap import wrap  # noqa: PLC0415  # most lines are short
 
-    return wrap(line, max(width, 1), drop_whitespace=True, break_on_hyphens=False) or [""]
+    most = max(width, 1)
+    parts = wrap(line, most, break_long_words=False, break_on_hyphens=False) or [""]
+    return [part[at : at + most] for part in parts for at in range(0, max(len(part), 1), most)]
 
 
 def width_of(text: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
@@ -15,13 +15,14 @@ from ...replies.connectors import (
     TaskInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
-from ...replies.node import Health, ServerInfo, WorkerDescription, WorkerList
+from ...replies.node import Health, WorkerDescription, WorkerList
+from ...replies.overview import NodeStatus
 from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
 from ..command import client_tables
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups
-from ..command.client import Client, Refused, client_of
+from ..command.client import Client, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
 from ..command.options import ReadThere, takes
 from ..command.printing import FactList, Misused, Section, Table, show
@@ -30,7 +31,7 @@ from ..requests.names import OfGroup, Patterns, kind_and_names
 from ..requests.plugins import KeySearch, fetch_plugin, keep_found, plugin_tables
 from ..requests.resolving import matching, resolve_tasks
 from ..requests.several import pick
-from .listing import fetch_connectors, fetch_tasks, names_of_worker
+from .listing import fetch_tasks, names_of_worker
 
 T = TypeVar("T")
 
@@ -108,17 +109,16 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
         show(place.output, described, view.sections(described))
         return
     client = client_of(place)
-    root = client.get(ServerInfo)
-    expanded = fetch_connectors(client)
+    told = client.get(NodeStatus, "status")
     reply = ClusterStatus(
         client.base,
-        root.version,
-        root.kafka_cluster_id,
-        _health(client),
-        client.get(list[GroupSummary], "groups"),
-        client.get(WorkerList, "workers"),
-        expanded,
-        list_tasks(expanded),
+        told.server.version,
+        told.server.kafka_cluster_id,
+        told.health,
+        told.groups,
+        told.workers,
+        told.connectors,
+        list_tasks(told.connectors),
     )
     reply = replace(reply, health=_condition(reply))
     show(place.output, reply, status_tables(reply))
@@ -154,17 +154,6 @@ def status_tables(reply: ClusterStatus) -> list[Section]:
         *connectors.tasks(reply.tasks),
         *connectors.config_warnings(reply.connectors),
     ]
-
-
-def _health(client: Client) -> Health:
-    try:
-        return client.get(Health, "health")
-    except Refused as unwell:  # it says so with an error's status
-        try:
-            word = convert(unwell.body, Health).status
-        except ValidationError:
-            word = "unhealthy"
-        return Health(status=word, message=str(unwell))
 
 
 def _condition(reply: ClusterStatus) -> Health:

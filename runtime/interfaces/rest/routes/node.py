@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -31,11 +32,13 @@ from ...replies.node import (
     WorkerDescription,
     WorkerList,
 )
+from ...replies.overview import NodeStatus
 from ..backend.errors import PASSING, Unanswered, describe_log_error
 from ..backend.logs import FollowedGroup
 from ..backend.schema import HttpAnswer, Routes
 from ..backend.service import Served, Service
-from .connectors import deletion_waits, publication_warnings
+from .connectors import deletion_waits, list_connectors, publication_warnings
+from .groups import list_groups
 
 routes = Routes("this process")
 worker_routes = Routes("groups")
@@ -72,6 +75,18 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
     if slow:
         return _slow(slow, HTTPStatus.OK)
     return await run_in_threadpool(_well, service)
+
+
+@routes.add("GET /status", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
+async def get_status(service: Served) -> NodeStatus:
+    """Return all that an overview shows: version, health, groups, workers, connectors."""
+    health = await get_health(service)
+    workers = await list_workers(service)
+    expanded = partial(list_connectors, service, ["status", "info", "progress"], extended=True)
+    connectors = await run_in_threadpool(expanded)
+    groups = await run_in_threadpool(list_groups, service)
+    told = connectors if isinstance(connectors, dict) else {}
+    return NodeStatus(get_root(service), health.body, groups, workers, told)
 
 
 @routes.add("GET /metrics")
