@@ -103,6 +103,8 @@ class Lag:
 
     ranges: int
     bytes: int
+    records: int | None = None
+    """How many rows that is; None: the source cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class ConnectorConfig:
     offsets_before: int = 0
     to_forget: bool = False
     given_up: int = 0
+    actor: str | None = None
+    """The principal who asked for this last, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ def unplaceable_resources(group: Group) -> Resources:
     return frozenset(group.target.unplaceable) & group.configured
 
 
-NO_LAG: Final = Lag(0, 0)
+NO_LAG: Final = Lag(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Progress:
             self.bytes_out + other.bytes_out,
             max(self.last_commit_ms, other.last_commit_ms),
             self.unpublished + other.unpublished,
-            _sum(self.lag, other.lag),
+            sum_of_lags(self.lag, other.lag),
             self.skipped + other.skipped,
             self.dead_letters + other.dead_letters,
             self.cost.plus(other.cost),
@@ -258,7 +258,10 @@ def _scan(log: ReadableLog, kind: type, connector: str) -> list[Record | None]:
     return [decode(entry) for entry in log.scan(*entry_key(kind, (connector,)))]
 
 
-def _sum(one: Lag | None, other: Lag | None) -> Lag | None:
+def sum_of_lags(one: Lag | None, other: Lag | None) -> Lag | None:
+    """Return what is left to read together, None if that of one is not known."""
     if one is None or other is None:
         return None
-    return Lag(one.ranges + other.ranges, one.bytes + other.bytes)
+    unknown = one.records is None or other.records is None
+    records = None if unknown else (one.records or 0) + (other.records or 0)
+    return Lag(one.ranges + other.ranges, one.bytes + other.bytes, records)

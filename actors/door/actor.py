@@ -196,6 +196,7 @@ class Actor(ThespianActor):
             case ActorSystemMessage() | ReadLogLevels() | LogLevelsRead():
                 self._handle_system_message(message, sender)
             case _:
+                LOGGER.debug("%s comes", type(message).__name__)
                 self.receive(message, self._as_known(sender))
 
     def _handle_system_message(

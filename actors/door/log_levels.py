@@ -98,10 +98,10 @@ def is_below(name: str, namespace: str) -> bool:
 
 
 def loggers(folder: Path) -> dict[str, LoggerState]:
-    """Return all loggers of this process, by name."""
-    wanted, known = read(folder), dict(logging.root.manager.loggerDict)
-    named = ((name, known[name]) for name in sorted(known))
-    found = {name: _state(each, wanted) for name, each in named if isinstance(each, logging.Logger)}
+    """Return all loggers of this process, and those above them, by name."""
+    wanted = read(folder)
+    named = sorted(logging.root.manager.loggerDict)  # with those that have only others below them
+    found = {name: _state(logging.getLogger(name), wanted) for name in named}
     return {ROOT: _state(logging.root, wanted), **found}
 
 

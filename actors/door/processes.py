@@ -39,7 +39,8 @@ from thespian.system.transport import (
 )
 
 from . import log_levels
-from .log_file import LogFile, open_private
+from .log_file import open_private
+from .log_format import LogOutput
 from .transport import SEND_SECONDS, Transport
 
 FORK = multiprocessing.get_context("fork")
@@ -50,7 +51,8 @@ _PLAIN_LOGGING = logging.root, logging.Logger.manager
 LOGGER = logging.getLogger(__name__)
 
 _log_file: Path | None = None
-_log_level = "INFO"
+PLAIN = LogOutput()
+_output = PLAIN
 _system_name = ""
 _node = ""
 
@@ -233,13 +235,15 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
     admin.run()
 
 
-def name_system(name: str, log_file: Path | None, node: str = "", log_level: str = "INFO") -> None:
+def name_system(
+    name: str, log_file: Path | None, node: str = "", output: LogOutput = PLAIN
+) -> None:
     """Set the title, the log and the node of the processes that are forked from here.
 
-    What they log is of this level or above. Without a log file nothing is written.
+    Without a log file nothing is written.
     """
-    global _log_file, _log_level, _system_name, _node
-    _log_file, _log_level, _system_name, _node = log_file, log_level, name, node
+    global _log_file, _output, _system_name, _node
+    _log_file, _output, _system_name, _node = log_file, output, name, node
     if log_file is None:
         utilis._thesplog_control_settings = (logging.CRITICAL + 1, False, 0)
         return
@@ -270,12 +274,9 @@ def _log_to_file() -> None:
     logging.root, logging.Logger.manager = _PLAIN_LOGGING
     logging.Logger.root = logging.root
     logging.raiseExceptions = False  # with a full disk, errors must not go to the terminal
-    handler = LogFile(_log_file, delay=True) if _log_file else logging.NullHandler()
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
-    )
+    handler = logging.NullHandler() if _log_file is None else _output.handler(_log_file, delay=True)
     logging.root.handlers[:] = [handler]
-    logging.root.setLevel(_log_level)
+    logging.root.setLevel(_output.level)
     read_log_levels()
 
 

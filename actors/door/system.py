@@ -15,8 +15,9 @@ from thespian.actors import ActorExitRequest, ActorSystemException
 
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from .actor import Actor, Address
+from .log_format import LogOutput
 from .ports import Door, holder_of
-from .processes import ExternalSystem, Named, WhoIs, name_system
+from .processes import PLAIN, ExternalSystem, Named, WhoIs, name_system
 from .question import Question, Questions
 from .transport import arm
 
@@ -217,17 +218,17 @@ def _end(descendants: list[ProcessId]) -> None:
         kill(each)
 
 
-def start_system(door: Door, *, log_file: Path, name: str, log_level: str = "INFO") -> System:
+def start_system(door: Door, *, log_file: Path, name: str, log: LogOutput = PLAIN) -> System:
     """Start a system whose admin and actors die with the calling process.
 
     Call it on the main thread of a process that has opened no files yet: the actors are its forks.
-    They log records of this level or above to `log_file`, and have `name` in their titles. Raises
+    They log to `log_file`, unless `log` says otherwise, and have `name` in their titles. Raises
     `CannotStartError`.
     """
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
     log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name_system(name, log_file, door.node, log_level)
+    name_system(name, log_file, door.node, log)
     arm(door.host, door.key)
     base = ExternalSystem(door.port)
     try:

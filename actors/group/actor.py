@@ -121,6 +121,7 @@ class HostedLogs:
             keep_from = self.offsets.end - OFFSETS_KEPT
             if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
                 self._offsets_low = self.offsets.trim(keep_from)
+                LOGGER.info("the offset log is compacted: it begins at %d now", self._offsets_low)
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Make records of the control log durable."""
@@ -130,6 +131,7 @@ class HostedLogs:
     def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
         """Append entries; if room is low these are only what cannot wait."""
         log.append(log.end, entries, now.wall_ms, into_reserve=True)
+        LOGGER.debug("%d entries are durable in %s, up to %d", len(entries), log.path, log.end)
 
     def close(self) -> None:
         """Close both logs."""
@@ -255,6 +257,9 @@ class GroupActor(HostActor[GroupRequest]):
             number = first_epoch(control.epoch, secrets.randbelow(SALTS))
             shard = TypedShard(group, order.settings, ledger, now.steady_ms, new_id, number)
             self.begin(shard, now)
+            told = "group %s is open at entry %d of its log, with %d members and %d connectors"
+            sizes = len(group.members), len(group.connectors)
+            LOGGER.info(told, order.group_id, control.end, *sizes)
         number = NO_COORDINATOR_EPOCH if self._shard is None else self._shard.coordinator_epoch
         end = self._logs.control.end
         self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))

@@ -6,7 +6,7 @@ long ago. In a log that was trimmed, the epochs begin after the first target tha
 one changed is not known any more.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -33,6 +33,8 @@ from .generations import ReadShares, read_no_shares
 from .handovers import FollowedHandover, Handover
 from .notes import LogNotes
 
+Hear = Callable[[Record, TargetChange | None, int], None]
+"""Gets each record after the group has evolved by it, the last target's change, and the time."""
 FIRST_EPOCH: Final = 1
 """The epoch with which each life of a group begins."""
 
@@ -67,11 +69,13 @@ class EpochReader:
         before: Iterable[Entry] = (),
         low: int = 0,
         read_shares: ReadShares = read_no_shares,
+        hear: Hear = lambda *_: None,
     ) -> None:
         """`before` is what is left of the entries before `low`: the latest of each key.
 
-        `read_shares` reads what leaders assign. Raises `CodecError`.
+        `read_shares` reads what leaders assign; `hear` gets each record. Raises `CodecError`.
         """
+        self._hear = hear
         earlier = list(before)
         self._group = restore(group_id, earlier, low) if low else Group(group_id)
         self._homes = Homes(self._group)
@@ -92,12 +96,23 @@ class EpochReader:
         self._notes.take_latest(earlier)
 
     @classmethod
-    def of(cls, log: EpochLog, low: int, read_shares: ReadShares = read_no_shares) -> "EpochReader":
+    def of(
+        cls,
+        log: EpochLog,
+        low: int,
+        read_shares: ReadShares = read_no_shares,
+        hear: Hear = lambda *_: None,
+    ) -> "EpochReader":
         """Return what reads a log that begins at `low`; raises `LogError`, `CodecError`."""
         if not low:
-            return cls(log.log_id, read_shares=read_shares)
+            return cls(log.log_id, read_shares=read_shares, hear=hear)
         before = (entry for entry in log.load().entries if entry.offset < low)
-        return cls(log.log_id, before, low, read_shares)
+        return cls(log.log_id, before, low, read_shares, hear)
+
+    @property
+    def group(self) -> Group:
+        """The group as far as its log was read, without the statuses."""
+        return self._group
 
     @property
     def clients(self) -> Mapping[str, KafkaClient]:
@@ -118,6 +133,7 @@ class EpochReader:
         record = decode(entry)
         if isinstance(record, TaskStatus):  # most entries are, and change no epoch
             self._notes.take(record, entry.timestamp_ms)
+            self._hear(record, None, entry.timestamp_ms)
         elif record is not None:
             self._take_record(record, entry)
         done, self._done = self._done, []
@@ -150,6 +166,7 @@ class EpochReader:
             self._homes.succeed(group, whole)
         elif isinstance(whole, CurrentAssignment):
             self._take_step(entry)
+        self._hear(whole, self._change, entry.timestamp_ms)
 
     def _take_bump(self, bump: GroupMetadata) -> None:
         self._begin_epoch(bump.group_epoch)

@@ -3,7 +3,8 @@
 - `node.json`: pid, port and REST URL, written by the launcher.
 - `assignors.json`: the assignors and their settings, which `plan` uses as well. They may be secret,
   so they are passed in a file: every user of the machine can read a command line.
-- `engine.json`: the state of the JVM that the workers share, written by the engine process.
+- `engine.json`: the state of the JVM that the workers share, written by the engine process;
+  `engine.WORKER.json` that of a worker's own.
 - `slow.json`: the processes that do not answer, for `status` and `/health`. It exists only while
   there are any.
 """
@@ -13,9 +14,10 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, unquote
 
 from ...events.log.process import ProcessId, is_alive
 from .spec import AssignorSpec
@@ -25,6 +27,9 @@ NODE: Final = "node.json"
 ASSIGNORS: Final = "assignors.json"
 SLOW: Final = "slow.json"
 ENGINE: Final = "engine.json"
+UP, STARTING, DOWN = "running", "starting", "backing-off"
+"""The states of an engine."""
+ENGINES: Final = "engine*.json"
 
 
 def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> None:
@@ -94,7 +99,7 @@ def read_assignors(run_folder: Path) -> AssignorSpec:
 
 @dataclass(frozen=True, slots=True)
 class EngineFile:
-    """The state of the JVM that the workers share."""
+    """The state of a JVM: of the one that the workers share, or of a worker's own."""
 
     owner: ProcessId
     pid: int | None
@@ -104,19 +109,36 @@ class EngineFile:
     detail: str
 
 
-def write_engine(run_folder: Path, engine: EngineFile) -> None:
-    """Write `engine.json`; errors are ignored."""
+def engine_file(run_folder: Path, worker: str = "") -> Path:
+    """Return the file of a worker's engine, or without a name of the shared one."""
+    return run_folder / (f"engine.{quote(worker, safe='')}.json" if worker else ENGINE)
+
+
+def write_engine(file: Path, engine: EngineFile) -> None:
+    """Write the state of an engine; errors are ignored."""
     with suppress(OSError):
-        write_json(run_folder / ENGINE, asdict(engine))
+        write_json(file, asdict(engine))
 
 
-def read_engine(run_folder: Path) -> EngineFile | None:
-    """Return the contents of `engine.json`, None if no JVM is shared on this node."""
+def read_engines(run_folder: Path) -> dict[str, EngineFile]:
+    """Return the engines of a node by their workers; "" is the one that workers share.
+
+    One whose process has ended is down, whatever it said last.
+    """
+    found = ((path, _read_engine(path)) for path in run_folder.glob(ENGINES))
+    return {unquote(path.name[7:-5]): each for path, each in found if each is not None}
+
+
+def _read_engine(file: Path) -> EngineFile | None:
     try:
-        content: dict[str, Any] = json.loads((run_folder / ENGINE).read_bytes())
-        return EngineFile(ProcessId(*content.pop("owner")), **content)
+        content: dict[str, Any] = json.loads(file.read_bytes())
+        found = EngineFile(ProcessId(*content.pop("owner")), **content)
     except (OSError, ValueError, TypeError, KeyError):
         return None
+    if is_alive(found.owner):
+        return found
+    why = "the process that owns the workers' JVM has ended, and the JVM with it"
+    return replace(found, pid=None, state=DOWN, detail=why)
 
 
 @dataclass(frozen=True, slots=True)

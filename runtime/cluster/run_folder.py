@@ -19,7 +19,7 @@ from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, cluster_id, folder_number, identity_of
 from .node_files import (
     ASSIGNORS,
-    ENGINE,
+    ENGINES,
     NODE,
     OWNER_ONLY,
     NodeFile,
@@ -153,14 +153,19 @@ class RunFolder:
                 f"a node already runs on {self.path.parent}: stop it with `fairlead down`, "
                 "or choose another data.dir"
             ) from None
-        (self.path / ENGINE).unlink(missing_ok=True)
+        self._forget_engines()
         shutil.rmtree(self.metrics, ignore_errors=True)
 
     def release(self) -> None:
         """Remove the files of the running node, and unlock the folder."""
-        for name in (NODE, ASSIGNORS, ENGINE):
+        for name in (NODE, ASSIGNORS):
             (self.path / name).unlink(missing_ok=True)
+        self._forget_engines()
         os.close(self._lock)
+
+    def _forget_engines(self) -> None:
+        for each in self.path.glob(ENGINES):
+            each.unlink(missing_ok=True)
 
     def key(self, *, may_replace: bool = False) -> bytes:
         """Return the cluster's key; a missing one is made if there are no logs, or `may_replace`.

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 from ...actors.backoff import Backoff
+from ...actors.door.log_format import LogOutput
 from ...actors.group.state.settings import DEFAULT_ASSIGNOR, GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
@@ -120,8 +121,8 @@ class NodeSpec:
     """The liveness timeout of the supervisor and the groups: then the process is replaced."""
     node_id: str = ""
     """Which node this is: it distinguishes its former workers from those of other nodes."""
-    log_level: str = "INFO"
-    """The level of its processes' logs, a name of `logging`."""
+    log: LogOutput = field(default_factory=LogOutput)
+    """What its processes log, and where to."""
     kafka: KafkaSpec | None = None
     """The listener for Kafka clients, None if it is off."""
 

@@ -148,7 +148,6 @@ class NodeSettings(GroupKeys):
         "What SQL of transforms may use in addition to its input: functions of the clock, random"
         " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
-    log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "The lowest level of messages in the logs.")
     offset_flush_interval_ms: int = _setting(
         kinds.MILLISECONDS,
         60_000,

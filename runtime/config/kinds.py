@@ -42,8 +42,6 @@ _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 
-_LEVEL = word("DEBUG", "INFO", "WARNING", "ERROR")
-
 
 class Endpoint(NamedTuple):
     """The address on which the REST interface listens; port 0 is any free port."""
@@ -218,10 +216,6 @@ def _check_names(text: str) -> str:
     return text
 
 
-def _log_level(text: str) -> str:
-    return str(_LEVEL(text.upper()))
-
-
 def number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
     """Return the domain of whole numbers between two; `what` calls them in messages."""
     return Domain(whole(low, high), f"{what}, from {low} to {high}", unit, SettingType.INT)
@@ -274,7 +268,6 @@ WORKER_MEMORY: Final = Domain(
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
-LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
 ZONE: Final = Domain(
     _check_zone, f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"
 )

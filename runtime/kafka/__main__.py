@@ -19,7 +19,7 @@ from typing import Any, Final
 from setproctitle import setproctitle
 
 from ...actors.door import log_levels
-from ...actors.door.log_file import LogFile
+from ...actors.door.log_format import LogOutput
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
 from .broker_responses import HostPort
@@ -30,7 +30,7 @@ from .shard_connection import ShardConnection
 from .shard_lookup import ShardLookup
 from .topics import Topics
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__package__)
 EXIT_FAILED: Final = 1
 LEVELS_SECONDS: Final = 1.0
 
@@ -41,7 +41,7 @@ def main() -> int:
     setproctitle(f"fairlead: kafka {brief['group']}")
     data_dir = Path(brief["data_dir"])
     try:
-        _log_to(data_dir / "logs", str(brief["log_level"]))
+        LogOutput(**brief["log"]).begin(data_dir / "logs" / "kafka.log")
         asyncio.run(serve(KafkaSpec.read(brief["kafka"]), data_dir, str(brief["group"])))
     except (OSError, ssl.SSLError) as error:
         LOGGER.error("the listener for Kafka's clients cannot start: %s", error)  # noqa: TRY400  # the message says it all
@@ -106,13 +106,6 @@ async def _follow_levels(data_dir: Path) -> None:
     while True:
         log_levels.take_up(data_dir / "logs")
         await asyncio.sleep(LEVELS_SECONDS)
-
-
-def _log_to(folder: Path, level: str) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handler = LogFile(folder / "kafka.log")
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=level, format=form, handlers=[handler])
 
 
 if __name__ == "__main__":

@@ -157,6 +157,13 @@ class ChildProcess:
         self.detail = self.end or self.detail
         return process
 
+    def log_end(self, pid: int | None, *, is_ending: bool) -> None:
+        """Log that a process of it has ended: a warning, unless it was to, or the node ends."""
+        is_meant = is_ending or self.state == "leaving"
+        told = self.detail or ("it had to go" if is_meant else "it left no reason")
+        level = logging.INFO if is_meant else logging.WARNING
+        LOGGER.log(level, "%s %s (pid %s) ended: %s", self.kind, self.name, pid, told)
+
     def back_off(self, backoff_ms: Backoff[int]) -> bool:
         """Schedule a restart after the back-off delay; return whether it is immediate."""
         now = time.monotonic()

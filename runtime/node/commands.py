@@ -1,6 +1,5 @@
 """The commands `up`, `down` and `worker`: run, stop or extend the node of a data folder."""
 
-import logging
 import os
 import resource
 import signal
@@ -73,7 +72,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
         reach=config.reach(),
-        log_level=config.log_level,
+        log=config.log_output(),
         kafka=kafka_spec(config),
     )
 
@@ -83,7 +82,6 @@ def up(config: Config, *, new_key: bool = False) -> int:
 
     With `new_key` a missing cluster key is replaced, even if there are logs.
     """
-    logging.basicConfig(level=config.log_level, format="%(message)s")
     folder = RunFolder(config.data_path)
     try:
         raise_open_files(for_spark=config.engine == "spark")
@@ -92,6 +90,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
         _say(f"not started: {error}")
         return FAILED
     try:
+        config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
         folder.key(may_replace=new_key)

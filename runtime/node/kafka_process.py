@@ -25,7 +25,7 @@ class KafkaProcess(BriefedProcess):
         brief = {
             "group": node.group_id,
             "data_dir": str(node.data_dir),
-            "log_level": node.log_level,
+            "log": asdict(node.log),
             "kafka": asdict(spec),
         }
         super().__init__("fairlead.runtime.kafka", brief, files, node)

@@ -163,7 +163,7 @@ class Launcher:
                 self._door,
                 log_file=self._log_file,
                 name=self._node.group_id,
-                log_level=self._node.log_level,
+                log=self._node.log,
             )
         except CannotStartError as error:
             raise NodeFailedError(f"{error}; see {self._log_file}") from error

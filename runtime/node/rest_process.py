@@ -174,4 +174,5 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     for name, value in config.spark_conf.items():
         limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
     limits += ["--engine", config.engine, "--log-level", config.log_level]
+    limits += ["--log-format", config.log_format, "--log-to", config.log_to]
     return ("-m", "fairlead.runtime.interfaces.rest", *options, *traits, *hosts, *limits)

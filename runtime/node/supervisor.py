@@ -161,8 +161,7 @@ class Supervisor(Actor):
         if error := ended.note_end():
             self._answer_begin(Begun(error))
         pid, process = ended.pid, ended.has_ended()
-        told = ended.detail or ("it had to go" if ended.state == "leaving" else "it left no reason")
-        LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, pid, told)
+        ended.log_end(pid, is_ending=self._is_ending)
         if process is not None:
             self._deaths.add(process, time.time_ns() // 1_000_000)
             self._report_deaths()
@@ -254,8 +253,7 @@ class Supervisor(Actor):
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
         self._is_ending = True  # a new process would only delay the shutdown
         self._waiting_for_end.append(sender)
-        for child in self._workers.children:
-            self._workers.leave(child, is_temporary=True)
+        self._workers.leave_all()
         self._tell_if_all_left()
 
     def _tell_if_all_left(self) -> None:

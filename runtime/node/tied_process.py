@@ -133,6 +133,6 @@ class EngineProcess(BriefedProcess):
             "paths": node.reach.paths,
             "answer_timeout_ms": node.answer_timeout_ms,
             "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
-            "log_level": node.log_level,
+            "log": asdict(node.log),
         }
         super().__init__("fairlead.runtime.node.engine", brief, files, node)

@@ -98,6 +98,8 @@ class NodeWorkers:
         """By name."""
         self._has_begun = False
         """Whether the node's own workers were started."""
+        self._forgets = True
+        """Whether the assignor process is to drop the objects of workers that are gone."""
 
     def __bool__(self) -> bool:
         """Return whether there are any workers."""
@@ -224,6 +226,12 @@ class NodeWorkers:
                 kill(part)
         return WorkerAdded(order.name)
 
+    def leave_all(self) -> None:
+        """Shut all workers down, as the node ends: the assignor process ends with them."""
+        self._forgets = False
+        for child in self.children:
+            self.leave(child, is_temporary=True)
+
     def leave(self, child: WorkerChild, *, is_temporary: bool = False) -> None:
         """Shut a worker down gracefully; it is not restarted."""
         if child.address is None:
@@ -242,5 +250,5 @@ class NodeWorkers:
     def _remove(self, child: WorkerChild) -> None:
         """Remove a worker, and its objects in the assignor process."""
         del self._children[child.name]
-        if (asked := self._assignor.at) is not None:
+        if self._forgets and (asked := self._assignor.at) is not None:
             self._host.actor.send(asked.address, ForgetWorker(child.name))

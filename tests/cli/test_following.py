@@ -105,6 +105,14 @@ def test_logs_are_in_the_order_of_their_times_and_only_of_what_is_named(
     assert told == (0, "".join(lines[number] for number in numbers), "")
 
 
+def test_logs_of_both_formats_are_in_one_order(run: Run, log_folder: Path) -> None:
+    line = '{"time": "2026-01-01T10:00:01.500+0000", "connector": "flights", "message": "moves"}\n'
+    (log_folder / "up.log").write_text(line)
+    lines = (ACTORS + REST).splitlines(keepends=True)
+    told = run("logs", "flights", "--data-dir", log_folder.parent)
+    assert told == (0, lines[0] + lines[3] + line, "")
+
+
 def test_logs_that_are_followed_are_printed_by_whole_lines_and_from_new_files(
     run: Run, log_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

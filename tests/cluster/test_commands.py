@@ -11,13 +11,22 @@ import pytest
 
 from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import System, connect
+from fairlead.actors.messages.orders import (
+    Cordon,
+    DeleteConnector,
+    PutConnector,
+    SetTargetState,
+    Uncordon,
+)
+from fairlead.events.model import RunState
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
+from fairlead.runtime.interfaces.cli.requests.log_files import entries_of
 from fairlead.runtime.node import commands
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
-from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import launch_fork, without_remains
 
 pytestmark = pytest.mark.cluster
@@ -86,6 +95,47 @@ def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(kept: She
     first.put("numbers", 2)
     first.runs_tasks("numbers", 2, "w1", "w2")
     assert {each.pid for each in first.processes()} == pids
+
+
+def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> None:
+    node, ann = kept.nodes[0], "rest ann"
+    url = next(each for each in workers_of(node) if each.endswith("/w1"))
+    node.command(PutConnector(GROUP, "story", {"tasks.max": "2"}, principal=ann))
+    node.runs_tasks("story", 2, "w1", "w2")
+    node.command(Cordon(GROUP, url, drain=True, principal=ann))
+    eventually(lambda: not node.held()["w1"], "w1 has nothing")
+    node.command(Uncordon(GROUP, url, principal=ann))
+    node.runs_tasks("story", 2, "w1", "w2")
+    node.hit("worker w2")
+    node.settles("w1", "w2")
+    node.command(SetTargetState(GROUP, "story", RunState.PAUSED, ann))
+    node.command(DeleteConnector(GROUP, "story", principal=ann))
+    logs = node.data_dir / "logs"
+    eventually(lambda: "story is deleted" in (logs / "rest.log").read_text(), "the end is told")
+    told = [*entries_of(logs, follow=False)]
+    story = (
+        "connector story was created by rest ann [connector=story]",
+        "connector story is split into 2 tasks [connector=story]",
+        ": worker-drained w1 by rest ann [epoch=",
+        " moves from w1 to w2: constraint drain [connector=story",
+        ": worker-uncordoned w1 by rest ann",
+        " moves from w2 to w1: balance [connector=story",
+        "fairlead.runtime.node.children: worker w2 (pid ",
+        "worker w2 is no member any more [epoch=",
+        ": process-ended w2 [epoch=",
+        "worker w2 joined as member",
+        "connector story is to be PAUSED by rest ann [connector=story]",
+        "connector story is being deleted by rest ann [connector=story]",
+        "connector story is deleted [connector=story]",
+    )
+    assert [each for each in story if not any(each in line for line in told)] == []
+    once = [each for each in story if each.startswith("connector story")]
+    assert [sum(each in line for line in told) for each in once] == [1] * len(once)
+
+
+def workers_of(node: Node) -> list[str]:
+    """Return the urls of the workers of a node's group."""
+    return [each.metadata.worker_url for each in node.group().members.values()]
 
 
 def test_log_level_is_that_of_all_processes_of_a_node(shell: Shell) -> None:

@@ -31,6 +31,8 @@ def test_nothing_given_is_all_defaults() -> None:
     loaded = load_with_sources(None, {}, ())
     assert loaded.sources == {}
     assert {key: getattr(loaded.config, name) for key, name in KEYS.items()} == {
+        "log.format": "text",
+        "log.to": "file",
         "group.id": "connect",
         "listeners": "http://127.0.0.1:8083",
         "rest.advertised.host.name": "",

@@ -178,7 +178,7 @@ WRITTEN: list[Golden] = [
         {"configs": {"session.timeout.ms": "20000"}},
     ),
     Golden(
-        ConnectorConfig("A", {"x": "1"}, 2, 9),
+        ConnectorConfig("A", {"x": "1"}, 2, 9, actor="ann"),
         b"A\0",
         {
             "connector": "A",
@@ -189,6 +189,7 @@ WRITTEN: list[Golden] = [
             "offsets_before": 0,
             "to_forget": False,
             "given_up": 0,
+            "actor": "ann",
         },
     ),
     Golden(
@@ -295,7 +296,7 @@ WRITTEN: list[Golden] = [
                     Manifest("/bad", "d", 2, 20, 1),
                 ),
                 10,
-                Lag(3, 300),
+                Lag(3, 300, 3),
                 2,
                 TOOK,
             ),
@@ -328,13 +329,13 @@ WRITTEN: list[Golden] = [
             },
             "rows_in": 10,
             "time_ms": 9,
-            "lag": {"ranges": 3, "bytes": 300},
+            "lag": {"ranges": 3, "bytes": 300, "records": 3},
             "skipped": 2,
             "cost": COST,
         },
     ),
     Golden(
-        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID, 3, 2, TOOK),
+        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100, 7), COMMIT_ID, 3, 2, TOOK),
         b"A\x001\0",
         {
             "last": WIRE_ID,
@@ -343,7 +344,7 @@ WRITTEN: list[Golden] = [
             "rows_out": 32,
             "bytes_out": 320,
             "time_ms": 9,
-            "lag": {"ranges": 1, "bytes": 100},
+            "lag": {"ranges": 1, "bytes": 100, "records": 7},
             "filled": WIRE_ID,
             "skipped": 3,
             "dead_letters": 2,
@@ -484,11 +485,14 @@ def _earlier() -> Iterator[Golden]:
     yield before(committed, replace(committed, commit=clean), *fields)
     yield before(committed, replace(committed, commit=unsaid), *fields, "lag", "manifest.note")
     yield before(progress, replace(progress, skipped=0, dead_letters=0), "skipped", "dead_letters")
+    yield before(progress, replace(progress, lag=Lag(1, 100)), "lag.records")
     status, member = now[TaskStatus], now[records.MemberMetadata]
     yield before(status, replace(status, restarts=AutoRestart()), "restarts", "restarted_ms")
     config = now[ConnectorConfig]
-    yield before(config, config, "given_up")
-    yield before(config, config, "to_forget", "given_up")
+    unnamed = replace(config, actor=None)
+    yield before(config, unnamed, "actor")
+    yield before(config, unnamed, "given_up", "actor")
+    yield before(config, unnamed, "to_forget", "given_up", "actor")
     for head in records.HEADS:
         yield before(now[head], now[head], "shards")
     bump = now[records.GroupMetadata]

@@ -118,7 +118,7 @@ def test_a_connector_can_be_created_in_another_state_than_running(state: RunStat
     decider = Decider()
     put = PutConnector("connect", "A", {"name": "A"}, principal=WHO, initial_state=state)
     assert decider.carry_out(put).records == (
-        ConnectorConfig("A", {"name": "A"}),
+        ConnectorConfig("A", {"name": "A"}, actor=WHO),
         ConnectorsTasksMetadata(resources("A")),
         TargetState("A", state, 0, WHO),
     )

@@ -42,7 +42,7 @@ def test_a_change_of_placement_alone_is_one_epoch_and_no_new_launch(
     assert before.keys() == resources("A A-0 A-1")
     changed = put(weight="5", zones="a")
     assert decider.carry_out(changed).records == (
-        ConnectorConfig("A", changed.config, 1, 0),
+        ConnectorConfig("A", changed.config, 1, 0, actor="rest"),
         GroupMetadata(2, Cause(Why.PLACEMENT_CHANGED, "A"), 0, "rest"),
     )
     assert launches(decider.group, "W1", resources("A A-0 A-1")) == before

@@ -35,9 +35,9 @@ def test_new_and_changed_connectors_are_one_write_and_raise_the_epoch_once(
 ) -> None:
     decided = decider.carry_out(put(C={"x": "3"}, A={"x": "2"}, B={"x": "4"}))
     assert decided.records == (
-        ConnectorConfig("C", {"x": "3"}, 1, 0),
-        ConnectorConfig("A", {"x": "2"}, 2, 0),
-        ConnectorConfig("B", {"x": "4"}, 1, 0),
+        ConnectorConfig("C", {"x": "3"}, 1, 0, actor=WHO),
+        ConnectorConfig("A", {"x": "2"}, 2, 0, actor=WHO),
+        ConnectorConfig("B", {"x": "4"}, 1, 0, actor=WHO),
         ConnectorsTasksMetadata(resources("A B C")),
         GroupMetadata(2, Cause(Why.CONNECTOR_ADDED, "C and 1 more"), 0, WHO),
     )
@@ -69,7 +69,7 @@ def test_what_is_there_already_is_not_written_again(decider: Decider) -> None:
     end = decider.group.end
     assert decider.command(put(A={"x": "2"}, B={})) == CommandReply(Error.NONE, log_offset=end)
     records = decider.carry_out(put(A={"x": "2"}, B={"y": "1"})).records
-    assert records == (ConnectorConfig("B", {"y": "1"}, 2, 0),)
+    assert records == (ConnectorConfig("B", {"y": "1"}, 2, 0, actor=WHO),)
 
 
 def test_a_group_without_members_has_no_epoch_of_it() -> None:

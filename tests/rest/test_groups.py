@@ -17,6 +17,7 @@ from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.cluster.node_files import (
     EngineFile,
     SlowProcess,
+    engine_file,
     write_engine,
     write_slow,
 )
@@ -259,7 +260,9 @@ def test_the_jvm_that_workers_share_is_told_and_ends_with_its_owner(api: RestApi
             },
         ),
     ):
-        write_engine(run_folder, EngineFile(owner, 12, "starting", 3, "waiting for the JVM"))
+        write_engine(
+            engine_file(run_folder), EngineFile(owner, 12, "starting", 3, "waiting for the JVM")
+        )
         assert api.client.get("/workers").json()["engine"] == told
     (run_folder / "engine.json").write_text("{}")
     assert "engine" not in api.client.get("/workers").json()

@@ -21,7 +21,7 @@ from fairlead.events.model import (
     Token,
 )
 from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
-from fairlead.runtime.node.worker.actor import log_trouble
+from fairlead.runtime.node.worker.actor import log_report
 from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
@@ -45,7 +45,7 @@ def test_each_failure_and_each_restart_of_a_task_is_a_line_in_the_log_of_its_wor
 ) -> None:
     report = StatusChanged(Resource("flights", 1), Token(2, 1), state, "no such column: carrier")
     with caplog.at_level(logging.INFO):
-        log_trouble(report)
+        log_report(report)
     assert [record.getMessage() for record in caplog.records] == lines
 
 
@@ -53,7 +53,7 @@ def test_what_a_task_waits_for_is_a_line_in_the_log_of_its_worker(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     waits = "waiting for the sink: no route", "", NEVER_RESTARTED, ErrorClass.OUTSIDE
-    log_trouble(StatusChanged(Resource("a", 1), Token(2, 1), RunState.RUNNING, *waits))
+    log_report(StatusChanged(Resource("a", 1), Token(2, 1), RunState.RUNNING, *waits))
     told = [record.getMessage() for record in caplog.records]
     assert told == ["a-1 is RUNNING: outside: waiting for the sink: no route"]
 

@@ -27,7 +27,7 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     if refusal := _refusal(group, name, command.config) or _conflict(group, command):
         return refuse(soft, *refusal)
     changed = _changed(group, {name: command.config})
-    records = _records(group, soft, changed, now_ms)
+    records = _records(group, soft, changed, now_ms, command.principal)
     is_new = name not in group.connectors
     if is_new and command.initial_state is not RunState.RUNNING:
         records.append(TargetState(name, command.initial_state, now_ms, command.principal))
@@ -45,7 +45,7 @@ def put_connectors(group: Group, soft: SoftState, command: PutConnectors, now_ms
         told = (f"connector {name!a}: {message}" for name, (_, message) in refusals.items())
         return refuse(soft, error, "\n".join(told))
     changed = _changed(group, command.configs)
-    records = _records(group, soft, changed, now_ms)
+    records = _records(group, soft, changed, now_ms, command.principal)
     records += _raise_epoch(group, changed, now_ms, command.principal)
     return accept(group, soft, records)
 
@@ -61,7 +61,11 @@ def _changed(group: Group, configs: Mapping[str, Config]) -> dict[str, Config]:
 
 
 def _records(
-    group: Group, soft: SoftState, configs: Mapping[str, Config], now_ms: int
+    group: Group,
+    soft: SoftState,
+    configs: Mapping[str, Config],
+    now_ms: int,
+    principal: str | None,
 ) -> list[Record]:
     """Return the records of changed configs, and what is configured by them, if that is more."""
 
@@ -69,7 +73,9 @@ def _records(
         old = group.connectors.get(name)
         before = old.offsets_before if old else soft.facts.count_offsets(name)
         version = _version(old, config)
-        return ConnectorConfig(name, dict(config), version, now_ms, offsets_before=before)
+        return ConnectorConfig(
+            name, dict(config), version, now_ms, offsets_before=before, actor=principal
+        )
 
     records: list[Record] = [record(name, config) for name, config in configs.items()]
     if new := {Resource(name) for name in configs if name not in group.connectors}:

@@ -77,7 +77,8 @@ def restart(group: Group, soft: SoftState, command: Restart, now_ms: int) -> Dec
     renewed: list[ConnectorConfig | TaskConfigs] = []
     if Resource(name) in chosen:
         config = group.connectors[name]
-        renewed.append(replace(config, version=config.version + 1))
+        version = config.version + 1
+        renewed.append(replace(config, version=version, actor=command.principal))
     if tasks := {each.task for each in chosen if each.is_task}:
         renewed.append(_renewed(group.task_configs[name], tasks))
     by = f"asked for by {command.principal}" if command.principal else "asked for"

@@ -8,11 +8,13 @@ Document = Mapping[str, str | int | float | bool | None]
 """A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""
 
 
-class UnreadInput(Struct, frozen=True):
+class UnreadInput(Struct, frozen=True, omit_defaults=True):
     """The lag of a task: the input left after its last batch, when that batch was planned."""
 
     ranges: int
     bytes: int
+    records: int | None = None
+    """Only of sources that know it."""
 
 
 class TaskCounts(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ import uvicorn
 from setproctitle import setproctitle
 
 from ....actors.door import log_levels
-from ....actors.door.log_file import LogFile
+from ....actors.door.log_format import LogOutput
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
@@ -49,8 +49,9 @@ from .listeners import (
     parse,
     where,
 )
+from .watch.teller import Teller
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__package__)
 EXIT_FAILED = 1
 GRACE_SECONDS = 1
 _PR_SET_PDEATHSIG = 1
@@ -72,7 +73,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         key = read_key(options.data_dir / "run" / KEY)
         sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
-        _log_to(options.data_dir / "logs", options.log_level)
+        _log_to(
+            options.data_dir / "logs",
+            LogOutput(options.log_level, options.log_format, options.log_to),
+        )
         _say_ready(options.ready)
     except (CannotServe, CannotListen, KeyRefusedError) as error:
         sys.stderr.write(f"the REST process cannot start: {error}\n")
@@ -84,7 +88,12 @@ def main(arguments: list[str] | None = None) -> int:
         )
         traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
         headers = [(HEADER, identity_of(options.data_dir / "run"))]
-        _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
+        teller = Teller(service.logs, service.log_folder)
+        teller.start()
+        try:
+            _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
+        finally:
+            teller.stop()
     finally:
         gateway.close()
         remove_trace(options.data_dir / "run")
@@ -121,6 +130,8 @@ def options_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
     parser.add_argument("--log-level", default="INFO", help="the log level")
+    parser.add_argument("--log-format", default="text", help="of the log: text or json")
+    parser.add_argument("--log-to", default="file", help="where to: file or stdout")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="end with this process"
     )
@@ -170,15 +181,13 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
     return OutsideChecks(look)
 
 
-def _log_to(folder: Path, level: str) -> None:
+def _log_to(folder: Path, output: LogOutput) -> None:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handler = LogFile(folder / "rest.log")
+        output.begin(folder / "rest.log")
     except OSError as error:
         raise CannotServe(f"{folder} cannot be written to: {error.strerror}") from None
-    logging.basicConfig(
-        level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
-    )
+    # At INFO, uvicorn says of each start and end what is said here anyway.
+    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.root.level))
     log_levels.take_up(folder)
 
 

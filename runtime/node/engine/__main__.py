@@ -7,12 +7,10 @@ data folder; the output of the JVM is in `cache/spark/shared/logs` there.
 
 import json
 import logging
-import os
 import signal
 import sys
 import time
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,20 +18,17 @@ from setproctitle import setproctitle
 
 from ....actors.backoff import Backoff
 from ....actors.door import log_levels
-from ....actors.door.log_file import LogFile
-from ....events.log.process import ProcessId, process_of
-from ...cluster.node_files import EngineFile, write_engine
+from ....actors.door.log_format import LogOutput
+from ...cluster.engine_state import log_change, state_of
+from ...cluster.node_files import EngineFile, engine_file, write_engine
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
 from ...pipeline.spark.cluster import SparkCluster
 from ...pipeline.spark.embedded import Embedded
-from ...pipeline.spark.engine import EngineState
 from ...pipeline.spark.shared.owner import JvmOwner
 from ..liveness import Silence
 
 EXIT_FAILED: Final = 1
-DOWN: Final = "backing-off"
-_WORDS: Final = {EngineState.WARM: "running", EngineState.WARMING: "starting"}
 LOOK_SECONDS: Final = 0.1
 LEVELS_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 3.0
@@ -52,18 +47,19 @@ def main() -> int:
     signal.signal(signal.SIGTERM, end)
     data_dir, redaction = Path(brief["data_dir"]), Redaction()
     try:
-        _log_to(data_dir / "logs", str(brief["log_level"]), redaction)
+        _log_to(data_dir / "logs" / "engine.log", LogOutput(**brief["log"]), redaction)
         engine = make_engine(data_dir, brief, redaction)
         owner = make_owner(engine, data_dir, brief, redaction)
         owner.open()
     except OSError as error:
         sys.stderr.write(f"the engine process cannot start: {error}\n")
         return EXIT_FAILED
-    levels_at, last = 0.0, None
+    levels_at, last = 0.0, view(engine, owner)
     while not has_to_end:
         owner.look()
         if (told := view(engine, owner)) != last:
-            write_engine(RunFolder(data_dir).path, told)
+            log_change(last, told)
+            write_engine(engine_file(RunFolder(data_dir).path), told)
             last = told
         if time.monotonic() >= levels_at:
             log_levels.take_up(data_dir / "logs")
@@ -75,15 +71,7 @@ def main() -> int:
 
 def view(engine: Embedded, owner: JvmOwner) -> EngineFile:
     """Return the state of the JVM, for `engine.json`."""
-    is_warm = engine.state is EngineState.WARM
-    detail = "" if is_warm else engine.detail
-    return EngineFile(_me(), engine.pid, _WORDS.get(engine.state, DOWN), owner.restarts, detail)
-
-
-@cache
-def _me() -> ProcessId:
-    """Return this process: to look it up takes more than all else that is looked at."""
-    return process_of(os.getpid())
+    return state_of(engine, owner.restarts)
 
 
 def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> Embedded:
@@ -113,12 +101,8 @@ def make_owner(
     )
 
 
-def _log_to(folder: Path, level: str, redaction: Redaction) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handler = LogFile(folder / "engine.log")
-    logging.basicConfig(
-        level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
-    )
+def _log_to(file: Path, output: LogOutput, redaction: Redaction) -> None:
+    output.begin(file)
     # At INFO, py4j logs each connection.
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction.watch_logs()

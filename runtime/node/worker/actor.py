@@ -13,10 +13,12 @@ from collections import deque
 
 from ....actors.door.actor import Actor, Address, Failure
 from ....actors.messages.assignors import ComputeAssignment
-from ....events.model import RunState
+from ....events.commits import Commit
+from ....events.model import Resource, RunState
+from ....projections.event_lines import fields_about
 from ....projections.follow import MemberFollower
 from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
-from ...pipeline.tasks.reports import StatusChanged, Warned
+from ...pipeline.tasks.reports import BatchDone, StatusChanged, Warned
 from .assembly import assemble
 from .core.contract import (
     AbandonAll,
@@ -39,6 +41,7 @@ LOGGER = logging.getLogger(__name__)
 SHORTEST_SLEEP_MS = 5
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
+OFTEN = 100
 TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
 
 
@@ -121,7 +124,7 @@ class WorkerActor(Actor):
 
     def _report(self, report: CoreReport) -> None:
         """Queue a report for the core; called from any thread."""
-        log_trouble(report)
+        log_report(report)
         self._reports.append(report)
         if threading.current_thread() is not threading.main_thread():
             self.post(ReportsWait())
@@ -199,15 +202,33 @@ class WorkerActor(Actor):
                 self.die(EXIT_KILLED)
 
 
-def log_trouble(report: CoreReport) -> None:
-    """Log each failure and restart of a task, and each warning."""
+def log_report(report: CoreReport) -> None:
+    """Log what only the worker knows: failures, warnings and batches."""
     match report:
-        case StatusChanged(resource, _, state) if report.error or state in TROUBLE:
-            LOGGER.warning("%s is %s: %s", resource, state.value, report.headline)
-        case Warned(resource, _, text):
-            LOGGER.warning("%s: %s", resource, text)
+        case StatusChanged(resource, token, state) if report.error or state in TROUBLE:
+            about = fields_about(resource, token.grant_epoch)
+            LOGGER.warning("%s is %s: %s", resource, state.value, report.headline, extra=about)
+        case Warned(resource, token, text):
+            about = fields_about(resource, token.grant_epoch)
+            LOGGER.warning("%s: %s", resource, text, extra=about)
+        case BatchDone(commit):
+            log_batch(commit, report)
         case _:
             pass
+
+
+def log_batch(commit: Commit, report: BatchDone) -> None:
+    """Log the first batch of a task and each hundredth, and all others for those who debug."""
+    name, task, token, batch = commit.commit_id
+    level = logging.INFO if report.is_first or (batch + 1) % OFTEN == 0 else logging.DEBUG
+    if not LOGGER.isEnabledFor(level):
+        return
+    rows = f"{commit.rows_in} rows in, {commit.manifest.rows} out"
+    skipped = f", {commit.skipped} bad rows left out" if commit.skipped else ""
+    took = ", ".join(f"{phase} {took:.3f} s" for phase, took in report.seconds.items())
+    text = "%s committed batch %d: %s%s; %s"
+    about = fields_about(Resource(name, task), token.grant_epoch)
+    LOGGER.log(level, text, Resource(name, task), batch, rows, skipped, took, extra=about)
 
 
 def _steady_ms() -> int:

@@ -40,6 +40,14 @@ class ResourceRunner(Protocol):
         ...
 
 
+class TaskRunner(ResourceRunner, Protocol):
+    """A runner whose tasks use an engine."""
+
+    def wake(self) -> None:
+        """Let all tasks look at once whether their engine is there."""
+        ...
+
+
 class WorkerRunner(ResourceRunner, Protocol):
     """A runner with its own engine."""
 

@@ -13,6 +13,8 @@ from ....actors.backoff import Attempts, Backoff
 from ....events.model import Resource, Resources
 from ....projections.launches import Launch
 from ....projections.metrics import WorkerMetrics
+from ...cluster.engine_state import log_change, state_of
+from ...cluster.node_files import UP, EngineFile, engine_file, write_engine
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction
@@ -64,6 +66,13 @@ class SparkRunner:
         self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
         self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
         self._janitor = make_janitor(ledger, node, redaction)
+        self._file = engine_file(RunFolder(node.data_dir).path, worker)
+        self._is_own = not node.engine.is_shared
+        """Whether its engine's state is told by this process; that of a shared one has its own."""
+        self._restarts = 0
+        """How often the engine was opened again."""
+        self._last: EngineFile | None = None
+        """The last state of the engine that was told."""
         self._known_pid: int | None = None
         """The pid of the engine's process that was reported last."""
         self._look_at_ms = 0
@@ -93,6 +102,8 @@ class SparkRunner:
     def close_engine(self, seconds: float) -> None:
         """Close the engine."""
         self._engine.close(seconds)
+        if self._is_own:
+            self._file.unlink(missing_ok=True)
 
     def look(self, now_ms: int) -> None:
         """Reopen the engine if it is down and its back-off is over; call the janitor."""
@@ -102,15 +113,30 @@ class SparkRunner:
         if self._engine.state is EngineState.WARM:
             self._attempts.reset()
         elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
-            LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
+            level = logging.WARNING if self._is_own else logging.DEBUG
+            LOGGER.log(level, "the engine is down (%s): starting it again", self._engine.detail)
             self._open_at_ms = now_ms + self._attempts.next_pause()
+            self._restarts += 1
             self._engine.open()
+        self._tell_engine()
         pid = self._engine.pid
         if pid is not None and pid != self._known_pid:
             self._report(EngineStarted(pid))
         self._known_pid = pid
         if (group := self._rota.group(now_ms)) is not None:
             self._janitor.tick(group, self._rota.member_id)
+
+    def _tell_engine(self) -> None:
+        """Tell of a change of the engine, and the tasks that it is gone."""
+        told, last = state_of(self._engine, self._restarts), self._last
+        if told == last:
+            return
+        self._last = told
+        if last is not None and last.state == UP:
+            self._runner.wake()
+        if self._is_own:
+            log_change(last, told)
+            write_engine(self._file, told)
 
     def _await_warm(self) -> None:
         """Report once that the engine is warm: the worker takes no work before.

@@ -17,7 +17,7 @@ from ...pipeline.tasks.reports import (
     TaskConfigsChanged,
     Warned,
 )
-from .runner import ResourceRunner
+from .runner import TaskRunner
 
 
 class UnsealingRunner:
@@ -27,7 +27,7 @@ class UnsealingRunner:
         self,
         vault: Vault,
         report: Callable[[Report], None],
-        make_runner: Callable[[Callable[[Report], None]], ResourceRunner],
+        make_runner: Callable[[Callable[[Report], None]], TaskRunner],
         redaction: Redaction | None = None,
     ) -> None:
         self._vault = vault
@@ -69,6 +69,10 @@ class UnsealingRunner:
         for resource in [*self._unopened]:
             self._has_ended(resource)
         self._runner.abandon()
+
+    def wake(self) -> None:
+        """Let all tasks look at once whether their engine is there."""
+        self._runner.wake()
 
     def close(self, seconds: float) -> Resources:
         """Stop everything; return the resources that still run after so many seconds."""

@@ -112,6 +112,13 @@ class Runner:
             for slot in self._slots.values():
                 self._cancel(slot)
 
+    def wake(self) -> None:
+        """Let all tasks look at once whether their engine is there."""
+        with self._changed:
+            for slot in self._slots.values():
+                if isinstance(slot.body, Task):
+                    slot.body.wake.set()
+
     def running(self) -> Resources:
         """Return the resources from the call of `start` until their stop has completed."""
         with self._changed:

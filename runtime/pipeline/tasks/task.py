@@ -18,7 +18,7 @@ from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
-from ..spark.engine import Engine, EngineDown
+from ..spark.engine import Engine, EngineDown, EngineState
 from ..spark.failures import session_is_gone
 from ..spi.connector import Pipeline
 from ..spi.context import Context
@@ -89,8 +89,8 @@ class Task:
         self._last_clock = BatchClock()
         """The clock of the last batch; empty before the first."""
         self._has_run = False
-        self._wake = Event()
-        """Set when the source reports that there may be new input."""
+        self.wake = Event()
+        """Set when there may be new input, or no engine any more: then it looks at once."""
         self._put_off: dict[str, object] = {}
         """The ranges that the source put off, which the next attempt gets as well."""
         self._unproven_until = 0.0
@@ -152,7 +152,7 @@ class Task:
             self._launch.resource,
             self._status.warn,
             cluster_id=self._host.ledger.cluster_id,
-            wake=self._wake.set,
+            wake=self.wake.set,
             put_off=self._put_off,
             on_spark=self._commits.on_spark,
         )
@@ -232,12 +232,14 @@ class Task:
     def _wait_for_input(self, pipeline: Pipeline, poll_s: float) -> None:
         self._rate.note_idle()
         pause_s = self._host.pauses.after(poll_s, pipeline.pace.poll_interval_s)
-        self.halt.wait_for(self._wake, pause_s)
+        self.halt.wait_for(self.wake, pause_s)
 
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
     ) -> BatchPlan[Any]:
-        self._wake.clear()  # before the plan, so that no wake-up during it is lost
+        self.wake.clear()  # before the plan, so that no wake-up during it is lost
+        if self._host.engine.state is not EngineState.WARM:
+            raise EngineDown(self._host.engine.detail)
         try:
             plan = plan_within(pipeline.source, offsets, size, self._calls.limits.memory)
         except NotReady as waiting:

@@ -200,9 +200,11 @@ def _task_row(each: TaskLine) -> tuple[str, ...]:
 
 
 def format_lag(lag: UnreadInput | None) -> str:
-    """Return the lag in bytes if known, else as a number of ranges."""
+    """Return the lag in records or in bytes if known, else as a number of ranges."""
     if lag is None:
         return ""
+    if lag.records is not None:
+        return f"{lag.records:,} records"
     return decimal(lag.bytes) if lag.bytes or not lag.ranges else f"{lag.ranges} ranges"
 
 

@@ -11,8 +11,10 @@ from typing import Final
 
 from ..command.printing import Failed
 
-BEGINS_ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-TIME_LENGTH: Final = len("2013-01-31 23:59:59,999")
+BEGINS_ENTRY: Final = re.compile(
+    r'(?:\{"time": ")?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3})'
+)
+"""The beginning of an entry in text, or in JSON."""
 ASIDE: Final = ".1"
 """What is added to the name of a log file that is full."""
 LOOK_SECONDS: Final = 0.5
@@ -93,5 +95,6 @@ def _merged(readers: Iterable[LogFileReader]) -> Iterator[str]:
 
 
 def _time_of(entry: str) -> str:
-    """Return the beginning of an entry, `2013-01-31 23:59:59,999`; "" if it is no time."""
-    return entry[:TIME_LENGTH] if BEGINS_ENTRY.match(entry) else ""
+    """Return the local time of an entry, `2013-01-31 23:59:59,999`; "" if it has none."""
+    found = BEGINS_ENTRY.match(entry)
+    return "{} {},{}".format(*found.groups()) if found else ""

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -25,6 +26,13 @@ SECRET: Final = re.compile(
 WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
+class LogTo(StrEnum):
+    """Where the processes of a node log."""
+
+    FILE = "file"
+    STDOUT = "stdout"
+
+
 @takes(Here)
 def up(
     place: Here,
@@ -32,13 +40,18 @@ def up(
         bool,
         Option("--new-key", help="Make a new key if the cluster's is lost, or take another."),
     ] = False,
+    log: Annotated[
+        LogTo | None,
+        Option("--log", help="Where its processes log; default: log.to.", show_default=False),
+    ] = None,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
     loaded = place.load()
     _tell_passed_over(place, loaded)
+    config = loaded.config if log is None else replace(loaded.config, log_to=log.value)
     from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
-    raise Ended(run(loaded.config, new_key=new_key))
+    raise Ended(run(config, new_key=new_key))
 
 
 def _tell_passed_over(place: Here, loaded: "Loaded") -> None:

@@ -26,7 +26,7 @@ def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
         batches=progress.batches,
         unpublished=progress.unpublished,
         last_commit_ms=progress.last_commit_ms or None,
-        lag=UnreadInput(lag.ranges, lag.bytes) if lag else None,
+        lag=UnreadInput(lag.ranges, lag.bytes, lag.records) if lag else None,
         skipped=progress.skipped,
         dead_letters=progress.dead_letters,
         bytes_in=progress.cost.bytes_in,

@@ -19,6 +19,7 @@ from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....events.log.space import Room, room_at
 from .....events.model import Resource
+from .....projections.event_lines import EventLine
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
 from .....projections.group_metrics import GroupFigures
@@ -32,6 +33,7 @@ from .....projections.views import (
     task_progress,
     unpublished_batches,
 )
+from .....projections.watch import GroupWatch
 from ....cluster.log_checks import LogChecks
 from .shards import ShardLogs
 
@@ -41,7 +43,8 @@ LOGGER = logging.getLogger(__name__)
 class FollowedGroup:
     """The two logs of one group, used by one thread at a time.
 
-    At the same time one other thread may read the epochs, and one may count for the metrics.
+    At the same time one other thread may read the epochs, one may count for the metrics, and one
+    may watch.
     """
 
     def __init__(self, group_id: str, folder: Path, checks: LogChecks) -> None:
@@ -58,6 +61,8 @@ class FollowedGroup:
         """The offset log, None before it exists."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
+        self._watch: GroupWatch | None = None
+        """What is told of the group as it happens; None until somebody asks."""
 
     @property
     def group(self) -> Group:
@@ -111,6 +116,20 @@ class FollowedGroup:
     def count(self) -> None:
         """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
+
+    def watch(self, start: int) -> Sequence[EventLine]:
+        """Return the lines of what is new, from `start` on at the first call.
+
+        Raises `LogError`, `CodecError`.
+        """
+        if self._watch is None:
+            self._watch = GroupWatch(self._control, max(start, self._control.low()))
+        return self._watch.read()
+
+    @property
+    def told(self) -> int:
+        """The offset of the first entry that `watch` did not tell yet."""
+        return self._watch.next if self._watch else 0
 
     def close(self) -> None:
         """Close the logs."""

@@ -22,6 +22,15 @@ from ..backend.service import Principal, Served, Service
 LOGGER = logging.getLogger(__name__)
 routes = Routes("this process")
 CLUSTER: Final = "cluster"
+ROOMS: Final = (
+    "fairlead.actors.group",
+    "fairlead.runtime.kafka",
+    "fairlead.runtime.node.worker",
+    "fairlead.runtime.pipeline.tasks.plugins",
+)
+"""Loggers of other processes, which are listed with those of this one."""
+for room in ROOMS:
+    logging.getLogger(room)
 OFF: Final = "OFF"
 _NOT_TOLD: Final = (
     "the level counts here, and for processes that start from now on; the others were not told:"
@@ -90,7 +99,7 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
         told = f"{folder / log_levels.FILE} cannot be written ({error.strerror}): no level was set"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, told) from None
     log_levels.take_up(folder)
-    LOGGER.warning("the level of %s is %s now, by %s", ascii(logger), level, principal)
+    LOGGER.info("the level of %s is %s now, by %s", ascii(logger), level, principal)
     after = log_levels.loggers(folder)
     # Another request may set levels, or import a module with new loggers, at the same time.
     mine = (name for name in before if log_levels.is_below(name, logger))

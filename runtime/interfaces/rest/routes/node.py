@@ -15,12 +15,11 @@ from .....events.connectors import ConnectorConfig
 from .....events.entries.codec import CodecError
 from .....events.group import Group, Member, epoch_warning
 from .....events.log.errors import LogError
-from .....events.log.process import is_alive
 from .....events.orders import worker_name
 from .....projections import views
 from .....projections.group_metrics import Beats
 from ....cluster.messages import ProcessView
-from ....cluster.node_files import SlowProcess, read_engine, read_slow
+from ....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
 from ....node.assignors.discovery import known_assignors
 from ...replies.building.node import describe_member, worker_order
 from ...replies.node import (
@@ -113,7 +112,7 @@ async def list_workers(service: Served) -> WorkerList:
     except Unanswered:
         processes, is_known = {}, False
     workers = await run_in_threadpool(_describe_workers, service, processes)
-    return WorkerList(is_known, workers, _describe_engine(service.run_folder))
+    return WorkerList(is_known, workers, _describe_engine(read_engines(service.run_folder).get("")))
 
 
 @worker_routes.add("GET /assignors")
@@ -148,7 +147,7 @@ def _no_room(service: Service) -> str:
 def _well(service: Service) -> HttpAnswer[Health]:
     """Return that commands are accepted, with notes for users; or why nothing can be read."""
     try:
-        warnings = _warnings(service)
+        warnings = [*_warnings(service), *_engine_warnings(service.run_folder)]
     except (LogError, CodecError) as error:
         return _unwell(describe_log_error(error))
     message = " ".join(filter(None, (READY, "; ".join(warnings))))
@@ -183,14 +182,19 @@ def _unwell(
     return HttpAnswer(Health(status=word, error_code=code, message=message), status)
 
 
-def _describe_engine(run_folder: Path) -> ProcessDescription | None:
+def _describe_engine(told: EngineFile | None) -> ProcessDescription | None:
     """Return the JVM that the workers share, None if each has its own."""
-    if (told := read_engine(run_folder)) is None:
+    if told is None:
         return None
-    if is_alive(told.owner):
-        return ProcessDescription(told.pid, told.state, told.restarts, told.detail)
-    why = "the process that owns the workers' JVM has ended, and the JVM with it"
-    return ProcessDescription(None, "backing-off", told.restarts, why)
+    return ProcessDescription(told.pid, told.state, told.restarts, told.detail)
+
+
+def _engine_warnings(run_folder: Path) -> Iterator[str]:
+    """Yield what is to be known of the JVMs that were lost and are not back yet."""
+    for worker, told in sorted(read_engines(run_folder).items()):
+        if told.state != UP and (told.restarts or told.pid is None):
+            whose = f"worker {worker}" if worker else "the workers"
+            yield f"the JVM of {whose} is not up, its tasks wait for it: {told.detail}"
 
 
 def _describe_workers(

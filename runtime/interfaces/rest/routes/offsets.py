@@ -7,6 +7,7 @@ connector's class can interpret offsets, so it validates them before they are se
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -16,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
 from .....events.commits import Offset, identity
 from .....events.connectors import ConnectorConfig
+from .....projections.views import NO_LAG, sum_of_lags
 from ....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from ...replies.node import Message
 from ...replies.progress import (
@@ -222,7 +224,6 @@ def _lag(logs: FollowedGroup, name: str) -> UnreadInput | None:
     split = logs.group.task_configs.get(name)
     progress = logs.task_progress(name)
     lags = [progress[n].lag for n in range(len(split.tasks) if split else 0) if n in progress]
-    known = [each for each in lags if each is not None]
-    if not lags or len(known) < len(lags):
+    if not lags or (total := reduce(sum_of_lags, lags, NO_LAG)) is None:
         return None
-    return UnreadInput(sum(each.ranges for each in known), sum(each.bytes for each in known))
+    return UnreadInput(total.ranges, total.bytes, total.records)

@@ -6,13 +6,14 @@ on the engine is released, and another thread replaces it. If the call returns a
 a commit is also a call, and a thread that was left behind cannot begin one.
 """
 
+import logging
 import sys
 import time
 import traceback
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from threading import Condition, get_ident
+from threading import Condition, current_thread, get_ident
 from typing import Final, ParamSpec, TypeVar
 
 from ...connectors import common_keys as keys
@@ -21,6 +22,7 @@ from ...spi.errors import CallTimedOut, PluginExited
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LOGGER = logging.getLogger(__name__)
 _COMMIT: Final = "commit"
 
 
@@ -77,11 +79,13 @@ class Calls:
 
     def run(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a plugin; raises the plugin's `Exception`, and `PluginExited` for all else."""
+        LOGGER.debug("%s calls %s", current_thread().name, name)
         with self._tracked(name, self.limits.call_s, keys.CALL_TIMEOUT_MS):
             return _call_contained(name, call, *args, **kwargs)
 
     def run_job(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a plugin that runs a Spark job in the call: the limit is that of a batch."""
+        LOGGER.debug("%s calls %s", current_thread().name, name)
         with self._tracked(name, self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
             return _call_contained(name, call, *args, **kwargs)
 

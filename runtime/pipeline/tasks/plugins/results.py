@@ -35,6 +35,8 @@ def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]
         lag = _require("source.plan: its lag", plan.lag, Lag)
         _check_count("source.plan: its lag in ranges", lag.ranges, 0)
         _check_count("source.plan: its lag in bytes", lag.bytes, 0)
+        if lag.records is not None:
+            _check_count("source.plan: its lag in records", lag.records, 0)
     _check_advances(plan.advances, offsets)
     return plan
 

@@ -122,7 +122,8 @@ class KafkaSource(FetchingSource):
         if self._reader is None or not plan.ranges:
             return plan
         rows = -1 if self._decoder.parts_rows else plan.rows
-        return replace(plan, rows=rows, lag=Lag(*self._reader.lag))
+        records, size = self._reader.lag
+        return replace(plan, rows=rows, lag=Lag(records, size, records))
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
         """Decode the fetched records, and prefetch the next ones."""

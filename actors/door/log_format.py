@@ -1,0 +1,127 @@
+"""The one format of all log lines of a node, and where they go: to files, or to standard output.
+
+A line is text or JSON. What a line is about (connector, task, epoch, worker) comes as attributes of
+the log record, set with `extra=`, so that programs need not parse the message.
+"""
+
+import json
+import logging
+import os
+import select
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .log_file import LogFile, LogRateLimit
+
+TEXT, JSON = "text", "json"
+FILE, STDOUT = "file", "stdout"
+FIELDS: Final = ("group", "connector", "task", "epoch", "worker")
+"""The attributes of a record that say what its line is about, in their order."""
+WAIT_MS: Final = 1_000
+"""How long a line waits for a reader of standard output; then lines are dropped until it reads."""
+_LINE: Final = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
+
+
+@dataclass(frozen=True, slots=True)
+class LogOutput:
+    """Which log lines a process writes: the lowest level, the format, and where they go."""
+
+    level: str = "INFO"
+    format: str = TEXT
+    to: str = FILE
+
+    def handler(self, path: Path, *, delay: bool = False) -> logging.Handler:
+        """Return the handler of a process whose log file is `path`.
+
+        With `delay` the file is opened with the first line. Raises `OSError` if it cannot be.
+        """
+        made = StdoutLog() if self.to == STDOUT else LogFile(path, delay=delay)
+        made.setFormatter(JsonLine() if self.format == JSON else TextLine(_LINE))
+        return made
+
+    def begin(self, path: Path, *, is_terminal: bool = False) -> None:
+        """Let this process log so; raises `OSError`.
+
+        At a terminal its warnings are also shown on stderr, unless all goes to stdout, and the file
+        is opened with the first line.
+        """
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handlers = [self.handler(path, delay=is_terminal)]
+        if is_terminal and self.to != STDOUT:
+            handlers.append(shown := logging.StreamHandler())
+            shown.setLevel(logging.WARNING)
+        logging.basicConfig(level=self.level, handlers=handlers)
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """Return what a line is about, by field; what is not known is left out."""
+    told = ((name, getattr(record, name, None)) for name in FIELDS)
+    return {name: value for name, value in told if value not in {None, ""}}
+
+
+class TextLine(logging.Formatter):
+    """Appends the fields of a line to its message: `[connector=flights task=0 epoch=7]`."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's name
+        """Return the first line of an entry; a traceback follows it."""
+        told = " ".join(f"{name}={value}" for name, value in fields_of(record).items())
+        line = super().formatMessage(record)
+        return f"{line} [{told}]" if told else line
+
+
+class JsonLine(logging.Formatter):
+    """Makes each entry one line with a JSON object; a traceback is its member `error`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return an entry; the time comes first, with the offset of the local time from UTC."""
+        message = record.getMessage()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        seconds = time.localtime(record.created)
+        told = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', seconds)}.{int(record.msecs):03d}"
+            f"{time.strftime('%z', seconds)}",
+            "level": record.levelname,
+            "pid": record.process,
+            "logger": record.name,
+            **fields_of(record),
+            "message": message,
+        }
+        return json.dumps(told | ({"error": record.exc_text} if record.exc_text else {}))
+
+
+class StdoutLog(logging.Handler):
+    """Writes to standard output, each entry at once, and never waits for long for its reader.
+
+    A container's log may be read slowly, or not at all: a member of the group must not lose its
+    session over that. Entries that nobody takes are dropped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addFilter(LogRateLimit())
+        self._out = sys.__stdout__.fileno() if sys.__stdout__ else 1
+        self._is_stuck = False
+        """Whether the last entry was dropped: the next one does not wait at all."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write an entry, or drop it."""
+        try:
+            left = f"{self.format(record)}\n".encode(errors="backslashreplace")
+            while left:
+                self._is_stuck = not self._is_writable()
+                if self._is_stuck:
+                    return
+                left = left[os.write(self._out, left[: select.PIPE_BUF]) :]
+        except OSError:  # nobody reads any more
+            self._is_stuck = True
+        except Exception:  # noqa: BLE001  # a wrong format is for logging to tell
+            self.handleError(record)
+
+    def _is_writable(self) -> bool:
+        waiting = select.poll()
+        waiting.register(self._out, select.POLLOUT)
+        return bool(waiting.poll(0 if self._is_stuck else WAIT_MS))

@@ -1,0 +1,33 @@
+"""The state of an engine, as the process that runs it tells others."""
+
+import logging
+import os
+from functools import cache
+from typing import Final
+
+from ...events.log.process import ProcessId, process_of
+from ..pipeline.spark.engine import Engine, EngineState
+from .node_files import DOWN, STARTING, UP, EngineFile
+
+LOGGER = logging.getLogger(__name__)
+_WORDS: Final = {EngineState.WARM: UP, EngineState.WARMING: STARTING}
+
+
+def state_of(engine: Engine, restarts: int) -> EngineFile:
+    """Return the state of an engine of this process; `restarts` counts those since it started."""
+    is_warm = engine.state is EngineState.WARM
+    detail = "" if is_warm else engine.detail
+    return EngineFile(_me(), engine.pid, _WORDS.get(engine.state, DOWN), restarts, detail)
+
+
+def log_change(last: EngineFile | None, told: EngineFile) -> None:
+    """Log that an engine came up; that it is gone is told where it is started again."""
+    if told.state == UP and (last is None or last.state != UP):
+        pid = "" if told.pid is None else f", pid {told.pid}"
+        LOGGER.info("the engine is up%s, restarts %d", pid, told.restarts)
+
+
+@cache
+def _me() -> ProcessId:
+    """Return this process: to look it up takes more than all else that is looked at."""
+    return process_of(os.getpid())

@@ -1,0 +1,87 @@
+"""Tells in the node's log what happens to its groups, each thing once, from their control logs.
+
+A thread of the REST process looks for new records twice a second. How far it came is kept beside
+the logs, so that a process which is started again goes on there; after a crash the last lines may
+come twice, and none is left out.
+"""
+
+import json
+import logging
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final
+
+from .....events.entries.codec import CodecError
+from .....events.log.errors import LogError
+from .....projections import event_lines
+from .....projections.event_lines import EventLine
+from ....cluster.node_files import write_json
+from ..backend.logs import NodeLogs
+
+LOGGER = logging.getLogger(event_lines.__name__)
+FILE: Final = "told.json"
+LOOK_SECONDS: Final = 0.5
+STOP_SECONDS: Final = 1.0
+CATCH_UP_MAX: Final = 10_000
+"""How many entries of a log that was never told are told: the first ones of a new group."""
+
+
+class Teller:
+    """Writes the lines of all groups of a node that have their own logs."""
+
+    def __init__(self, logs: NodeLogs, log_folder: Path) -> None:
+        self._logs = logs
+        self._file = log_folder / FILE
+        self._told: dict[str, int] = _read(self._file)
+        """The offset of the first entry that was not told yet, by group."""
+        self._is_over = Event()
+        self._thread = Thread(target=self._run, name="teller", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tell, on a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Tell what is left, and nothing more."""
+        self._is_over.set()
+        self._thread.join(STOP_SECONDS)
+        if not self._thread.is_alive():
+            self.look()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(LOOK_SECONDS):
+            self.look()
+
+    def look(self) -> None:
+        """Tell what is new in all groups; a log that cannot be read is tried again."""
+        before = dict(self._told)
+        for group_id in self._logs.group_ids():
+            with suppress(LogError, CodecError), self._logs.apart(group_id) as logs:
+                for line in logs.watch(self._start_at(group_id, logs.group.end)):
+                    _write(line)
+                self._told[group_id] = logs.told
+        if self._told != before:
+            with suppress(OSError):  # what is told twice then does no harm
+                write_json(self._file, self._told)
+
+    def _start_at(self, group_id: str, end: int) -> int:
+        """Return where to begin in a group's log; one that nobody told so far begins at its end."""
+        at = self._told.get(group_id, 0 if end <= CATCH_UP_MAX else end)
+        return at if at <= end else 0
+
+
+def _write(line: EventLine) -> None:
+    """Write a line with the time at which it happened."""
+    if LOGGER.isEnabledFor(line.level):
+        place = (LOGGER.name, line.level, __file__, 0, "%s", (line.text,), None)
+        record = LOGGER.makeRecord(*place, extra=line.fields)
+        record.created, record.msecs = line.time_ms / 1000, float(line.time_ms % 1000)
+        LOGGER.handle(record)
+
+
+def _read(file: Path) -> dict[str, int]:
+    try:
+        return {str(name): int(at) for name, at in json.loads(file.read_bytes()).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,94 @@
+"""Log lines of one format, as text or as JSON, to a file or to standard output."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.actors.door import log_format
+from fairlead.actors.door.log_format import JSON, STDOUT, LogOutput, StdoutLog
+
+CREATED = time.mktime((2026, 1, 31, 23, 59, 58, 0, 0, 0)) + 0.25
+ABOUT = {"connector": "flights", "task": 0, "epoch": 7, "worker": ""}
+
+
+def record(
+    message: str, *args: object, about: dict[str, object] | None = None
+) -> logging.LogRecord:
+    made = logging.getLogger("a.b").makeRecord(
+        "a.b", logging.INFO, __file__, 1, message, args, None, extra=about
+    )
+    made.created, made.msecs, made.process = CREATED, 250.0, 4711
+    return made
+
+
+def lines(tmp_path: Path, output: LogOutput, *records: logging.LogRecord) -> list[str]:
+    handler = output.handler(tmp_path / "x.log")
+    for each in records:
+        handler.handle(each)
+    handler.close()
+    return (tmp_path / "x.log").read_text().splitlines()
+
+
+def test_a_line_of_text_ends_with_what_it_is_about(tmp_path: Path) -> None:
+    told = record("%s runs", "flights-0", about=ABOUT)
+    assert lines(tmp_path, LogOutput(), told, record("up")) == [
+        "2026-01-31 23:59:58,250 INFO 4711 a.b: flights-0 runs [connector=flights task=0 epoch=7]",
+        "2026-01-31 23:59:58,250 INFO 4711 a.b: up",
+    ]
+
+
+def test_a_line_of_json_is_one_object_with_its_fields_and_its_traceback(tmp_path: Path) -> None:
+    failed = record("it\nfailed")
+    failed.exc_text = "Traceback\nValueError"
+    whole = record("%s runs", "flights-0", about=ABOUT)
+    first, second = map(json.loads, lines(tmp_path, LogOutput(format=JSON), whole, failed))
+    assert first.pop("time").startswith("2026-01-31T23:59:58.250")
+    told = {"level": "INFO", "pid": 4711, "logger": "a.b"}
+    fields = {"connector": "flights", "task": 0, "epoch": 7}
+    assert first == {**told, **fields, "message": "flights-0 runs"}
+    assert second == {
+        **told,
+        "time": second["time"],
+        "message": "it\nfailed",
+        "error": "Traceback\nValueError",
+    }
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, StdoutLog]]:
+    """The read end of standard output, and what writes to it."""
+    monkeypatch.setattr(log_format, "WAIT_MS", 1)
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    handler = LogOutput(to=STDOUT).handler(Path("unused"))
+    assert isinstance(handler, StdoutLog)
+    handler._out = write_end  # pyright: ignore[reportPrivateUsage]
+    yield read_end, handler
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_what_nobody_reads_is_dropped_and_holds_nobody_up(pipe: tuple[int, StdoutLog]) -> None:
+    read_end, handler = pipe
+    for number in range(900):
+        handler.handle(record("%d " + "x" * 1000, number))
+    taken = os.read(read_end, 1 << 20)
+    assert 0 < len(taken) <= 1 << 17
+    handler.handle(record("read again"))
+    assert os.read(read_end, 1 << 20).endswith(b"a.b: read again\n")
+
+
+def test_a_reader_that_is_gone_is_no_error(
+    pipe: tuple[int, StdoutLog], capsys: pytest.CaptureFixture[str]
+) -> None:
+    read_end, handler = pipe
+    other = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(other, read_end)  # closes the read end
+    os.close(other)
+    handler.handle(record("for nobody"))
+    assert capsys.readouterr() == ("", "")
