@@ -7,7 +7,6 @@ connector's class can interpret offsets, so it validates them before they are se
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import reduce
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -15,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
-from .....events.commits import Offset, identity
+from .....events.commits import Lag, Offset, identity
 from .....events.connectors import ConnectorConfig
 from .....projections.views import NO_LAG, sum_of_lags
 from ....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
@@ -224,6 +223,7 @@ def _lag(logs: FollowedGroup, name: str) -> UnreadInput | None:
     split = logs.group.task_configs.get(name)
     progress = logs.task_progress(name)
     lags = [progress[n].lag for n in range(len(split.tasks) if split else 0) if n in progress]
-    if not lags or (total := reduce(sum_of_lags, lags, NO_LAG)) is None:
-        return None
-    return UnreadInput(total.ranges, total.bytes, total.records)
+    total: Lag | None = NO_LAG if lags else None
+    for each in lags:
+        total = sum_of_lags(total, each)
+    return UnreadInput(total.ranges, total.bytes, total.records) if total else None
