@@ -171,7 +171,12 @@ def _summed(rates: Sequence[TaskRates], per: Kind) -> list[TaskRates]:
 
 def _added(one: TaskRates, other: TaskRates) -> TaskRates:
     lags = [each for each in (one.lag, other.lag) if each is not None]
-    lag = UnreadInput(sum(each.ranges for each in lags), sum(each.bytes for each in lags))
+    records = [each.records for each in lags if each.records is not None]
+    lag = UnreadInput(
+        sum(each.ranges for each in lags),
+        sum(each.bytes for each in lags),
+        sum(records) if lags and len(records) == len(lags) else None,
+    )
     return structs.replace(
         one,
         worker=one.worker if one.worker == other.worker else "",
