@@ -10,7 +10,6 @@ from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
 from ..pipeline.distribution import pip_install
 from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, PORT_MAX
-from .log_keys import LogSettings
 from .setting import SAME, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
@@ -108,7 +107,7 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaSettings(LogSettings):
+class KafkaSettings:
     """The settings of a node's listener for Kafka clients."""
 
     kafka_listeners: str = setting(

@@ -148,6 +148,16 @@ class NodeSettings(GroupKeys):
         "What SQL of transforms may use in addition to its input: functions of the clock, random"
         " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
+    log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "The lowest level of messages in the logs.")
+    log_format: str = _setting(
+        kinds.LOG_FORMAT, "text", "How log lines are written: as text, or each as a JSON object."
+    )
+    log_to: str = _setting(
+        kinds.LOG_TO,
+        "file",
+        "Where all processes of the node log: file (in logs/ of data.dir), or stdout of"
+        " `fairlead up`, for containers.",
+    )
     offset_flush_interval_ms: int = _setting(
         kinds.MILLISECONDS,
         60_000,

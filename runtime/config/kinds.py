@@ -21,6 +21,7 @@ from ..pipeline.spark.settings import is_connect
 from .setting import Domain
 
 INT32_MAX: Final = (1 << 31) - 1
+_LEVEL = word("DEBUG", "INFO", "WARNING", "ERROR")
 PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
@@ -216,6 +217,10 @@ def _check_names(text: str) -> str:
     return text
 
 
+def _log_level(text: str) -> str:
+    return str(_LEVEL(text.upper()))
+
+
 def number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
     """Return the domain of whole numbers between two; `what` calls them in messages."""
     return Domain(whole(low, high), f"{what}, from {low} to {high}", unit, SettingType.INT)
@@ -268,6 +273,9 @@ WORKER_MEMORY: Final = Domain(
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
+LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
+LOG_FORMAT: Final = Domain(word("text", "json"), "text or json")
+LOG_TO: Final = Domain(word("file", "stdout"), "file or stdout")
 ZONE: Final = Domain(
     _check_zone, f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"
 )

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Address
+from ...actors.door.log_format import LogOutput
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...actors.door.system import System, UnreachableError, connect
 from ...events.log.process import ProcessId, is_alive, kill
@@ -72,7 +73,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
         reach=config.reach(),
-        log=config.log_output(),
+        log=_log_output(config),
         kafka=kafka_spec(config),
     )
 
@@ -90,7 +91,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
         _say(f"not started: {error}")
         return FAILED
     try:
-        config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
+        _log_output(config).begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
         folder.key(may_replace=new_key)
@@ -102,6 +103,10 @@ def up(config: Config, *, new_key: bool = False) -> int:
         return FAILED
     finally:
         folder.release()
+
+
+def _log_output(config: Config) -> LogOutput:
+    return LogOutput(config.log_level, config.log_format, config.log_to)
 
 
 def _check_ports(config: Config) -> None:
