@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from inspect import get_annotations
 from typing import Final
 
+from ...actors.door.log_format import LogOutput
 from . import kinds
 from .group_keys import GroupKeys
 from .setting import SAME, NodeSetting
@@ -170,6 +171,10 @@ class NodeSettings(GroupKeys):
         "Accepted for Connect's sake; each batch commits its own offsets.",
         SAME,
     )
+
+    def log_output(self) -> LogOutput:
+        """Return what the processes of the node log, and where to."""
+        return LogOutput(self.log_level, self.log_format, self.log_to)
 
 
 def _setting_of(name: str, made: NodeSetting) -> NodeSetting:

@@ -11,7 +11,6 @@ from typing import Final
 
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Address
-from ...actors.door.log_format import LogOutput
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...actors.door.system import System, UnreachableError, connect
 from ...events.log.process import ProcessId, is_alive, kill
@@ -73,7 +72,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
         reach=config.reach(),
-        log=_log_output(config),
+        log=config.log_output(),
         kafka=kafka_spec(config),
     )
 
@@ -91,7 +90,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
         _say(f"not started: {error}")
         return FAILED
     try:
-        _log_output(config).begin(config.data_path / "logs" / "up.log", is_terminal=True)
+        config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
         folder.key(may_replace=new_key)
@@ -103,10 +102,6 @@ def up(config: Config, *, new_key: bool = False) -> int:
         return FAILED
     finally:
         folder.release()
-
-
-def _log_output(config: Config) -> LogOutput:
-    return LogOutput(config.log_level, config.log_format, config.log_to)
 
 
 def _check_ports(config: Config) -> None:
