@@ -149,7 +149,7 @@ BAD = {
     '{"id": 3000000000}': "its key is too large for struct<id: int32>",
     "1": "its key does not fit: there is no object with id",
     '{"id": 1, "region": "eu"}': "its key has region as well, besides id",
-    '{"id": 1} {"id": 2}': "its key is no JSON",
+    '{"id": 1} {"id": 2}': "its key has more text after its first JSON value",
 }
 
 

@@ -92,7 +92,7 @@ NO_INT = 'column `n` (INT): For input string: "x"'
 def test_values_that_do_not_fit_are_told_by_their_places_or_left_out_as_bad_rows(
     topics: Topics, topic: str, rows: Any
 ) -> None:
-    bad = {"{": NO_OBJECT, '"text"': NO_OBJECT, '{"n": "x"}': NO_INT, "": NO_OBJECT}
+    bad = {"{": NO_OBJECT, '"text"': NO_OBJECT, '{"n": "x"}': NO_INT, "5": NO_OBJECT}
     topics.write(topic, ['{"n": 1}', *bad, '{"n": 2}'])
     found, left_out = rows("all", **PLAIN, schema="n INT")
     assert found == [{"n": 1, "_offset": 0}, {"n": 2, "_offset": 5}]
@@ -125,15 +125,17 @@ def test_columns_that_values_have_beside_the_schema_are_refused_added_or_set_asi
 
 
 def test_an_envelope_brings_its_columns_along(topics: Topics, topic: str, rows: Any) -> None:
+    may: dict[str, Any] = {"optional": True}
     fields: list[dict[str, Any]] = [
         {"field": "n", "type": "int32"},
-        {"field": "b", "type": "bytes"},
-        {"field": "d", "type": "int32", "name": "org.apache.kafka.connect.data.Date"},
+        {"field": "b", "type": "bytes", **may},
+        {"field": "d", "type": "int32", "name": "org.apache.kafka.connect.data.Date", **may},
         {
             "field": "c",
             "type": "bytes",
             "name": "org.apache.kafka.connect.data.Decimal",
             "parameters": {"scale": "2"},
+            **may,
         },
         {
             "field": "s",
@@ -141,8 +143,9 @@ def test_an_envelope_brings_its_columns_along(topics: Topics, topic: str, rows: 
             "fields": [
                 {"field": "t", "type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
             ],
+            **may,
         },
-        {"field": "l", "type": "array", "items": {"type": "string"}},
+        {"field": "l", "type": "array", "items": {"type": "string"}, **may},
     ]
     first = {"n": 1, "b": "AQI=", "d": 1, "c": 1.25, "s": {"t": 1000}, "l": ["x"]}
     second = envelope(
@@ -174,16 +177,17 @@ def test_decimals_and_times_are_those_that_connects_converter_wrote(
         "name": "org.apache.kafka.connect.data.Decimal",
         "version": 1,
         "parameters": {"scale": "2"},
+        "optional": True,
     }
     day = {"type": "int32", "name": "org.apache.kafka.connect.data.Date", "version": 1}
     text = {"type": "string"}
     fields = [
         {"field": "n", "type": "int32"},
         {"field": "c", **dec},
-        {"field": "in", "type": "struct", "fields": [{"field": "x", **dec}]},
-        {"field": "l", "type": "array", "items": dec},
-        {"field": "m", "type": "map", "keys": text, "values": dec},
-        {"field": "t", "type": "map", "keys": text, "values": day},
+        {"field": "in", "type": "struct", "fields": [{"field": "x", **dec}], "optional": True},
+        {"field": "l", "type": "array", "items": dec, "optional": True},
+        {"field": "m", "type": "map", "keys": text, "values": dec, "optional": True},
+        {"field": "t", "type": "map", "keys": text, "values": day, "optional": True},
     ]
     schema = json.dumps({"type": "struct", "fields": fields})
     lone = f'{{"schema":{json.dumps(dec)},"payload":"fQ=="}}'

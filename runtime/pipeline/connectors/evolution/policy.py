@@ -13,6 +13,7 @@ from .....actors.settings import Value
 from ...spi.config import ConfigInvalid, Width
 from ...spi.errors import SchemaRefused
 from ...spi.key_kinds import text_key
+from .names import find_twins
 from .rules import Difference, Union, unite_schemas
 
 EVOLUTION: Final = "source.schema.evolution"
@@ -101,6 +102,13 @@ class SchemaPolicy:
         ]
         if refused:
             raise SchemaRefused(self._refusal(refused, where))
+        if wide and self.is_exact and (twins := find_twins(union.schema)):
+            known_as, named = twins
+            raise SchemaRefused(
+                f"{where}: column `{named}` differs from `{known_as}` in case only, so both "
+                "cannot be columns. Nothing of it was read. To read it, have its producer name it "
+                f"alike, or give {self.given_by} without one of them"
+            )
         return Admitted(union.schema if wide else known)
 
     def remark(self, left_out: Sequence[str], of: str) -> str:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
 from ..avro.columns import AvroColumns, Flaws
-from .decoding import KafkaRows, RecordDecoder, record_error, reject_records, without_rows
+from .bad_records import record_error, reject_records, without_rows
+from .decoding import KafkaRows, RecordDecoder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

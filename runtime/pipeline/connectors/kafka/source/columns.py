@@ -25,7 +25,9 @@ from ..converters import converter_kind
 from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
+from .headers import HeaderDecoder
 from .json_keys import JsonKeyDecoder
+from .json_texts import find_text_flaws, objects_in, values_of
 from .reader import PartitionReader, empty_table
 
 SAMPLE: Final = 500
@@ -50,6 +52,14 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
         parts_bad=settings.text(TOLERANCE) == "all",
         keeps_records=bool(config.get(QUEUE_TOPIC)),
     )
+    decodes = _key_decoder(rows, context, config, settings)
+    return HeaderDecoder(rows, decodes) if reads_headers(settings) else decodes
+
+
+def _key_decoder(
+    rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
+) -> RecordDecoder:
+    """Return the decoder of keys and values."""
     values = _value_decoder(rows, context, config, settings)
     if not has_typed_keys(settings):
         return values
@@ -82,6 +92,11 @@ def needs_schema(settings: ParsedConfig) -> bool:
     """Tell whether the columns of values must be known before the read."""
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
+
+
+def reads_headers(settings: ParsedConfig) -> bool:
+    """Tell whether the headers of records are a column."""
+    return "_headers" in _metadata(settings.items(keys.METADATA))
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
@@ -122,23 +137,25 @@ def key_column(ddl: str) -> str:
 
 def infer_key_column(sample: pa.Table) -> str:
     """Infer the column of JSON keys as DDL; raises `NotReady` if there is no key."""
-    texts = [each and b'{"_key": %s}' % each for each in sample["_key"].to_pylist()]
-    return _infer(texts, keys.KEY_SCHEMA)
+    values = values_of(sample["_key"])
+    flaws = find_text_flaws(values).to_pylist()
+    sound = (text for text, flaw in zip(values.to_pylist(), flaws, strict=True) if not flaw)
+    return _infer([b'{"_key": %s}' % each for each in sound if each], keys.KEY_SCHEMA)
 
 
 def infer_columns(sample: pa.Table) -> str:
     """Infer the columns of JSON values as DDL; raises `NotReady` if there is no value."""
-    return _infer(sample["_value"].to_pylist(), keys.SCHEMA)
+    values = values_of(sample["_value"])
+    return _infer([*objects_in(values, find_text_flaws(values))], keys.SCHEMA)
 
 
-def _infer(texts: Sequence[bytes | None], key: str) -> str:
-    """Infer the columns of JSON texts as DDL; `key` is the config key that gives them."""
-    values = [each for each in texts if each]
-    if not values:
+def _infer(texts: Sequence[bytes], key: str) -> str:
+    """Infer the columns of JSON objects as DDL; `key` is the config key that gives them."""
+    if not texts:
         raise NotReady(f"no record is there to infer columns from; put one there, or give {key}")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "sample.json"
-        file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in values) + b"\n")
+        file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in texts) + b"\n")
         try:
             return infer_schema("json", [file], CsvStyle(), _SAMPLE_BYTES)
         except BadInput as error:

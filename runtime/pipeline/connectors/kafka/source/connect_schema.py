@@ -38,6 +38,7 @@ _TIMES: Final[Mapping[str, str]] = {
     "io.debezium.time.Timestamp": "timestamp_millis({})",
     "io.debezium.time.MicroTimestamp": "timestamp_micros({})",
 }
+_IN_MILLIS: Final = ("org.apache.kafka.connect.data.Timestamp", "io.debezium.time.Timestamp")
 DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS: Final = 38
 _OBJECT: Final[Decoder[dict[str, Raw] | None]] = Decoder(dict[str, Raw] | None)
@@ -45,6 +46,10 @@ _ARRAY: Final[Decoder[list[Raw] | None]] = Decoder(list[Raw] | None)
 _BASE64: Final[Decoder[bytes]] = Decoder(Annotated[bytes, Meta(min_length=1)])
 LONE: Final = "_value"
 """The column of a value that is not a struct."""
+
+
+CORRUPT: Final = "_fairlead_corrupt"
+"""The field of a parsed object with its text, if a part of it does not fit."""
 
 
 class SchemaUnknown(Exception):  # noqa: N818  # says what it is about
@@ -56,6 +61,7 @@ class ConnectColumns(NamedTuple):
 
     ddl: str
     select: Sequence[str]
+    names: Sequence[str]
     is_struct: bool
     to_numbers: Rewrite | None
     """Rewrites a value's Decimals in base64 as numbers; None: it has no Decimals."""
@@ -74,20 +80,28 @@ def columns_of(schema: Schema, parsed: str) -> ConnectColumns:
 
 def _columns(schema: Schema, parsed: str) -> ConnectColumns:
     is_struct = schema.get("type") == "struct"
-    fields = _fields(schema) if is_struct else {LONE: schema}
+    fields = fields_of(schema) if is_struct else {LONE: schema}
     ddl = ", ".join(f"{quoted(name)} {_type(each)}" for name, each in fields.items())
     select = [
         f"{_value(each, f'{parsed}.{quoted(name)}')} AS {quoted(name)}"
         for name, each in fields.items()
     ]
-    return ConnectColumns(ddl, select, is_struct, _to_numbers(schema))
+    return ConnectColumns(ddl, select, [*fields], is_struct, _to_numbers(schema))
 
 
-def _fields(schema: Schema) -> dict[str, Schema]:
+def fields_of(schema: Schema) -> dict[str, Schema]:
+    """Return the schemas of a struct's fields, by name; raises `SchemaUnknown`."""
     try:
-        return {each["field"]: each for each in schema["fields"]}
+        pairs = [(str(each["field"]), each) for each in schema["fields"]]
     except (KeyError, TypeError):
         raise SchemaUnknown("a struct's schema does not name its fields") from None
+    spellings = {name.lower(): name for name, _ in reversed(pairs)}
+    if twice := [name for name, _ in pairs if spellings[name.lower()] != name]:
+        one, other = spellings[twice[0].lower()], twice[0]
+        raise SchemaUnknown(f"its fields `{one}` and `{other}` differ in case only")
+    if len(spellings) < len(pairs):
+        raise SchemaUnknown("it names a field twice")
+    return dict(pairs)
 
 
 def _type(schema: Schema) -> str:
@@ -99,7 +113,7 @@ def _type(schema: Schema) -> str:
             raise SchemaUnknown(f"a Decimal has at most {_MOST_DIGITS} digits, not {scale}")
         return f"DECIMAL({_MOST_DIGITS}, {scale})"
     if kind == "struct":
-        inner = (f"{quoted(name)}: {_type(each)}" for name, each in _fields(schema).items())
+        inner = (f"{quoted(name)}: {_type(each)}" for name, each in fields_of(schema).items())
         return f"STRUCT<{', '.join(inner)}>"
     if kind == "array":
         return f"ARRAY<{_type(schema.get('items', {}))}>"
@@ -115,32 +129,54 @@ def scale_of(schema: Schema) -> int:
     return int(schema.get("parameters", {}).get("scale", 0))
 
 
+def default_of(schema: Schema) -> object:
+    """Return the default of a value in JSON; None: it has none."""
+    return schema.get("default")
+
+
+def is_in_millis(schema: Schema) -> bool:
+    """Tell whether a value is a time in ms since 1970."""
+    return (schema.get("name") or "") in _IN_MILLIS
+
+
 def _value(schema: Schema, sql: str) -> str:
-    """Return the expression that converts a parsed value."""
+    """Return the expression that converts a parsed value, or the default of a missing one."""
+    if default_of(schema) is not None:
+        sql = f"coalesce({sql}, {_default(schema)})"
     kind = schema.get("type")
     if time := _TIMES.get(schema.get("name") or ""):
         return time.format(sql)
-    if kind == "struct" and _has_times(schema):
-        fields = _fields(schema).items()
+    if kind == "struct" and _is_changed(schema):
+        fields = fields_of(schema).items()
         made = ", ".join(
             f"{literal(name)}, {_value(each, f'{sql}.{quoted(name)}')}" for name, each in fields
         )
         return f"IF({sql} IS NULL, NULL, named_struct({made}))"
-    if kind == "array" and _has_times(schema):
+    if kind == "array" and _is_changed(schema):
         return f"transform({sql}, each -> {_value(schema['items'], 'each')})"
-    if kind == "map" and _has_times(schema):
+    if kind == "map" and _is_changed(schema):
         return f"transform_values({sql}, (name, each) -> {_value(schema['values'], 'each')})"
     return sql
 
 
-def _has_times(schema: Schema) -> bool:
-    """Tell whether a value has times, which must be converted."""
+def _default(schema: Schema) -> str:
+    """Return the expression of a default, in the type that values are parsed with."""
+    text = encode(default_of(schema))
+    rewrite = _to_numbers(schema)
+    made = b'{"v":%s}' % (bytes(rewrite(Raw(text))) if rewrite else text)
+    return f"from_json({literal(made.decode())}, {literal(f'v {_type(schema)}')}).v"
+
+
+def _is_changed(schema: Schema) -> bool:
+    """Tell whether a value has times, which must be converted, or defaults."""
+    if default_of(schema) is not None:
+        return True
     if schema.get("type") == "struct":
-        return any(map(_has_times, _fields(schema).values()))
+        return any(map(_is_changed, fields_of(schema).values()))
     if schema.get("type") == "array":
-        return _has_times(schema.get("items", {}))
+        return _is_changed(schema.get("items", {}))
     if schema.get("type") == "map":
-        return _has_times(schema.get("values", {}))
+        return _is_changed(schema.get("values", {}))
     return (schema.get("name") or "") in _TIMES
 
 
@@ -149,7 +185,7 @@ def _to_numbers(schema: Schema) -> Rewrite | None:
     if schema.get("name") == DECIMAL:
         return partial(_number, scale_of(schema))
     if kind == "struct":
-        fields = _fields(schema).items()
+        fields = fields_of(schema).items()
         inside = {name: made for name, each in fields if (made := _to_numbers(each))}
         return partial(_struct, inside) if inside else None
     if kind == "array":

@@ -7,42 +7,39 @@ becomes a bad row.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import and_
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import Passing
 from ....batches.frames import frame_of
 from ....spark.spelling import literal, quoted, refusal
+from ....spi.config import ConfigInvalid
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
-from ...evolution.json_text import find_flaws
+from ...evolution.names import find_twins
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ...files.small_integers import is_misfit, is_widened, widened
 from ...files.source.bad_rows import RAW, json_reason
-from .connect_schema import LONE
+from .bad_records import NAMED, PLACE, POSITION, as_text, record_error, reject_records, without_rows
+from .connect_schema import CORRUPT, LONE
+from .json_texts import find_text_flaws, objects_in, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 PARSED: Final = "_fairlead_parsed"
-_CORRUPT: Final = "_fairlead_corrupt"
-_CORRUPT_FIELD: Final = StructField(_CORRUPT, StringType())
+_CORRUPT_FIELD: Final = StructField(CORRUPT, StringType())
 _NO_FIT: Final = "it is no JSON object that fits the schema"
-_FLAW: Final = "_fairlead_flaw"
+FLAW: Final = "_fairlead_flaw"
 """The column with the reason why a value must not be read; null: it may."""
 _OPTIONS: Final = {"allowSingleQuotes": "false"}
 """Like Kafka's own converter."""
-NAMED: Final = "the record of {} at offset {}: {}"
-"""The error for a record that cannot be decoded."""
 
 
 class KafkaRows(NamedTuple):
@@ -142,18 +139,24 @@ class JsonDecoder(RecordDecoder):
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows; raises `SchemaRefused` for new columns that are not allowed."""
         self._rejects = []
-        schema = self._schema = self._schema or parse_given(self._ddl)
-        table = self._admitted(spark, schema, table)
+        schema = self._schema = self._schema or self._given()
+        table = self._admitted(spark, schema, with_flaws(with_values(table)))
         frame = self._sound(self._parsed(spark, table, self._schema), self._schema)
-        return frame.select(f"{PARSED}.*", *self._kept()).drop(_CORRUPT)
+        return frame.select(f"{PARSED}.*", *self._kept()).drop(CORRUPT)
+
+    def _given(self) -> StructType:
+        """Return the columns that are known beforehand; raises `ConfigInvalid`."""
+        schema = parse_given(self._ddl)
+        if twins := find_twins(schema, self._rows.metadata):
+            raise ConfigInvalid(columns_clash(*twins))
+        return schema
 
     def _admitted(self, spark: "SparkSession", schema: StructType, table: pa.Table) -> pa.Table:
         """Extend the schema by new columns of values; return the records that are allowed."""
-        values = table["_value"].to_pylist()
         try:
-            self._admit(schema, b"\n".join(each.replace(b"\n", b" ") for each in values if each))
+            self._admit(schema, table)
         except SchemaRefused:
-            refused = dict(self._refused_rows(schema, values))
+            refused = dict(self._refused_rows(schema, table))
             if self._policy.mode != DEAD_LETTER:
                 row, why = next(iter(refused.items()))
                 raise SchemaRefused(record_error(table, row, why)) from None
@@ -161,20 +164,18 @@ class JsonDecoder(RecordDecoder):
             return without_rows(table, refused)
         return table
 
-    def _admit(self, schema: StructType, text: bytes) -> None:
+    def _admit(self, schema: StructType, table: pa.Table) -> None:
         columns = JsonColumns(schema)
-        columns.feed(text)
+        columns.feed(b"\n".join(objects_in(table["_value"], table[FLAW])))
         found = parse_ddl(to_ddl(columns.end()))
         self._schema, left_out = self._policy.admit(parse_given(self._ddl), schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 
-    def _refused_rows(
-        self, schema: StructType, values: Sequence[bytes | None]
-    ) -> Iterator[tuple[int, str]]:
+    def _refused_rows(self, schema: StructType, table: pa.Table) -> Iterator[tuple[int, str]]:
         """Yield the refused values by row, with the reason."""
-        for row, value in enumerate(values):
+        for row in range(table.num_rows):
             try:
-                self._admit(schema, value or b"")
+                self._admit(schema, table.slice(row, 1))
             except SchemaRefused as refused:
                 yield row, str(refused).removeprefix(": ")
 
@@ -183,13 +184,12 @@ class JsonDecoder(RecordDecoder):
 
     def _parsed(self, spark: "SparkSession", table: pa.Table, schema: StructType) -> "DataFrame":
         """Return the records with a column of parsed values, and a column of flaws."""
-        place = [name for name in _PLACE if name not in self._rows.metadata]
+        place = [name for name in PLACE if name not in self._rows.metadata]
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        flaws = find_flaws(table["_value"])
-        raw = pa.table({LONE: as_text(table["_value"]), _FLAW: flaws, **columns})
-        options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+        raw = pa.table({LONE: as_text(table["_value"]), FLAW: table[FLAW], **columns})
+        options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
         parsed = sf.from_json(
             sf.col(LONE), StructType([*widened(schema).fields, _CORRUPT_FIELD]), options
         )
@@ -198,9 +198,9 @@ class JsonDecoder(RecordDecoder):
 
     def _sound(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Separate records that could not be parsed, or fail the job for them."""
-        empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
+        empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL)"
         bad = sf.expr(
-            f"{empty} OR {_FLAW} IS NOT NULL OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
+            f"{empty} OR {FLAW} IS NOT NULL OR coalesce({PARSED}.{CORRUPT} IS NOT NULL, false)"
         )
         wide = [each for each in schema.fields if is_widened(each.dataType)]
         for each in wide:
@@ -211,87 +211,58 @@ class JsonDecoder(RecordDecoder):
             sound = frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
             return sound.withColumns(casts) if casts else sound
         passing = Passing()
-        frame = frame.withColumn(_CORRUPT, bad)
-        frame = passing.on(frame, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
+        frame = frame.withColumn(CORRUPT, bad)
+        frame = passing.on(frame, sf.count_if(sf.col(CORRUPT)).alias("bad"))
         places = (
             part
-            for name, column in zip(_POSITION, self._places, strict=True)
+            for name, column in zip(POSITION, self._places, strict=True)
             for part in (sf.lit(name), sf.col(column).cast("string"))
         )
         letters = (
-            frame.where(_CORRUPT)
-            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), _FLAW)
+            frame.where(CORRUPT)
+            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), FLAW)
             .select("position", _reason(schema).alias("reason"), sf.col(RAW).alias("raw"))
         )
         count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))
-        sound = frame.where(~sf.col(_CORRUPT))
+        sound = frame.where(~sf.col(CORRUPT))
         return sound.withColumns(casts) if casts else sound
 
     @property
     def _places(self) -> Sequence[str]:
         """The columns of topic, partition and offset."""
         kept = self._rows.metadata
-        return [quoted(name if name in kept else f"_fairlead{name}") for name in _PLACE]
+        return [quoted(name if name in kept else f"_fairlead{name}") for name in PLACE]
 
     def _refused(self) -> "Column":
         topic, partition, offset = self._places
         before, between, behind = (literal(each) for each in NAMED.split("{}")[:3])
         place = f"{topic}, '-', CAST({partition} AS STRING)"
-        why = f"coalesce('it ' || {_FLAW}, {literal(_NO_FIT)})"
+        why = f"coalesce('it ' || {FLAW}, {literal(_NO_FIT)})"
         told = (before, place, between, f"CAST({offset} AS STRING)", behind, why)
         return sf.expr(f"CAST({refusal(*told)} AS BOOLEAN)")
 
 
 def _reason(schema: StructType) -> "Column":
-    flaw = sf.concat(sf.lit("it "), sf.col(_FLAW))
+    flaw = sf.concat(sf.lit("it "), sf.col(FLAW))
     return sf.when(flaw.isNotNull(), flaw).otherwise(json_reason(schema, _OPTIONS))
 
 
-_PLACE: Final = ("_topic", "_partition", "_offset")
-_POSITION: Final = ("topic", "partition", "offset")
-
-
-def record_error(table: pa.Table, row: int, why: str) -> str:
-    """Return the error of a record, with topic, partition and offset."""
-    topic, partition, offset = (table[name][row].as_py() for name in _PLACE)
-    return NAMED.format(f"{topic}-{partition}", offset, why)
-
-
-def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
-    """Return records, given by row number with the reason, as rejects."""
-    part = table.take(list(rows))
-    places = (part[name].cast(pa.string()).to_pylist() for name in _PLACE)
-    position = [list(zip(_POSITION, each, strict=True)) for each in zip(*places, strict=True)]
-    letters = pa.table(
-        {
-            "position": pa.array(position, pa.map_(pa.string(), pa.string())),
-            "reason": pa.array(rows.values(), pa.string()),
-            "raw": as_text(part["_value"]),
-        }
+def columns_clash(one: str, other: str) -> str:
+    """Return the error of two columns with one name."""
+    return (
+        f"source.schema: the columns `{one}` and `{other}` have one name, but for its case at "
+        "most, and rows cannot have both: leave one out of source.schema, or of "
+        "source.metadata.columns"
     )
-    return Rejects(spark.createDataFrame(letters), lambda: len(rows))
 
 
-def without_rows(table: pa.Table, rows: Container[int]) -> pa.Table:
-    """Return a table without some of its rows, perhaps all."""
-    return table.filter(pa.array([row not in rows for row in range(table.num_rows)], pa.bool_()))
+def with_values(table: pa.Table) -> pa.Table:
+    """Return records in JSON whose values are what Connect reads; see `values_of`."""
+    at = table.column_names.index("_value")
+    return table.set_column(at, "_value", values_of(table["_value"]))
 
 
-def with_records(rejects: Rejects, records: pa.Table) -> Rejects:
-    """Return rejects with the original bytes of key and value added."""
-    letters = rejects.frame
-    columns = {each: records[f"_{each}"] for each in ("key", "value", *_POSITION)}
-    originals = letters.sparkSession.createDataFrame(pa.table(columns))
-    is_same = (letters["position"][each] == originals[each].cast("string") for each in _POSITION)
-    joined = letters.join(originals, reduce(and_, is_same), "left").drop(*_POSITION)
-    return Rejects(joined, rejects.count)
-
-
-def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return bytes as text; invalid UTF-8 becomes U+FFFD, as in Kafka's own deserializer."""
-    try:
-        return pc.cast(values, pa.string())
-    except pa.ArrowInvalid:
-        texts = [each and each.decode(errors="replace") for each in values.to_pylist()]
-        return pa.chunked_array([pa.array(texts, pa.string())])
+def with_flaws(table: pa.Table) -> pa.Table:
+    """Return records in JSON with the column of reasons why one must not be parsed."""
+    return table.append_column(FLAW, find_text_flaws(table["_value"]))

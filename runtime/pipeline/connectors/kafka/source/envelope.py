@@ -9,11 +9,28 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from ....spi.errors import BadInput
 from ...evolution.policy import parse_ddl
-from .connect_schema import LONE, Rewrite, SchemaUnknown, columns_of
-from .decoding import PARSED, JsonDecoder, KafkaRows, record_error, reject_records, without_rows
+from .bad_records import record_error, reject_records, without_rows
+from .connect_checks import flaw_of, is_required
+from .connect_schema import (
+    LONE,
+    ConnectColumns,
+    Schema,
+    SchemaUnknown,
+    columns_of,
+    default_of,
+)
+from .decoding import (
+    FLAW,
+    PARSED,
+    JsonDecoder,
+    KafkaRows,
+    with_flaws,
+)
+from .json_texts import values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,13 +38,13 @@ if TYPE_CHECKING:
 AT: Final = "_fairlead_at"
 """The column of a record's offset, to restore the order of rows of several schemas."""
 _NULL: Final = b"null"
-_NO_FIELDS: Final = {"type": "struct", "fields": []}
+_NO_FIELDS: Final[Schema] = {"type": "struct", "fields": [], "optional": True}
 """The schema of tombstones, where no other is known."""
 _NO_SCHEMA: Final = "its envelope has a payload without a schema, so its type is unknown"
 
 
-class Envelope(msgspec.Struct):
-    """Connect's envelope, its two parts not yet parsed."""
+class Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    """Connect's envelope, its two parts not yet parsed; Connect allows no other fields."""
 
     schema: msgspec.Raw
     payload: msgspec.Raw
@@ -46,12 +63,15 @@ class EnvelopeDecoder(JsonDecoder):
         super().__init__(rows, "")
         self._strange: dict[int, str] = {}
         """The records of the last batch without an envelope, by row, with the reason."""
+        self._names: dict[str, str] = {}
+        """The columns of the batch by their names in lower case."""
         self._last = _NULL
         """The last schema with columns, for a batch of tombstones alone."""
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows, with the columns of all schemas; without a row there are none."""
         self._rejects, self._strange = [], {}
+        self._names = {each.lower(): each for each in self._rows.metadata}
         made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
         frames = [each for each in made if each is not None]
         if self._strange:
@@ -67,49 +87,80 @@ class EnvelopeDecoder(JsonDecoder):
     def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
         """Return the rows of one schema; None: it is unusable, and the rows are rejected."""
         try:
-            known: Mapping[str, object] = _NO_FIELDS if schema == _NULL else json.loads(schema)
+            known = _parsed_schema(schema)
             columns = columns_of(known, PARSED)
+            flaw = flaw_of(known, PARSED)
+            self._refuse_cases(columns)
         except SchemaUnknown as unknown:
             why = f"its schema cannot be used: {unknown}"
-            if self._rows.parts_bad:
-                every = dict.fromkeys(range(part.num_rows), why)
-                self._rejects.append(reject_records(spark, part, every))
-                return None
-            raise BadInput(record_error(part, 0, why)) from None
+            self._part_bad(spark, part, dict.fromkeys(range(part.num_rows), why))
+            return None
         self._last = schema if columns.select else self._last
-        if columns.to_numbers is not None:
-            part = self._with_numbers(spark, part, columns.to_numbers)
-        if not columns.is_struct:
-            payloads = part["_value"].to_pylist()
-            lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
-            part = part.set_column(0, "_value", pa.array(lone, pa.binary()))
+        part = self._with_payloads(spark, part, known, columns)
         found = parse_ddl(columns.ddl)
-        frame = self._sound(self._parsed(spark, part, found), found)
+        parsed = self._parsed(spark, with_flaws(part), found)
+        if flaw:
+            parsed = parsed.withColumn(FLAW, sf.expr(f"coalesce({FLAW}, {flaw})"))
+        frame = self._sound(parsed, found)
         offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
 
-    def _with_numbers(self, spark: "SparkSession", part: pa.Table, to_numbers: Rewrite) -> pa.Table:
-        """Return records with Decimals as numbers, without those that have others."""
+    def _refuse_cases(self, columns: ConnectColumns) -> None:
+        """Raise `SchemaUnknown` for a column whose name differs from an earlier one's in case."""
+        for name in columns.names:
+            known = self._names.setdefault(name.lower(), name)
+            if known != name:
+                raise SchemaUnknown(
+                    f"its field `{name}` and the column `{known}` of metadata, or of a record "
+                    "before it, differ in case only"
+                )
+            if name in self._rows.metadata:
+                raise SchemaUnknown(
+                    f"its field `{name}` has the name of a column of source.metadata.columns"
+                )
+
+    def _with_payloads(
+        self, spark: "SparkSession", part: pa.Table, schema: Schema, columns: ConnectColumns
+    ) -> pa.Table:
+        """Return records with payloads to parse, without those that have no usable one.
+
+        Decimals are numbers, a value that is no struct is an object's only field, and a payload of
+        null is the schema's default, or nothing.
+        """
+        rewrite, default = columns.to_numbers, default_of(schema)
+        instead = None if default is None else msgspec.json.encode(default)
+        form = b"%s" if columns.is_struct else b'{"%s": %%s}' % LONE.encode()
         payloads: list[bytes | None] = []
         bad: dict[int, str] = {}
         for row, payload in enumerate(part["_value"].to_pylist()):
+            if payload == _NULL and is_required(schema):
+                bad[row] = "its payload is null, but its schema requires a value"
+                continue
+            there = instead if payload == _NULL else payload
             try:
-                payloads.append(payload and bytes(to_numbers(msgspec.Raw(payload))))
+                made = there and bytes(rewrite(msgspec.Raw(there)) if rewrite else there)
             except msgspec.DecodeError as error:
                 bad[row] = f"its Decimals are neither numbers nor base64: {error}"
-                if not self._rows.parts_bad:
-                    raise BadInput(record_error(part, row, bad[row])) from None
+            else:
+                payloads.append(made and form % made)
         if bad:
-            self._rejects.append(reject_records(spark, part, bad))
+            self._part_bad(spark, part, bad)
             part = without_rows(part, bad)
         return part.set_column(0, "_value", pa.array(payloads, pa.binary()))
+
+    def _part_bad(self, spark: "SparkSession", part: pa.Table, bad: Mapping[int, str]) -> None:
+        """Reject records, or raise for the first of them."""
+        if not self._rows.parts_bad:
+            row = min(bad)
+            raise BadInput(record_error(part, row, bad[row]))
+        self._rejects.append(reject_records(spark, part, bad))
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
         """Yield each schema with the payloads of its records; tombstones go with the first one."""
         decode = msgspec.json.Decoder(Envelope).decode
         rows: dict[bytes, tuple[list[int], list[bytes | None]]] = {}
         alone: list[int] = []
-        for row, value in enumerate(table["_value"].to_pylist()):
+        for row, value in enumerate(values_of(table["_value"]).to_pylist()):
             if value is None:
                 alone.append(row)
                 continue
@@ -140,3 +191,11 @@ class EnvelopeDecoder(JsonDecoder):
         self._strange[row] = why
         if not self._rows.parts_bad:
             raise BadInput(record_error(table, row, why))
+
+
+def _parsed_schema(schema: bytes) -> Schema:
+    """Return a schema; raises `SchemaUnknown`."""
+    try:
+        return _NO_FIELDS if schema == _NULL else json.loads(schema)
+    except (ValueError, RecursionError):
+        raise SchemaUnknown("it is no JSON in UTF-8") from None

@@ -7,63 +7,29 @@ its column: without these, different keys would be the same.
 """
 
 import json
-from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
 
-from ....batches.arrow_schema import arrow_schema_of
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
-from ...evolution.json_text import find_flaws
-from ...evolution.policy import parse_given
-from .connect_schema import DECIMAL, Schema, SchemaUnknown, scale_of
-from .decoding import KafkaRows, RecordDecoder, record_error, reject_records, without_rows
+from .bad_records import record_error, reject_records, without_rows
+from .connect_schema import SchemaUnknown
+from .decoding import KafkaRows, RecordDecoder
 from .envelope import Envelope
+from .json_texts import find_text_flaws, values_of
+from .key_forms import KEY, KeyForm, KeyUnfit, form_of, given_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Converter = Callable[[Any], Any]
-"""Makes a value of a column from parsed JSON, not null; raises `KeyUnfit`."""
-
-KEY: Final = "_key"
 _NO_ENVELOPE: Final = (
     "its key is not Connect's envelope of schema and payload: set "
     "source.key.converter.schemas.enable=false if keys are plain JSON"
 )
-_MOMENT: Final = pa.timestamp("us", "UTC")
-_TIMES: Final[Mapping[str, tuple[pa.DataType, int]]] = {
-    "org.apache.kafka.connect.data.Date": (pa.date32(), 1),
-    "org.apache.kafka.connect.data.Timestamp": (_MOMENT, 1000),
-    "io.debezium.time.Date": (pa.date32(), 1),
-    "io.debezium.time.Timestamp": (_MOMENT, 1000),
-    "io.debezium.time.MicroTimestamp": (_MOMENT, 1),
-}
-"""The type of a logical type of time, and the factor of its numbers."""
-_NUMBERS: Final = ("int8", "int16", "int32", "int64", "float", "float32", "double", "float64")
-_PLAIN: Final[Mapping[str, pa.DataType]] = {
-    **{each: pa.type_for_alias(each) for each in _NUMBERS},
-    "boolean": pa.bool_(),
-    "string": pa.string(),
-    "bytes": pa.binary(),
-}
-
-
-class KeyUnfit(ValueError):  # noqa: N818  # a state of the record
-    """A key does not fit its column; the text says why."""
-
-
-class KeyForm(NamedTuple):
-    """The column of keys."""
-
-    type: pa.DataType
-    convert: Converter
 
 
 class JsonKeyDecoder(RecordDecoder):
@@ -109,14 +75,15 @@ class JsonKeyDecoder(RecordDecoder):
 
     def _keys(self, texts: pa.ChunkedArray, bad: dict[int, str]) -> pa.ChunkedArray:
         """Return the column of keys; notes the bad ones, whose places are null."""
-        flaws = find_flaws(texts).to_pylist()
+        texts = values_of(texts)
+        flaws = find_text_flaws(texts).to_pylist()
         found: dict[bytes, dict[int, Any]] = {}
         for row, text in enumerate(texts.to_pylist()):
             if text is None:
                 continue
             try:
                 schema, payload = self._parts(text, flaws[row])
-                value = _converted(self._form(schema).convert, _parsed(payload))
+                value = self._form(schema).convert(_parsed(payload))
             except SchemaUnknown as unknown:
                 bad[row] = f"the schema of its key cannot be used: {unknown}"
             except KeyUnfit as unfit:
@@ -139,7 +106,7 @@ class JsonKeyDecoder(RecordDecoder):
 
     def _form(self, schema: bytes) -> KeyForm:
         if schema not in self._forms:
-            self._forms[schema] = _form_of(schema) if schema else _given_form(self._ddl)
+            self._forms[schema] = form_of(schema) if schema else given_form(self._ddl)
         return self._forms[schema]
 
     def _united(
@@ -162,58 +129,6 @@ class JsonKeyDecoder(RecordDecoder):
         return united[KEY].take(pa.array([at.get(row) for row in range(count)], pa.int64()))
 
 
-def _converter_to(kind: pa.DataType) -> Converter:
-    if pa.types.is_struct(kind):
-        return partial(_struct, {each.name: _converter_to(each.type) for each in kind})
-    if pa.types.is_list(kind):
-        return partial(_list, _converter_to(kind.value_type))
-    if pa.types.is_map(kind):
-        return partial(_map, _converter_to(kind.item_type))
-    for is_kind, kinds, parse in _LEAVES:
-        if is_kind(kind):
-            return partial(_leaf, str(kind), kinds, parse)
-    return partial(_leaf, str(kind), (), str)
-
-
-def _given_form(ddl: str) -> KeyForm:
-    schema: Any = arrow_schema_of(parse_given(ddl))
-    kind: pa.DataType = schema.field(KEY).type
-    return KeyForm(kind, _converter_to(kind))
-
-
-def _form_of(schema: bytes) -> KeyForm:
-    """Return the column of one of Connect's schemas; raises `SchemaUnknown`."""
-    try:
-        return _connect_form(json.loads(schema) or {})
-    except (AttributeError, KeyError, TypeError, ValueError):  # malformed
-        raise SchemaUnknown("it is no schema of Connect's") from None
-
-
-def _connect_form(schema: Schema) -> KeyForm:
-    kind, name = str(schema.get("type")), schema.get("name") or ""
-    if name in _TIMES:
-        time, factor = _TIMES[name]
-        scaled = partial(_leaf, str(time), (int,), lambda number: number * factor)
-        return KeyForm(time, scaled)
-    if name == DECIMAL:
-        decimal = pa.decimal128(38, max(0, scale_of(schema)))
-        parse = partial(_decimal, scale_of(schema))
-        return KeyForm(decimal, partial(_leaf, str(decimal), (int, Decimal, str), parse))
-    if kind == "struct":
-        fields = {each["field"]: _connect_form(each) for each in schema["fields"]}
-        types = pa.struct([(field, form.type) for field, form in fields.items()])
-        return KeyForm(types, partial(_struct, {each: fields[each].convert for each in fields}))
-    if kind == "array":
-        items = _connect_form(schema["items"])
-        return KeyForm(pa.list_(items.type), partial(_list, items.convert))
-    if kind == "map" and schema["keys"].get("type") == "string":
-        values = _connect_form(schema["values"])
-        return KeyForm(pa.map_(pa.string(), values.type), partial(_map, values.convert))
-    if kind not in _PLAIN:
-        raise SchemaUnknown(f"nothing is known of the type {kind!r}")
-    return KeyForm(_PLAIN[kind], _converter_to(_PLAIN[kind]))
-
-
 def _parsed(text: bytes) -> Any:  # noqa: ANN401  # what JSON holds
     try:
         return json.loads(text, parse_float=Decimal)
@@ -232,67 +147,3 @@ def _array(values: Mapping[int, Any], kind: pa.DataType, bad: dict[int, str]) ->
             except (ValueError, OverflowError):
                 bad[row] = f"its key is too large for {kind}"
         return pa.array([None if row in bad else values[row] for row in values], kind)
-
-
-def _converted(convert: Converter, value: object) -> object:
-    return None if value is None else convert(value)
-
-
-def _leaf(kind: str, kinds: tuple[type, ...], parse: Converter, value: object) -> object:
-    if type(value) in kinds:
-        try:
-            return parse(value)
-        except (ValueError, OverflowError):
-            pass
-    raise KeyUnfit(f"its key does not fit: {json.dumps(value, default=str)} is no {kind}")
-
-
-def _struct(fields: Mapping[str, Converter], value: object) -> object:
-    if not isinstance(value, dict):
-        raise KeyUnfit(f"its key does not fit: there is no object with {', '.join(fields)}")
-    if others := [str(name) for name in value if name not in fields]:
-        raise KeyUnfit(f"its key has {', '.join(others)} as well, besides {', '.join(fields)}")
-    return {name: _converted(convert, value.get(name)) for name, convert in fields.items()}
-
-
-def _list(convert: Converter, value: object) -> object:
-    if not isinstance(value, list):
-        raise KeyUnfit("its key does not fit: there is no array")
-    return [_converted(convert, each) for each in value]
-
-
-def _map(convert: Converter, value: object) -> object:
-    if not isinstance(value, dict):
-        raise KeyUnfit("its key does not fit: there is no object")
-    return [(name, _converted(convert, each)) for name, each in value.items()]
-
-
-def _decimal(scale: int, value: int | Decimal | str) -> Decimal:
-    """Return a Decimal: a number, or base64 of its unscaled bytes."""
-    if not isinstance(value, str):
-        return Decimal(value)
-    unscaled = int.from_bytes(b64decode(value, validate=True), signed=True)
-    return Decimal(unscaled).scaleb(-scale)
-
-
-def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _double(number: int | Decimal) -> float:
-    float(number).as_integer_ratio()  # raises OverflowError for infinity
-    return float(number)
-
-
-_LEAVES: Final[Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...], Converter]]] = (
-    (pa.types.is_boolean, (bool,), bool),
-    (pa.types.is_integer, (int,), int),
-    (pa.types.is_floating, (int, Decimal), _double),
-    (pa.types.is_decimal, (int, Decimal), Decimal),
-    (pa.types.is_date, (str,), date.fromisoformat),
-    (pa.types.is_timestamp, (str,), _moment),
-    (pa.types.is_binary, (str,), partial(b64decode, validate=True)),
-    (pa.types.is_string, (str,), str),
-)
-"""For each kind of type: the types of parsed JSON, and how they are read."""

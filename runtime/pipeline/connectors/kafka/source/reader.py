@@ -38,9 +38,17 @@ _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary(
 Headers = Sequence[tuple[str, bytes]] | None
 """The headers of one record."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
+_NO_TIME: Final = -1
+"""The timestamp of a record that has none, as Kafka writes it."""
 _LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, for later times: clients that write other units than ms have them."""
 
+FLAW: Final = "_fairlead_unread"
+"""The column with the reason why a record cannot be read whole; null: it can."""
+_BAD_HEADER: Final = (
+    "the key of one of its headers is not in UTF-8: leave headers out of source.metadata.columns "
+    "to read it"
+)
 OWN_SETTINGS: Final[Settings] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -78,15 +86,20 @@ class PartitionReader:
         "_offset",
         "_timestamp",
         "_headers",
+        FLAW,
     )
 
-    def __init__(self, settings: Settings, away: type[Away]) -> None:
-        """Create a consumer, which connects at the first read; raises `ConfigInvalid`."""
+    def __init__(self, settings: Settings, away: type[Away], *, has_headers: bool = False) -> None:
+        """Create a consumer, which connects at the first read; raises `ConfigInvalid`.
+
+        `has_headers`: headers are read, else they are null.
+        """
         self._trouble = LastError()
         self._consumer: Consumer = make_client(
             Consumer, {**DEFAULTS, **settings}, self._trouble, **OWN_SETTINGS
         )
         self._away = away
+        self._has_headers = has_headers
         self._servers = settings.get(SERVERS)
         self._next: dict[TopicPlace, int] = {}
         """What comes next in each partition."""
@@ -119,7 +132,7 @@ class PartitionReader:
             came = self._consumer.consume(wanted, _WAIT_S if found else 0)
             records = [each for each in came if each.error() is None]
             if records:
-                found.append(_columns(records))
+                found.append(_columns(records, has_headers=self._has_headers))
                 rows += len(records)
                 size += sum(map(len, records))
             if len(records) < len(came):
@@ -209,13 +222,14 @@ class PartitionReader:
         return self._end.get(place, -1) >= self._next[place]
 
 
-def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
+def _columns(found: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBatch:
     """Return undecoded records as columns."""
     times = [each.timestamp() for each in found]
     millis = [
-        None if kind == TIMESTAMP_NOT_AVAILABLE else min(time, _LATEST_MS) for kind, time in times
+        None if kind == TIMESTAMP_NOT_AVAILABLE or time == _NO_TIME else min(time, _LATEST_MS)
+        for kind, time in times
     ]
-    headers: list[Headers] = [each.headers() for each in found]  # pyright: ignore
+    headers, flaws = _headers(found) if has_headers else ([None] * len(found),) * 2
     micros = pa.array(millis, pa.timestamp("ms", tz="UTC")).cast(_TIME)
     return pa.RecordBatch.from_arrays(
         [
@@ -226,6 +240,7 @@ def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
             pa.array([each.offset() for each in found], pa.int64()),
             micros,
             _pairs(headers),
+            pa.array(flaws, pa.string()),
         ],
         names=list(PartitionReader.columns),
     )
@@ -233,7 +248,21 @@ def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
 
 def empty_table() -> pa.Table:
     """Return an empty table with the columns of `PartitionReader`."""
-    return pa.Table.from_batches([_columns([])])
+    return pa.Table.from_batches([_columns([], has_headers=False)])
+
+
+def _headers(found: "Sequence[Message]") -> tuple[list[Headers], list[str | None]]:
+    """Return the headers of records, and the reasons why those of some cannot be read."""
+    headers: list[Headers] = []
+    flaws: list[str | None] = []
+    for each in found:
+        try:
+            headers.append(each.headers())  # pyright: ignore[reportArgumentType]
+            flaws.append(None)
+        except (SystemError, UnicodeDecodeError):  # the client gives keys as texts only
+            headers.append(None)
+            flaws.append(_BAD_HEADER)
+    return headers, flaws
 
 
 def _pairs(headers: "Sequence[Headers]") -> pa.Array:

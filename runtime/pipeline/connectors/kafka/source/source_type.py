@@ -42,6 +42,7 @@ from .columns import (
     needs_key_schema,
     needs_schema,
     read_sample,
+    reads_headers,
 )
 from .reader import PartitionReader
 from .source import KafkaSource, Listeners, StartRules
@@ -172,7 +173,11 @@ class KafkaSourceType(SourceType):
         return KafkaSource(
             topics.read_share(settings.text(keys.TASK_PARTITIONS)),
             cluster,
-            lambda: PartitionReader({**client, "isolation.level": isolation}, SourceAway),
+            lambda: PartitionReader(
+                {**client, "isolation.level": isolation},
+                SourceAway,
+                has_headers=reads_headers(settings),
+            ),
             decoder(context, config, settings),
             rules,
             Listeners(context.warn, ShadowGroup(client, shadow) if shadow else None),
