@@ -19,6 +19,7 @@ from .broker_responses import (
     is_for_groups,
     rewrite_response,
 )
+from .client.receiver import FrameReceiver
 from .client.relay import Relay
 from .client.stream import Stream
 from .client.timeout import ConnectionState, ConnectionTimeout
@@ -35,7 +36,7 @@ from .wire.bounds import (
     PIECE,
     SHORTEST_FRAME,
     SLOWEST,
-    Budget,
+    Budgets,
     BudgetShare,
     FrameRefused,
 )
@@ -87,11 +88,12 @@ class ClientConnection:
         stream: Stream,
         shared: ListenerPort,
         groups: Groups,
-        budget: Budget,
+        budgets: Budgets,
         counts: Counts,
     ) -> None:
         self._stream = stream
-        self._shared, self._groups, self._budget, self._counts = shared, groups, budget, counts
+        self._shared, self._groups, self._counts = shared, groups, counts
+        self._budget, self._receiver = budgets.answering, FrameReceiver(stream, budgets.receiving)
         self._upstream = Upstream(shared.brokers)
         self.address = str(stream.transport.get_extra_info("peername")[0])
         self._limit, self._last = ConnectionTimeout(), LastRequest()
@@ -123,7 +125,7 @@ class ClientConnection:
 
     def close_if_late(self, now: float) -> None:
         """Close the connection if its timeout is over."""
-        if self._limit.is_over(now):
+        if self._limit.is_over(now) or self._receiver.is_late(now):
             state = self._limit.state
             if state is not ConnectionState.IDLE:
                 reason = "slow reader" if state is ConnectionState.WRITING else "half-sent"
@@ -160,10 +162,13 @@ class ClientConnection:
 
     async def _serve_here(self, head: Head, length: int, first: bytes) -> None:
         _check_decoded(length)
-        await self._budget.take(length)
+        frame, received = await self._receiver.read(first, length)
+        try:
+            await self._budget.take(length)
+        finally:
+            received.give_back()
         share = BudgetShare(self._budget, length)
         try:
-            frame = first + await self._stream.read_exactly(length - len(first))
             parsed = self._last.read(head, frame, f"/{self.address}")
             del frame
             # The workers' group leaves some requests unanswered: the client times out before this.
@@ -189,7 +194,8 @@ class ClientConnection:
         The broker validates the request, which may have librdkafka's unused bytes.
         """
         _check_decoded(length)
-        frame = first + await self._stream.read_exactly(length - len(first))
+        frame, received = await self._receiver.read(first, length)
+        received.give_back()
         if head.api == FIND_COORDINATOR:
             request = read_request(head, frame)
             if is_for_groups(request):

@@ -19,7 +19,7 @@ from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
 from .upstream import BrokerUnavailable, Upstream
-from .wire.bounds import BUDGET, Budget, FrameRefused
+from .wire.bounds import BUDGET, RECEIVING, Budget, Budgets, FrameRefused
 from .wire.served import METADATA
 
 LOGGER = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Listener:
         self, groups: Groups, counts: Counts, limits: Limits, encryption: ssl.SSLContext | None
     ) -> None:
         self._groups, self._counts, self._limits, self._tls = groups, counts, limits, encryption
-        self._budget = Budget(BUDGET)
+        self._budgets = Budgets(Budget(RECEIVING), Budget(BUDGET))
         self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
@@ -136,7 +136,7 @@ class Listener:
         self._servers.append(server)
 
     async def _accept(self, shared: ListenerPort, stream: Stream) -> None:
-        client = ClientConnection(stream, shared, self._groups, self._budget, self._counts)
+        client = ClientConnection(stream, shared, self._groups, self._budgets, self._counts)
         if self._exceeds_limits(client):
             stream.transport.abort()
             return

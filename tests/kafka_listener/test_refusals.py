@@ -11,11 +11,12 @@ import pytest
 
 from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
 from fairlead.runtime.kafka import connection, server
-from fairlead.runtime.kafka.client import timeout
+from fairlead.runtime.kafka.client import receiver, timeout
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
 from fairlead.runtime.kafka.wire.bounds import Budget
+from fairlead.runtime.kafka.wire.frames import HEAD
 from fairlead.runtime.kafka.wire.served import (
     CONSUMER_GROUP_HEARTBEAT,
     JOIN_GROUP,
@@ -287,21 +288,22 @@ def test_who_wants_more_bytes_than_are_left_waits_for_them_in_turn() -> None:
     asyncio.run(run())
 
 
+def joining(member_id: str = "", size: int = 1_000) -> bytes:
+    told = {
+        "GroupId": "g",
+        "SessionTimeoutMs": 6_000,
+        "RebalanceTimeoutMs": 6_000,
+        "MemberId": member_id,
+        "ProtocolType": "game",
+        "Protocols": [{"Name": "chess", "Metadata": f"hex:{bytes(size).hex()}"}],
+    }
+    return asking(11, 3, told)
+
+
 def test_members_that_wait_in_a_round_keep_nobody_from_being_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "BUDGET", 2_000)
-
-    def joining(member_id: str = "") -> bytes:
-        told = {
-            "GroupId": "g",
-            "SessionTimeoutMs": 6_000,
-            "RebalanceTimeoutMs": 6_000,
-            "MemberId": member_id,
-            "ProtocolType": "game",
-            "Protocols": [{"Name": "chess", "Metadata": f"hex:{bytes(1_000).hex()}"}],
-        }
-        return asking(11, 3, told)
 
     async def play(served: Served) -> None:
         first = await served.dial()
@@ -326,5 +328,29 @@ def test_a_slow_client_does_not_keep_others_from_their_answers(tmp_path: Path) -
         for _ in range(50):
             assert await client.asks(BEAT)
         assert time.monotonic() - began < bounds.FRAME_SECONDS
+
+    serving(tmp_path, play)
+
+
+def test_large_requests_that_do_not_arrive_keep_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "RECEIVING", 4 * bounds.LONGEST_DECODED)
+    monkeypatch.setattr(receiver, "CONTENDED_SECONDS", 0.1)
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
+    cut = bounds.LONGEST_DECODED.to_bytes(4) + joining()[: HEAD.size]
+
+    async def play(served: Served) -> None:
+        strangers = [await served.dial() for _ in range(4)]
+        for each in strangers:
+            each.writer.write(cut)
+        client, connections = await served.dial(), served.listener._connections
+        while sum(bool(each._receiver._since) for each in connections) < len(strangers):
+            await asyncio.sleep(0.01)
+        assert await client.asks(BEAT)  # a small one needs no share
+        joined = await client.asks(joining(size=2 * bounds.SMALL))
+        assert told(JOIN_GROUP, 3, joined)["MemberId"]
+        assert await strangers[0].receive() == b""
+        assert set(served.counts.reasons) == {"half-sent"}
 
     serving(tmp_path, play)

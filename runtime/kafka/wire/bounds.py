@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 SHORTEST_FRAME: Final = 8
 """The size of API key, version and correlation id, in bytes, as all sizes here."""
@@ -17,6 +17,12 @@ PIECE: Final = 256 << 10
 BUDGET: Final = 16 << 20
 """The budget for requests of all connections that are in transit to a group: they may all be in one
 message to a process of groups, which takes four times their size."""
+SMALL: Final = 64 << 10
+"""The maximum size of a request that is received without a share of a budget."""
+RECEIVING: Final = 16 << 20
+"""The budget for larger requests of all connections that have not arrived whole."""
+CONTENDED_SECONDS: Final = 5.0
+"""The time limit for receiving a larger request while others wait for that budget."""
 LONGEST_ANSWER: Final = 64 << 20
 """The maximum size of a response about many groups; clients repeat the request for the others."""
 FRAME_SECONDS: Final = 30.0
@@ -58,6 +64,11 @@ class Budget:
         self._left = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody waits for a part of it."""
+        return any(not granted.done() for _, granted in self._waiting)
+
     def take_now(self, size: int) -> bool:
         """Take `size` bytes if available and nobody waits; return whether it was possible."""
         is_left = not self._waiting and size <= self._left
@@ -86,3 +97,12 @@ class Budget:
             if not granted.done():
                 self._left -= wanted
                 granted.set_result(None)
+
+
+class Budgets(NamedTuple):
+    """The budgets of all connections of a listener."""
+
+    receiving: Budget
+    """For large requests that have not arrived whole."""
+    answering: Budget
+    """For requests in transit to a group."""
