@@ -18,6 +18,7 @@ from typing import Final
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
+from ..backoff import earliest
 from ..classic.state import RoundPhase
 from ..group.commit import OffsetLedger
 from ..group.coordinator import Coordinator
@@ -38,6 +39,7 @@ from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
 from .decide import SERVER_ASSIGNORS, decide, remove_group
 from .heartbeat_cache import HeartbeatCache
 from .offsets.clean_up import OffsetCleanUp
+from .offsets.deleted_topics import DeletedTopics
 from .offsets.handler import OffsetHandler
 from .patterns import find_matches, flaw_in_pattern
 from .requests import as_heartbeat, as_reply, refuse_request
@@ -93,6 +95,7 @@ class ConsumerShard:
         """The group, with its members of both protocols."""
         self._offsets = OffsetHandler(self.sides, ledger)
         self._clean_up = OffsetCleanUp(self.sides, ledger, self.remove, steady_ms)
+        self._deleted = DeletedTopics(self.sides, ledger)
         self._cache = HeartbeatCache(group)
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: unknown yet."""
@@ -121,6 +124,7 @@ class ConsumerShard:
             self._take_heartbeat(request, sender, now)
         elif isinstance(request, TopicsSeen):
             self._topics = request.topics
+            self._deleted.see(request.topics, now)
             patterns = {each.pattern for each in self.group.subscriptions.values()} - {""}
             matched = {each: find_matches(each, request.topics) for each in patterns}
             self.sides.take(TopicsSeen(request.topics, matched), sender, now)
@@ -176,11 +180,13 @@ class ConsumerShard:
     def pass_time(self, now: Now) -> None:
         """Handle due timers."""
         self.sides.pass_time(now)
+        self._deleted.pass_time(now)
         self._clean_up.pass_time(now)
 
     def next_ms(self, now: Now) -> int:
         """Return when the next timer is due, steady clock."""
-        next_ms, check_ms = self.sides.next_ms(now), self._clean_up.next_ms()
+        check_ms = self._clean_up.next_ms()
+        next_ms = earliest(self.sides.next_ms(now), self._deleted.next_ms())
         return check_ms if next_ms is None else min(next_ms, check_ms)
 
     def ready(self, now: Now) -> Ready:

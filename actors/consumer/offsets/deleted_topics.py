@@ -1,0 +1,85 @@
+"""Deletes the offsets of topics that were deleted, as a broker does.
+
+A topic counts as deleted once the cluster has been without it for a while, since a broker that has
+just started may not know all topics yet. Offsets outlive a listener that was pointed to another
+cluster: they are deleted only if this process has seen their topic, or if another topic of the
+group is there under its id.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ....events.catalogue import key_of
+from ....events.kafka.consumers import ConsumerOffset, Topic
+from ....events.records import Tombstone
+from ...group.commit import OffsetLedger
+from ...group.shard import Now
+from ...group.sides import Sides
+
+LOGGER = logging.getLogger(__name__)
+
+Topics = Mapping[str, Topic]
+
+GONE_MS: Final = 20_000
+"""How long a topic must not be there before its offsets are deleted."""
+
+
+class DeletedTopics:
+    """The topics of one group's offsets that are gone, and since when."""
+
+    def __init__(self, sides: Sides, ledger: OffsetLedger) -> None:
+        self._sides, self._ledger = sides, ledger
+        self._gone: dict[tuple[str, str], int] = {}
+        """Since when topics are gone, steady clock, by name and id."""
+        self._before: Topics = {}
+        """The topics as they were seen last."""
+
+    def see(self, topics: Topics, now: Now) -> None:
+        """Take the topics of the cluster."""
+        before, self._before = self._before, topics
+        offsets = self._ledger.consumer_offsets()
+        is_same_cluster = any(each.topic_id and _is_there(each, topics) for each in offsets)
+        gone = {_topic_of(each) for each in offsets if not _is_there(each, topics)}
+        self._gone = {
+            each: self._gone.get(each, now.steady_ms)
+            for each in gone
+            if each in self._gone or is_same_cluster or _has(before, *each)
+        }
+
+    def next_ms(self) -> int | None:
+        """Return when offsets are to be deleted next, steady clock; None: there are none."""
+        return min(self._gone.values()) + GONE_MS if self._gone else None
+
+    def pass_time(self, now: Now) -> None:
+        """Delete the offsets of topics that have been gone for long enough."""
+        over = {each for each, since in self._gone.items() if since + GONE_MS <= now.steady_ms}
+        if not over:
+            return
+        if self._sides.room.is_low:
+            self._gone |= dict.fromkeys(over, now.steady_ms)  # later
+            return
+        for each in over:
+            del self._gone[each]
+        self._delete([each for each in self._ledger.consumer_offsets() if _topic_of(each) in over])
+
+    def _delete(self, offsets: Iterable[ConsumerOffset]) -> None:
+        found = [Tombstone(ConsumerOffset, key_of(each)) for each in offsets]
+        self._ledger.write(found)
+        if found:
+            what = "%d offsets of deleted topics have left group %s"
+            LOGGER.info(what, len(found), self._sides.group.group_id)
+
+
+def _topic_of(offset: ConsumerOffset) -> tuple[str, str]:
+    return offset.topic, offset.topic_id
+
+
+def _is_there(offset: ConsumerOffset, topics: Topics) -> bool:
+    return _has(topics, *_topic_of(offset))
+
+
+def _has(topics: Topics, name: str, topic_id: str) -> bool:
+    """Return whether a topic is there; an empty id stands for any."""
+    topic = topics.get(name)
+    return topic is not None and topic_id in {"", topic.topic_id}
