@@ -68,7 +68,8 @@ def decode(
         assert sum(each.count() for each in decoder.rejects()) == len(letters)
         return rows, {int(row.position["offset"]): row.reason for row in letters}
 
-    return engine.run("like connect", run)
+    found: tuple[list[dict[str, Any]], dict[int, str]] = engine.run("like connect", run)
+    return found
 
 
 def envelopes(
@@ -154,7 +155,7 @@ def test_an_envelope_of_which_a_part_would_be_lost_is_a_bad_record(engine: Embed
     values = (full + full, full.replace(b'"x"', b'"\xff"'), full[:-1] + b',"more":1}')
     rows, bad = envelopes(engine, (full, *values))
     assert rows == [{"a": "x"}]
-    assert (bad.keys(), bad[2]) == ({1, 2, 3}, NO_TEXT)
+    assert ({*bad}, bad[2]) == ({1, 2, 3}, NO_TEXT)
     broken = full.replace(b'"string"', b'"\xff"')
     assert "its schema cannot be used" in envelopes(engine, (broken,))[1][0]
 
@@ -200,8 +201,8 @@ def test_required_fields_that_are_null_or_missing_make_a_bad_record_at_any_depth
         field("m", "map", keys={"type": "string"}, values={"type": "int32"}, optional=True),
     )
     sound = {"id": 1, "s": {"x": 1}, "l": [1], "m": {"k": 1}}
-    payloads = (sound, {"id": 2}, {}, {"id": None}, {"id": 1, "s": {}}, {"id": 1, "l": [1, None]})
-    payloads = (*payloads, {"id": 1, "m": {"k": None}}, None, {"id": "x"})
+    payloads: list[Any] = [sound, {"id": 2}, {}, {"id": None}, {"id": 1, "s": {}}]
+    payloads += [{"id": 1, "l": [1, None]}, {"id": 1, "m": {"k": None}}, None, {"id": "x"}]
     rows, bad = envelopes(engine, [envelope(schema, each) for each in payloads])
     assert rows == [{**sound, "m": [("k", 1)]}, {"id": 2, "s": None, "l": None, "m": None}]
     names = ("id", "id", "x", "l", "m")
@@ -246,8 +247,8 @@ def test_keys_have_the_defaults_of_their_schema_and_what_it_requires(engine: Emb
         field("l", "array", items={"type": "int32"}, optional=True),
     )
     sound = ({"a": 1}, {"a": 2, "d": None, "f": 1.5, "t": 0, "l": [1]})
-    wrong = ({"d": 1}, {"a": None}, {"a": 1, "f": 1e39}, {"a": 1, "t": 1 << 62})
-    wrong = (*wrong, {"a": 1, "l": [None]}, None)
+    wrong: list[Any] = [{"d": 1}, {"a": None}, {"a": 1, "f": 1e39}, {"a": 1, "t": 1 << 62}]
+    wrong += [{"a": 1, "l": [None]}, None]
     values = PlainDecoder(rows_of("_key"), has_texts=True)
     texts = [envelope(schema, each) for each in (*sound, *wrong)]
     rows, bad = decode(

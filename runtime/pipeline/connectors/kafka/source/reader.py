@@ -7,6 +7,7 @@ it fetches in the background during a batch are the beginning of the next batch.
 
 import time
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
@@ -45,6 +46,12 @@ _LATEST_MS: Final = 253_402_300_799_999
 
 FLAW: Final = "_fairlead_unread"
 """The column with the reason why a record cannot be read whole; null: it can."""
+_HEADERS_OF: Final = methodcaller("headers")
+"""Returns the headers of a record; raises `SystemError` if the key of one is no UTF-8.
+
+The client then returns pairs without a key, and the error as well. Python's own call of a method
+may not look for the error, and go on with such a pair, which ends the process.
+"""
 _BAD_HEADER: Final = (
     "the key of one of its headers is not in UTF-8: leave headers out of source.metadata.columns "
     "to read it"
@@ -257,7 +264,7 @@ def _headers(found: "Sequence[Message]") -> tuple[list[Headers], list[str | None
     flaws: list[str | None] = []
     for each in found:
         try:
-            headers.append(each.headers())  # pyright: ignore[reportArgumentType]
+            headers.append(_HEADERS_OF(each))
             flaws.append(None)
         except (SystemError, UnicodeDecodeError):  # the client gives keys as texts only
             headers.append(None)
