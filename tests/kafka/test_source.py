@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
 
 from fairlead.events.commits import Advance, Document
 from fairlead.runtime.pipeline.connectors.kafka.source import reader
@@ -15,6 +14,7 @@ from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import LIMIT, Reading, source_config, until
 from fairlead_tests.kafka.topics import Topics
+from fairlead_tests.kafka_clients.odd_producer import write_odd
 
 
 @pytest.fixture
@@ -249,31 +249,10 @@ def test_a_time_of_another_unit_is_the_latest_that_there_is(topics: Topics, begi
     assert [each.year for each in times] == [9999, 2023]
 
 
-class OddKey(str):
-    """A header's key that a client writes in other bytes than UTF-8."""
-
-    __slots__ = ()
-
-    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-        """Return bytes that are no text."""
-        del encoding, errors
-        return b"h\xff"
-
-
-def write_odd(topics: Topics, topic: str, *, times: int) -> None:
-    """Write records without a timestamp, each second one with a header whose key is no text."""
-    producer = KafkaProducer(bootstrap_servers=topics.bootstrap)
-    for number in range(times):
-        odd = [("a", b"1"), (OddKey("x"), b"2")] if number % 2 else [("a", b"1")]
-        producer.send(topic, b"v", headers=odd, timestamp_ms=-1)
-    producer.flush()
-    producer.close()
-
-
 def test_a_record_may_lack_a_time_and_have_headers_that_nobody_asked_for(
     topics: Topics, topic: str, begin: Any
 ) -> None:
-    write_odd(topics, topic, times=2)
+    write_odd(topics.bootstrap, topic, 2)
     rows = begin(topics=topic, metadata_columns="timestamp,offset").read(2).to_pylist()
     assert rows == [{"_value": "v", "_timestamp": None, "_offset": each} for each in (0, 1)]
 
@@ -281,7 +260,7 @@ def test_a_record_may_lack_a_time_and_have_headers_that_nobody_asked_for(
 def test_headers_that_no_client_can_read_make_a_bad_record_however_many_there_are(
     topics: Topics, topic: str, begin: Any
 ) -> None:
-    write_odd(topics, topic, times=200)
+    write_odd(topics.bootstrap, topic, 200)
     (table,) = begin(topics=topic).plan().ranges
     told = table[FLAW].to_pylist()
     assert [each is not None for each in told] == [False, True] * 100
