@@ -219,6 +219,7 @@ SHELLS = {
     "actors/group/commit.py",
     "actors/consumer/offsets/calls.py",
     "actors/consumer/offsets/clean_up.py",
+    "actors/consumer/offsets/deleted_topics.py",
     "actors/consumer/offsets/handler.py",
     "actors/consumer/patterns.py",
     "actors/consumer/shard.py",

@@ -23,7 +23,7 @@ from fairlead.runtime.pipeline.connectors.kafka.sink import staging
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
 from fairlead.runtime.pipeline.connectors.kafka.sink.sink import KafkaSink, MarkRules
 from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
-from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
+from fairlead.runtime.pipeline.connectors.kafka.source.records.connect_schema import (
     SchemaUnknown,
     columns_of,
 )

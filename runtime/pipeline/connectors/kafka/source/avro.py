@@ -9,8 +9,8 @@ import pyarrow as pa
 from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
 from ..avro.columns import AvroColumns, Flaws
-from .bad_records import record_error, reject_records, without_rows
 from .decoding import KafkaRows, RecordDecoder
+from .records.bad_records import record_error, reject_records, without_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

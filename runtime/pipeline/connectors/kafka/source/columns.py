@@ -27,8 +27,8 @@ from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
 from .headers import HeaderDecoder
 from .json_keys import JsonKeyDecoder
-from .json_texts import find_text_flaws, objects_in, values_of
 from .reader import PartitionReader, empty_table
+from .records.json_texts import find_text_flaws, objects_in, values_of
 
 SAMPLE: Final = 500
 """How many of a partition's last records are sampled."""

@@ -26,9 +26,17 @@ from ...evolution.names import find_twins
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ...files.small_integers import is_misfit, is_widened, widened
 from ...files.source.bad_rows import RAW, json_reason
-from .bad_records import NAMED, PLACE, POSITION, as_text, record_error, reject_records, without_rows
-from .connect_schema import CORRUPT, LONE
-from .json_texts import find_text_flaws, objects_in, values_of
+from .records.bad_records import (
+    NAMED,
+    PLACE,
+    POSITION,
+    as_text,
+    record_error,
+    reject_records,
+    without_rows,
+)
+from .records.connect_schema import CORRUPT, LONE
+from .records.json_texts import find_text_flaws, objects_in, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -13,16 +13,6 @@ from pyspark.sql import functions as sf
 
 from ....spi.errors import BadInput
 from ...evolution.policy import parse_ddl
-from .bad_records import record_error, reject_records, without_rows
-from .connect_checks import flaw_of, is_required
-from .connect_schema import (
-    LONE,
-    ConnectColumns,
-    Schema,
-    SchemaUnknown,
-    columns_of,
-    default_of,
-)
 from .decoding import (
     FLAW,
     PARSED,
@@ -30,7 +20,17 @@ from .decoding import (
     KafkaRows,
     with_flaws,
 )
-from .json_texts import values_of
+from .records.bad_records import record_error, reject_records, without_rows
+from .records.connect_checks import flaw_of, is_required
+from .records.connect_schema import (
+    LONE,
+    ConnectColumns,
+    Schema,
+    SchemaUnknown,
+    columns_of,
+    default_of,
+)
+from .records.json_texts import values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
-from .bad_records import record_error, reject_records, without_rows
 from .decoding import KafkaRows, RecordDecoder
 from .reader import FLAW
+from .records.bad_records import record_error, reject_records, without_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

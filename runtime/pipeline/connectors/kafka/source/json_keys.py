@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
-from .bad_records import record_error, reject_records, without_rows
-from .connect_schema import SchemaUnknown
 from .decoding import KafkaRows, RecordDecoder
 from .envelope import Envelope
-from .json_texts import find_text_flaws, values_of
-from .key_forms import KEY, KeyForm, KeyUnfit, form_of, given_form
+from .records.bad_records import record_error, reject_records, without_rows
+from .records.connect_schema import SchemaUnknown
+from .records.json_texts import find_text_flaws, values_of
+from .records.key_forms import KEY, KeyForm, KeyUnfit, form_of, given_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,10 +21,10 @@ from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Fetched, FetchingSource, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from ..shadow_group import ShadowGroup
-from .bad_records import with_records
 from .decoding import RecordDecoder
 from .read_ahead import ReadAhead
 from .reader import OutOfRange, PartitionReader, empty_table
+from .records.bad_records import with_records
 from .topics import OFFSET, TOPIC_ID, document_of, offset_of
 
 if TYPE_CHECKING:

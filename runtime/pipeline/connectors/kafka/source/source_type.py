@@ -161,6 +161,7 @@ class KafkaSourceType(SourceType):
         client = _consumer(config, f"fairlead.{context.resource.connector}")
         shadow = settings.text(keys.SHADOW)
         isolation = settings.text(keys.ISOLATION)
+        reads = {**client, "isolation.level": isolation}
         start_ms = settings.values[keys.START_MS]
         rules = StartRules(
             EPOCH + timedelta(milliseconds=start_ms)
@@ -173,11 +174,7 @@ class KafkaSourceType(SourceType):
         return KafkaSource(
             topics.read_share(settings.text(keys.TASK_PARTITIONS)),
             cluster,
-            lambda: PartitionReader(
-                {**client, "isolation.level": isolation},
-                SourceAway,
-                has_headers=reads_headers(settings),
-            ),
+            lambda: PartitionReader(reads, SourceAway, has_headers=reads_headers(settings)),
             decoder(context, config, settings),
             rules,
             Listeners(context.warn, ShadowGroup(client, shadow) if shadow else None),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta, Raw
 from msgspec.json import Decoder, encode
 
-from ....spark.spelling import literal, quoted
+from .....spark.spelling import literal, quoted
 
 Schema = Mapping[str, Any]
 Rewrite = Callable[[Raw], Raw]

@@ -8,7 +8,7 @@ time: Debezium writes such ones for PostgreSQL's `infinity`.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ....spark.spelling import literal, quoted
+from .....spark.spelling import literal, quoted
 from .connect_schema import CORRUPT, LONE, Schema, default_of, fields_of, is_in_millis
 
 _LATEST_MS: Final = ((1 << 63) - 1) // 1000

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ....batches.arrow_schema import arrow_schema_of
-from ...evolution.policy import parse_given
+from .....batches.arrow_schema import arrow_schema_of
+from ....evolution.policy import parse_given
 from .connect_checks import is_required
 from .connect_schema import DECIMAL, Schema, SchemaUnknown, default_of, fields_of, scale_of
 

@@ -1,0 +1,1 @@
+"""What is looked at in each record before its columns are made, and what becomes of bad ones."""
