@@ -35,6 +35,7 @@ demo: .venv/ready
 # Servers that tests run against come from packages of the system, where that may be done.
 servers:
 	tests/servers/install-postgres
+	tests/servers/install-pgbouncer
 
 # The first tests of Kafka's row wait for its jars, which mostly wait for the network.
 test: .venv/ready servers

@@ -84,9 +84,8 @@ class PostgresServer:
         """
         folder.mkdir()
         subprocess.run(["cp", "-a", f"{_first_cluster().name}/data", folder], check=True)
-        if user := _run_by():
-            os.chown(folder, user.pw_uid, user.pw_gid)
-        return cls(folder, _bin(), _free_port(), {**_SETTINGS, **settings})
+        owned_by_server_user(folder)
+        return cls(folder, _bin(), free_port(), {**_SETTINGS, **settings})
 
     @property
     def data(self) -> Path:
@@ -104,7 +103,9 @@ class PostgresServer:
         ]
         command = [str(self.bin / "postgres"), "-D", str(self.data), "-p", str(self.port), *options]
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, **as_server_user(self.folder)
+            )
         self._process = process
         deadline = time.monotonic() + PATIENCE_S
         while not self._is_ready(process.pid):
@@ -172,11 +173,14 @@ class PostgresServer:
         with psycopg.connect(self.url(database), password=PASSWORD, autocommit=True) as made:
             yield made
 
-    def _as_user(self) -> dict[str, Any]:
-        return _as_user(self.folder)
+
+def owned_by_server_user(path: Path) -> None:
+    """Give a file to who runs servers, if that is somebody else."""
+    if user := _run_by():
+        os.chown(path, user.pw_uid, user.pw_gid)
 
 
-def _as_user(home: Path) -> dict[str, Any]:
+def as_server_user(home: Path) -> dict[str, Any]:
     """Return the arguments of a process that runs in a folder as who runs servers."""
     user = _run_by()
     if not user:
@@ -197,13 +201,14 @@ def _first_cluster() -> "tempfile.TemporaryDirectory[str]":
     folder = Path(made.name)
     password = folder / "password"
     password.write_text(_verifier(PASSWORD))
-    if user := _run_by():
-        for each in (folder, password):
-            os.chown(each, user.pw_uid, user.pw_gid)
+    for each in (folder, password):
+        owned_by_server_user(each)
     command = [str(bin_folder / "initdb"), "--pgdata", str(folder / "data")]
     command += ["--username", "postgres", "--pwfile", str(password), "--auth", "scram-sha-256"]
     command += ["--no-sync", "--encoding", "UTF8"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, **_as_user(folder))
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, **as_server_user(folder)
+    )
     if ran.returncode:
         made.cleanup()
         raise NoServer(f"initdb: {ran.stderr.strip()}")
@@ -293,7 +298,7 @@ def _run_by() -> pwd.struct_passwd | None:
     raise NoServer(f"PostgreSQL does not run as root, and there is no user {' or '.join(_RUN_BY)}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -22,6 +22,7 @@ from ...spi.key_kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .hang_detection import CallThread, Watch, WatchedAdbc, WatchedConnection
 from .names import NAME_BYTES
+from .session_settings import first_query, is_checked, refuse_shared, remedy_of, settings_of
 from .url import flaw_in_files, parameters
 
 CONNECT_S: Final = 10
@@ -36,17 +37,6 @@ _SESSION: Final = {
     "keepalives_interval": "5",
     "keepalives_count": "4",
 }
-_OPTIONS: Final = " ".join(
-    f"-c {each}"
-    for each in (
-        "lock_timeout=30s",  # a locked table shows in the status
-        "idle_in_transaction_session_timeout=120s",  # a stopped process must not keep its locks
-        "datestyle=ISO",
-        "intervalstyle=iso_8601",
-        "bytea_output=hex",
-        "extra_float_digits=1",
-    )
-)
 _WRONG_CONFIG: Final = (
     "password authentication failed",
     "no password supplied",
@@ -56,8 +46,13 @@ _WRONG_CONFIG: Final = (
     'database "',
     "does not support SSL",
     "authentication failed",
+    "no such database",  # of pgbouncer
+    "no such user",
+    "unsupported startup parameter",
 )
 """Texts of permanent connection errors: libpq gives no error code for them."""
+_NO_SETTING: Final = ("42704", "42501", "55P02")
+"""SQLSTATEs of settings that there are not, or that this role or a session cannot set."""
 _MAY_PASS: Final = (
     "starting up",
     "shutting down",
@@ -128,6 +123,8 @@ class Server:
     key: str
     timeout_s: float = QUERY_TIMEOUT_MS / 1000
     """The statement timeout."""
+    settings: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, hash=False)
+    """What each session sets at its beginning."""
 
     @classmethod
     def of(
@@ -149,31 +146,48 @@ class Server:
             session = {**_SESSION, "application_name": application}
             timeout = int(config.get(f"{end}.query.timeout.ms", QUERY_TIMEOUT_MS))
             zone = config.get(f"{end}.db.timezone") or "UTC"
-            ours = f"{_OPTIONS} -c timezone={zone} -c statement_timeout={timeout}"
-            options = f"{parts.pop('options', '')} {ours}".strip()
+            settings, options = settings_of(parts.pop("options", ""), zone, timeout)
+            # Without any, libpq would take those of the node's environment.
             conninfo = make_conninfo("", **{**session, **parts, "options": options})
         except (ValueError, psycopg.Error) as error:
             raise ConfigInvalid(f"{key}: {error}") from None
         where = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
         shown = f"{where}/{parts.get('dbname', parts.get('user', ''))}"
-        return cls(conninfo, shown, key, timeout / 1000)
+        return cls(conninfo, shown, key, timeout / 1000, settings)
 
     def connect(self) -> "psycopg.Connection[Any]":
         """Open a psycopg connection in autocommit mode.
 
-        Raises `ConfigInvalid` for permanent errors, else `Away`.
+        Raises `ConfigInvalid` for permanent errors, and if transactions share sessions; else
+        `Away`.
         """
         try:
-            made = WatchedConnection.connect(self.conninfo, autocommit=True)
-            made.watch = Watch(self.conninfo, self.timeout_s)
-            row = made.execute(_BEGIN).fetchone()
-        except psycopg.OperationalError as error:
+            made = self._begun()
+            refuse_shared(self.shown, made, self._begun)
+        except psycopg.Error as error:
+            if error.sqlstate and (error.sqlstate[:2] == "22" or error.sqlstate in _NO_SETTING):
+                raise ConfigInvalid(f"{self.key}: {self.shown}: {brief(str(error))}") from None
             raise self._refused(str(error)) from None
+        return made
+
+    def _begun(self) -> "WatchedConnection":
+        made = WatchedConnection.connect(self.conninfo, autocommit=True)
+        made.watch = Watch(self.conninfo, self.timeout_s)
+        try:
+            row = made.execute(first_query(self.settings)).fetchone()
+        except psycopg.Error:
+            made.close()
+            raise
         made.watch.pid = row[0] if row else 0
         return made
 
     def connect_adbc(self, *, autocommit: bool = False) -> "adbc.Connection":
-        """Open an ADBC connection; without `autocommit` the caller commits."""
+        """Open an ADBC connection; without `autocommit` the caller commits.
+
+        Raises as `connect` does.
+        """
+        if not is_checked(self.shown):
+            self.connect().close()
         thread = CallThread(Watch(self.conninfo, self.timeout_s))
         try:
             connect = cast("Callable[..., adbc.Connection]", adbc.connect)  # pyright: ignore[reportUnknownMemberType]
@@ -184,7 +198,8 @@ class Server:
         watched = WatchedAdbc(made, thread)
         try:
             with watched.cursor() as cursor:
-                (thread.watch.pid, _) = cursor.execute(_BEGIN).fetchone()
+                first = first_query(self.settings).as_string()
+                thread.watch.pid = cursor.execute(first).fetchone()[0]
             if not autocommit:
                 watched.commit()
         except adbc.Error as error:
@@ -198,13 +213,6 @@ class Server:
         if is_final and not any(each in first for each in _MAY_PASS):
             return ConfigInvalid(f"{self.key}: {self.shown}: {first}")
         return Away(f"{self.shown}: {first}")
-
-
-_BEGIN: Final = (
-    "SELECT pg_backend_pid(), CASE WHEN current_setting('synchronous_commit') = 'off'"
-    " THEN set_config('synchronous_commit', 'on', false) END"
-)
-"""Turns on synchronous_commit, so that commits are durable whatever the server's default."""
 
 
 def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
@@ -230,6 +238,7 @@ def brief(text: str) -> str:
     for mark in ("FATAL:  ", "ERROR:  "):  # before it the client's text, after it the server's
         before, found, after = line.partition(mark)
         line = after if found and "connection to server" not in before else before + after
+    line += remedy_of(line)
     return f"{line} (query.timeout.ms)" if line.endswith("due to statement timeout") else line
 
 
