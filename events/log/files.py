@@ -174,7 +174,7 @@ def write_backup(source: Path, target: Path, copy: Callable[[Path], None]) -> No
         raise BackupError(f"{target} exists already; a backup never overwrites, choose a new name")
     part = target.with_name(f".{target.name}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(target.parent, mode=0o777)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
         copy(part)
@@ -191,6 +191,15 @@ def write_backup(source: Path, target: Path, copy: Callable[[Path], None]) -> No
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def make_directory(path: Path, mode: int = 0o700) -> None:
+    """Make a directory and those above it, so that they outlive a power cut."""
+    if path.is_dir():
+        return
+    make_directory(path.parent, mode)
+    path.mkdir(mode, exist_ok=True)
+    sync_path(path.parent)
 
 
 def sync_path(path: Path) -> None:

@@ -110,15 +110,6 @@ class Claim(NamedTuple):
     last: LogCommit | None
 
 
-def make_directory(path: Path) -> None:
-    """Make the log's directory and those above it, so that they outlive a power cut."""
-    if path.is_dir():
-        return
-    make_directory(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
-    sync_path(path.parent)
-
-
 def require_log(path: Path) -> None:
     """Raise `NoLogError` unless there is a log at `path`, where one is known to have been."""
     if data_bytes(path) == 0:

@@ -17,9 +17,9 @@ import lmdb
 
 from .environment import MAP_BYTES, open_environment, translate_error, translated_errors
 from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
-from .files import MarkWriter, mark_of
+from .files import MarkWriter, make_directory, mark_of
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, next_chain, pack_commit, seal
-from .owner import Claim, OwnerLock, claim_log, make_directory
+from .owner import Claim, OwnerLock, claim_log
 from .reader import ReadableLog
 from .space import RESERVE_BYTES, Room, require_room, room_at
 from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, trim_entries, view_key

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from ...events.log.files import sync_path
 from ...events.log.process import ProcessId, is_alive
 from .spec import AssignorSpec
 
@@ -33,7 +34,10 @@ ENGINES: Final = "engine*.json"
 
 
 def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> None:
-    """Replace a file atomically, readable by its owner only; raises `OSError`."""
+    """Replace a file atomically, readable by its owner only; raises `OSError`.
+
+    `is_durable`: after a power cut it is there, with this content.
+    """
     made = path.with_suffix(".new")
     made.unlink(missing_ok=True)
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
@@ -43,6 +47,8 @@ def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> No
             file.flush()
             os.fsync(file.fileno())
     made.rename(path)
+    if is_durable:
+        sync_path(path.parent)
 
 
 def write_json(path: Path, content: object) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.door.ports import KEY_BYTES, Door
+from ...events.log.files import make_directory
 from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, cluster_id, folder_number, identity_of
 from .node_files import (
@@ -142,8 +143,8 @@ class RunFolder:
 
         Removes the metrics and the engine state of the node's former run.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self.path.parent.parent, mode=0o777)
+        make_directory(self.path)
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
         try:
             fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
