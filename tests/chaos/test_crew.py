@@ -224,7 +224,7 @@ def test_a_task_that_fails_over_secrets_leaves_them_in_no_reply_log_or_file(
     secrets = tmp_path / "s.properties"
     secrets.write_text(f"password={FILE}\n")
     query = f"raise_error('no login for ${{env:OURS}} with ${{file:{secrets}:password}}')"
-    config = {"task.restart.budget": "1", "source.option.password": SEALED}
+    config = {"task.restart.budget": "1", "another.password": SEALED}
     select = {"transforms": "t", "transforms.t.type": "select"}
     select["transforms.t.columns"] = f"id, {query} AS b"
     leaky = Line(tmp_path, "leaky", tasks=1, config=config | select)

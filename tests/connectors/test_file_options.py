@@ -12,11 +12,14 @@ from connectors.conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.line_ends import CommentFilter
+from fairlead.runtime.pipeline.connectors.files.spark_options import READING, WRITING
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Context
 
 Config = dict[str, str]
 GOOD = {
@@ -160,3 +163,80 @@ def test_what_ends_lines_is_found_out_whatever_an_option_says(
     config = {"source.option.lineSep": "\r\n", "source.option.multiLine": "false"}
     run({**folders, **config, "source.format": "csv", "sink.format": "json"})
     assert json_rows(tmp_path / "out") == [{"n": 1, "s": "a\nb"}]
+
+
+def _flaws(config: Config) -> dict[str, tuple[str, ...]]:
+    """Return the errors of a config, which a worker finds as well in an old log."""
+    errors = SparkPipeline.validate(config).errors
+    told = "; ".join(f"{key}: {each}" for key, some in errors.items() for each in some)
+    with pytest.raises(ConfigInvalid) as caught:
+        SparkPipeline().pipeline(Context(Resource("c", 0), print), config)
+    assert str(caught.value) == told
+    return dict(errors)
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fs.file.impl",
+        "fs.viewfs.mounttable.default.link./in",
+        "fs.defaultFS",
+        "fs.file.impl.disable.cache",
+        "io.compression.codecs",
+        "hadoop.security.credential.provider.path",
+        "parquet.crypto.factory.class",
+        "parquet.encryption.kms.client.class",
+        "parquet.read.support.class",
+        "mapreduce.input.fileinputformat.input.dir",
+        "mapreduce.outputcommitter.factory.class",
+        "recursiveFileLookup",
+        "wholetext",
+        "inputBufferSize",
+        "ignoreExtension",
+        "a{b}c",
+        "",
+    ],
+)
+def test_an_option_of_spark_or_hadoop_that_is_not_on_the_list_is_refused(
+    fmt: str, name: str
+) -> None:
+    config = {**GOOD, "source.format": fmt, "sink.format": fmt}
+    told = f"{{}}.option.{name} is none of the options that {fmt} takes here: leave it out"
+    assert _flaws({**config, f"source.option.{name}": "x"}) == {
+        "source.format": (told.replace("{}", "source", 1),)
+    }
+    assert _flaws({**config, f"sink.option.{name}": "x"}) == {
+        "sink.format": (told.replace("{}", "sink", 1),)
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("source.option.maxColumns", "2147483647", "must be a number, at most 100000"),
+        ("source.option.maxCharsPerColumn", "2e9", "must be a number, at most 67108864"),
+        ("sink.option.compression", "java.lang.Object", "must be a short name, such as gzip"),
+        ("sink.option.codec", "org.apache.hadoop.io.compress.GzipCodec", "must be a short name"),
+    ],
+)
+def test_a_value_of_an_option_that_would_fill_the_jvm_or_load_a_class_is_refused(
+    option: str, value: str, why: str
+) -> None:
+    config = {**GOOD, "sink.format": "csv", option: value}
+    ((told,),) = _flaws(config).values()
+    assert told.startswith(f"{option} {why}")
+
+
+def test_each_option_that_is_taken_has_a_reason_and_its_name_counts_in_any_case() -> None:
+    for end, lists in (("source", READING), ("sink", WRITING)):
+        for fmt, names in lists.items():
+            assert all(names.values())
+            config = {**GOOD, "source.format": fmt, "sink.format": fmt}
+            given = {
+                f"{end}.option.{name.upper() if '.' not in name else name}": "1" for name in names
+            }
+            told = SparkPipeline.validate({**config, **given}).errors
+            assert not [each for some in told.values() for each in some if "none of the" in each]
+    column = {"sink.option.parquet.bloom.filter.enabled#id": "true"}
+    assert SparkPipeline.validate({**GOOD, **column}).errors == {}

@@ -125,3 +125,29 @@ def test_no_option_of_spark_leads_elsewhere(option: str, key: str) -> None:
         {option: "/etc", "source.path": "/in", "sink.path": "/out"}
     ).errors
     assert errors[key] == (f"only this key sets the path: leave out {option}",)
+
+
+@pytest.mark.parametrize(
+    ("begin", "fits", "others"),
+    [
+        (
+            "jdbc:mysql://db:3306/",
+            "shop shop/a sho-p.x",
+            "shop?allowLoadLocalInfile=true shop?autoDeserialize=true shop;INIT=1 ../x /evil/x"
+            " x#y (host=evil) x,evil:1/y a//b shop&x=1 x@evil",
+        ),
+        ("jdbc:mysql://db", "/shop", ".example.org/x -2/x 2/x :1/x @evil/x"),
+        ("jdbc:mysql://db:3306", "/shop", "1/x 0/shop"),
+        ("jdbc:sqlite:/data/", "a.db b/c.db", "../etc/x b/../../etc/x /etc/x"),
+        ("jdbc:h2:mem:", "a", "a;INIT=RUNSCRIPT a/../../x"),
+        ("jdbc:postgresql://h/", "db", "db?socketFactory=x db?loggerFile=/etc/x db?sslfactory=y"),
+    ],
+)
+def test_a_database_is_in_reach_by_the_beginning_of_its_url_and_has_no_parameters(
+    begin: str, fits: str, others: str
+) -> None:
+    reach = Reach(jdbc=("jdbc:other:", begin))
+    assert [each for each in fits.split() if reach.flaw_in_jdbc(begin + each)] == []
+    assert [each for each in others.split(" ") if not reach.flaw_in_jdbc(begin + each)] == []
+    assert reach.flaw_in_jdbc(f"{begin}x\n") is not None
+    assert reach.flaw_in_jdbc(begin.upper() + "x") is not None

@@ -218,7 +218,7 @@ def test_a_query_is_read_once_into_a_table_that_is_made(derby: Derby, begin: Beg
         ({}, "there is no table copied", ErrorClass.INPUT),
         ({"source_table_whitelist": "absent_orders"}, "absent_orders", None),
         (
-            {"sink_auto_create": "true", "sink_connection_driver": "no.such.Driver"},
+            {"sink_auto_create": "true", "sink_connection_driver": "com.mysql.cj.jdbc.Driver"},
             "no driver",
             None,
         ),
@@ -268,6 +268,8 @@ def test_flaws_are_found_before_a_connector_is_made() -> None:
         ({"sink.table.name.format": "${topic}"}, "sink.table.name.format"),
         ({"sink.connection.url": "jdbc:x://h/d?password=p"}, "sink.connection.url"),
         ({"source.connection.url": "postgresql://h/d"}, "source.connection.url"),
+        ({"source.connection.driver": "javax.swing.JFrame"}, "source.connection.driver"),
+        ({"sink.connection.driver": "org.h2.Driver2"}, "sink.connection.driver"),
     ):
         assert list(SparkPipeline.validate({**sound, **more}).errors) == [key]
     promise = SparkPipeline.delivery_of(sound)

@@ -43,19 +43,6 @@ REFUSED: Mapping[str, str] = {
 OF_CLUSTERS = frozenset({AUTH_SECRET, HOST, BIND_ADDRESS})
 """Refused settings that a user must set for a cluster, whose executors are on other hosts."""
 
-_SILENT_LOSS = "rows would be lost silently: errors.tolerance=all counts and keeps them"
-_COMMIT_PROTOCOL = "each batch counts exactly once only with its default"
-
-_NODE_ONLY: Mapping[str, str] = {
-    "spark.sql.variable.substitute": "queries would read the node's environment and settings",
-    "spark.sql.files.ignoreCorruptFiles": _SILENT_LOSS,
-    "spark.sql.files.ignoreMissingFiles": _SILENT_LOSS,
-    "spark.sql.parquet.output.committer.class": _COMMIT_PROTOCOL,
-    "spark.sql.sources.commitProtocolClass": _COMMIT_PROTOCOL,
-    "spark.sql.sources.outputCommitterClass": _COMMIT_PROTOCOL,
-    "spark.sql.sources.partitionOverwriteMode": _COMMIT_PROTOCOL,
-}
-
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 SQL_MEANINGS = (
@@ -193,13 +180,6 @@ def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
         if reason := REFUSED.get(name):
             flaw = f"-D{name} cannot be set: {reason}; remove it from spark.conf.{JAVA_OPTIONS}"
             raise SettingRefused(flaw)
-
-
-def flaw_of_connector(name: str) -> str | None:
-    """Return why a connector must not have this setting of its own; None: its name is allowed."""
-    if not name.startswith("spark.sql."):
-        return "only spark.sql.* can be a connector's own: the others are set on the node, for all"
-    return _NODE_ONLY.get(name)
 
 
 def _defined_properties(options: str) -> list[str]:

@@ -28,6 +28,8 @@ _SETTING: Final = "paths.allow"
 _JDBC: Final = "jdbc.allow"
 _DATABASE: Final = re.compile(r"[\w/.-]*")
 """The allowed rest of a JDBC URL: a database without parameters."""
+_ENDS: Final = ("/", ":", "@", "=", ",")
+"""What the beginning of a JDBC URL ends with if anything may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,10 @@ class Reach:
 
     def flaw_in_jdbc(self, url: str) -> str | None:
         """Return why a JDBC URL is not allowed; None if it is."""
-        after = [url.removeprefix(each) for each in self.jdbc if url.startswith(each)]
-        if any(_DATABASE.fullmatch(each) for each in after):
+        begun = [each for each in self.jdbc if url.startswith(each)]
+        if any(_is_database(each, url.removeprefix(each)) for each in begun):
             return None
-        if after:
+        if begun:
             return f"it has more behind {_JDBC}={','.join(self.jdbc)} than a database's name"
         allowed = f"is {','.join(self.jdbc)}" if self.jdbc else "is empty"
         return f"the node's {_JDBC} {allowed}: its operator has to allow the beginning of this URL"
@@ -167,6 +169,17 @@ class Findings:
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
+
+
+def _is_database(begin: str, rest: str) -> bool:
+    """Tell whether the rest of a URL is a database's name, and goes on where its beginning ends.
+
+    Else `jdbc:x://db` would allow `jdbc:x://db.example.org/`, and `..` another file.
+    """
+    is_apart = not rest or begin.endswith(_ENDS) or rest.startswith("/")
+    parts = rest.removeprefix("/").split("/")
+    is_plain = ".." not in parts and "" not in parts[:-1]
+    return is_apart and is_plain and _DATABASE.fullmatch(rest) is not None
 
 
 def _is_within(inner: Path, outer: Path) -> bool:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, between
-from ...spark.settings import flaw_of_connector
+from ...spark.queries.allowed_settings import flaw_in_setting
 from ...spi.config import ConfigDef, Definition, Importance, strip_prefix
 from ...spi.errors import PluginUnknown
 from ...spi.key_kinds import number_key, text_key, with_group
@@ -109,9 +109,10 @@ def keys_of_types() -> dict[str, list[Definition]]:
 
 
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the errors of Spark settings whose names are not allowed, by key."""
+    """Return the errors of Spark settings that a connector must not have, by key."""
     found = {
-        f"{SPARK_CONF}{name}": flaw_of_connector(name) for name in strip_prefix(SPARK_CONF, config)
+        f"{SPARK_CONF}{name}": flaw_in_setting(name, value)
+        for name, value in strip_prefix(SPARK_CONF, config).items()
     }
     return {key: flaw for key, flaw in found.items() if flaw}
 

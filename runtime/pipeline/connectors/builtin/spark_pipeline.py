@@ -8,6 +8,7 @@ from typing import ClassVar
 from .....events.commits import Document
 from ...spi.config import (
     ConfigDef,
+    ConfigInvalid,
     Definition,
     ParsedConfig,
     Validation,
@@ -133,7 +134,12 @@ class SparkPipeline(Connector):
             end.stop()
 
     def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
-        """Make the pipeline that a task config describes."""
+        """Make the pipeline that a task config describes; raises `ConfigInvalid`.
+
+        A config in an old log may have what an earlier release took, and references are resolved.
+        """
+        if flaws := _complaints(task_config):
+            raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
         settings = keys.task_keys_of(task_config).parse(task_config)
         ends = keys.Ends.of(task_config)
         chain = transforms.make_chain(task_config, context)

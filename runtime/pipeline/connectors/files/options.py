@@ -1,8 +1,8 @@
 """Options of Spark's readers and writers in a config, and checks of them.
 
-Names of options are case insensitive. Files are scanned before Spark reads them: options that make
-Spark read them in another way than the scan are refused, and so are options that make Spark skip
-files, which would count as read.
+`spark_options` lists those that are taken. Their names are case insensitive. Files are scanned
+before Spark reads them: options that make Spark read them in another way than the scan are refused,
+and so are options that make Spark skip files, which would count as read.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from typing import Final
 from ...spi.config import is_deferred, strip_prefix
 from ..evolution.policy import ADD_COLUMNS, EVOLUTION, WIDEN
 from . import keys
+from .spark_options import READING, WRITING, flaws_in_options
 
 ENCODING: Final = ("encoding", "charset")
 SEPARATOR: Final = ("sep", "delimiter")
@@ -66,6 +67,20 @@ def flaws_in_reading(config: Mapping[str, str]) -> Mapping[str, str]:
             )
     if config.get(keys.SOURCE_FORMAT) == "csv":
         found |= _flaws_in_csv(config)
+    fmt, given = config.get(keys.SOURCE_FORMAT, ""), strip_prefix(keys.SOURCE_OPTION, config)
+    named = {each: given[each] for each in given if each.lower() not in _PLACES | _CHOOSING}
+    for name, why in flaws_in_options(READING, fmt, named):
+        found.setdefault(keys.SOURCE_FORMAT, f"{keys.SOURCE_OPTION}{name} {why}")
+    return found
+
+
+def flaws_in_writing(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the errors of a sink's options, by the key to change."""
+    found = dict(flaws_in_places(config, keys.SINK_OPTION, keys.SINK_PATH))
+    fmt, given = config.get(keys.SINK_FORMAT, ""), strip_prefix(keys.SINK_OPTION, config)
+    named = {each: given[each] for each in given if each.lower() not in _PLACES}
+    for name, why in flaws_in_options(WRITING, fmt, named):
+        found.setdefault(keys.SINK_FORMAT, f"{keys.SINK_OPTION}{name} {why}")
     return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from .....actors.settings import SettingType, not_blank
+from .....actors.settings import SettingType, Value, not_blank
 from ...spi.config import Definition, Importance, Width, is_deferred
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, secret_key, text_key
 
@@ -19,6 +19,35 @@ INSERT_MODE: Final = "sink.insert.mode"
 AUTO_CREATE: Final = "sink.auto.create"
 
 BULK, BY_NUMBER = "bulk", "incrementing"
+
+
+DRIVERS: Final = (
+    "com.ibm.db2.jcc.DB2Driver",
+    "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+    "com.mysql.cj.jdbc.Driver",
+    "com.mysql.jdbc.Driver",
+    "com.sap.db.jdbc.Driver",
+    "com.teradata.jdbc.TeraDriver",
+    "net.snowflake.client.jdbc.SnowflakeDriver",
+    "oracle.jdbc.OracleDriver",
+    "oracle.jdbc.driver.OracleDriver",
+    "org.apache.derby.client.ClientAutoloadedDriver",
+    "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    "org.apache.derby.jdbc.ClientDriver",
+    "org.apache.derby.jdbc.EmbeddedDriver",
+    "org.h2.Driver",
+    "org.hsqldb.jdbc.JDBCDriver",
+    "org.mariadb.jdbc.Driver",
+    "org.postgresql.Driver",
+    "org.sqlite.JDBC",
+)
+"""The classes of drivers that a config may name: Spark makes an object of any class."""
+
+
+def _driver(value: Value) -> str | None:
+    if not value or value in DRIVERS:
+        return None
+    return f"must be empty, for the driver that knows the URL, or one of {', '.join(DRIVERS)}"
 
 
 def _connection(end: str) -> Sequence[Definition]:
@@ -43,6 +72,7 @@ def _connection(end: str) -> Sequence[Definition]:
             "The class of the driver, whose jar the node has in "
             "spark.conf.spark.driver.extraClassPath. Empty: the one that knows the URL.",
             "",
+            validator=_driver,
             importance=Importance.LOW,
         ),
         number_key(

@@ -14,7 +14,7 @@ from ....spi.context import Context, Outside
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
-from ..options import flaws_in_places
+from ..options import flaws_in_writing
 from .root import FolderKeys
 from .sink import FileSink
 from .writing import WriteFormat
@@ -49,11 +49,11 @@ class FilesSinkType(SinkType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Refuse options that change the path, and a sink folder within the source folder."""
+        """Refuse options that are not taken, and a sink folder within the source folder."""
         source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
-        return flaws_in_places(config, keys.SINK_OPTION, keys.SINK_PATH)
+        return flaws_in_writing(config)
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
