@@ -177,7 +177,7 @@ def _is_database(begin: str, rest: str) -> bool:
     Else `jdbc:x://db` would allow `jdbc:x://db.example.org/`, and `..` another file.
     """
     is_apart = not rest or begin.endswith(_ENDS) or rest.startswith("/")
-    parts = rest.removeprefix("/").split("/")
+    parts = (rest if begin.endswith("/") else rest.removeprefix("/")).split("/")
     is_plain = ".." not in parts and "" not in parts[:-1]
     return is_apart and is_plain and _DATABASE.fullmatch(rest) is not None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, between
 from ...spark.queries.allowed_settings import flaw_in_setting
-from ...spi.config import ConfigDef, Definition, Importance, strip_prefix
+from ...spi.config import ConfigDef, Definition, Importance, is_deferred, strip_prefix
 from ...spi.errors import PluginUnknown
 from ...spi.key_kinds import number_key, text_key, with_group
 from ...spi.types import SinkType, SourceType
@@ -111,7 +111,7 @@ def keys_of_types() -> dict[str, list[Definition]]:
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of Spark settings that a connector must not have, by key."""
     found = {
-        f"{SPARK_CONF}{name}": flaw_in_setting(name, value)
+        f"{SPARK_CONF}{name}": flaw_in_setting(name, None if is_deferred(value) else value)
         for name, value in strip_prefix(SPARK_CONF, config).items()
     }
     return {key: flaw for key, flaw in found.items() if flaw}

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from ...spi.config import is_deferred
-
 _MEBIBYTE: Final = 1 << 20
 _UNITS: Final[Mapping[str, int]] = {"": 1, "b": 1, "k": 1 << 10, "m": _MEBIBYTE, "g": 1 << 30}
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmg]?)b?", re.IGNORECASE)
@@ -105,13 +103,11 @@ ALLOWED: Final[Mapping[str, Allowed]] = {
 """The settings that are taken."""
 
 
-def flaw_in_setting(name: str, value: str) -> str | None:
-    """Return why a connector must not have this setting of its own; None: it may."""
+def flaw_in_setting(name: str, value: str | None) -> str | None:
+    """Return why a connector must not have this setting; None: it may. No value: not known yet."""
     if not name.startswith("spark.sql."):
         return "only spark.sql.* can be a connector's own: the others are set on the node, for all"
     if name not in ALLOWED:
         return "it is none of the settings that a connector may have: leave it out"
-    if is_deferred(value):
-        return None
-    must_be = ALLOWED[name].check(value)
+    must_be = "" if value is None else ALLOWED[name].check(value)
     return f"must be {must_be}" if must_be else None
