@@ -12,6 +12,9 @@ from typing import Final
 HEADER: Final = "Fairlead-Node"
 """The HTTP response header with the identity of the node that answers."""
 
+VERSION_HEADER: Final = "X-Fairlead-Version"
+"""The HTTP response header with the version of fairlead: `GET /` tells that of Connect's API."""
+
 KEY: Final = "key"
 NODE_ID: Final = "node.id"
 _CLUSTER_ID_BYTES: Final = 16  # as long as Kafka's

@@ -12,6 +12,7 @@ import pytest
 from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import System, connect
 from fairlead.actors.messages.orders import (
+    ConfigureGroup,
     Cordon,
     DeleteConnector,
     PutConnector,
@@ -30,6 +31,7 @@ from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import launch_fork, without_remains
 
 pytestmark = pytest.mark.cluster
+LEAVE_DELAY = "scheduled.rebalance.leave.delay.ms"
 
 
 class Shell:
@@ -46,6 +48,7 @@ class Shell:
             "session.timeout.ms=5000",
             "heartbeat.interval.ms=500",
             "worker.restart.backoff.ms=100",
+            f"{LEAVE_DELAY}=0",
         )
         self.nodes = nodes
 
@@ -245,6 +248,25 @@ def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
     node.hit("worker w3")
     assert orphaned.launcher.wait(30) == FAILED
     assert node.states() == {"w1": "running", "w2": "running"}
+
+
+def test_a_worker_that_is_restarted_in_good_order_finds_its_work(kept: Shell) -> None:
+    shell, node = kept, kept.nodes[0]
+    node.put("bounced", 4)
+    node.command(ConfigureGroup(GROUP, {LEAVE_DELAY: "60000"}))
+    guest = shell.type("worker --name guest")
+    node.runs_tasks("bounced", 4, "w1", "w2", "guest")
+    before = node.held()
+    assert guest.end(signal.SIGINT) == OK
+    eventually(lambda: bool(node.group().schedule.parked), "its work waits for it")
+    assert {each: held for each, held in before.items() if each != "guest"} == node.held()
+    guest = shell.type("worker --name guest")
+    node.settles("w1", "w2", "guest")
+    assert node.held() == before
+    node.command(ConfigureGroup(GROUP, {LEAVE_DELAY: "0"}))
+    assert guest.end(signal.SIGINT) == OK
+    node.settles("w1", "w2")
+    node.delete("bounced")
 
 
 def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:

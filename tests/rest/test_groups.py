@@ -269,7 +269,12 @@ def test_the_jvm_that_workers_share_is_told_and_ends_with_its_owner(api: RestApi
 
 
 def test_the_root_is_that_of_connect(client: Client) -> None:
-    root = {"version": "1.2.3", "commit": "unknown", "kafka_cluster_id": "a-cluster"}
+    root = {
+        "version": "4.3.0",
+        "commit": "unknown",
+        "kafka_cluster_id": "a-cluster",
+        "fairlead_version": "1.2.3",
+    }
     assert client.get("/").json() == root
 
 

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from rest.conftest import KEY
 
+import fairlead
 from fairlead.actors.door.log_file import SAME_TEXT
 from fairlead_tests.rest.group_process import GroupProcess
 from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, listening, running
@@ -76,7 +77,15 @@ def test_reads_work_and_commands_are_a_503_without_an_actor_system(data_dir: Pat
         assert (
             'fairlead_log_end_offset{group="connect",log="control"}' in client.get("/metrics").text
         )
-        assert client.get("/").json().keys() == {"version", "commit", "kafka_cluster_id"}
+        root = client.get("/")
+        told = root.json()
+        assert told == {
+            "version": "4.3.0",
+            "commit": "unknown",
+            "kafka_cluster_id": told["kafka_cluster_id"],
+            "fairlead_version": fairlead.__version__,
+        }
+        assert root.headers["x-fairlead-version"] == fairlead.__version__
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_SECONDS) == 0
 

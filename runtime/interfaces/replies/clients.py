@@ -5,12 +5,14 @@ A group stores the assignments of a classic leader as opaque bytes; they are dec
 
 from msgspec import Struct
 
+from .words import CauseWord
+
 
 class GenerationDescription(Struct, frozen=True):
     """A generation of a classic group."""
 
     generation: int
-    cause: str
+    cause: CauseWord
     subject: str
     time_ms: int
     protocol_type: str

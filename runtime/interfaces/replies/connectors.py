@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from .progress import ConnectorProgressInfo
+from .words import ConnectorTypeWord, RunStateWord
 
 
 class InitialState(StrEnum):
@@ -39,7 +40,7 @@ class ConnectorInfo(Struct, frozen=True, omit_defaults=True):
     name: str
     config: dict[str, str]
     tasks: list[ConnectorTaskId]
-    type: str
+    type: ConnectorTypeWord
     """source, sink, or unknown if the class is not installed."""
     warnings: tuple[str, ...] = ()
     """Possible mistakes in the config."""
@@ -58,7 +59,7 @@ class AutoRestartInfo(Struct, frozen=True):
 class ConnectorState(Struct, frozen=True, omit_defaults=True):
     """Connect's `ConnectorState`: the state of a connector, and its worker."""
 
-    state: str
+    state: RunStateWord
     worker_id: str
     version: str | None
     """The version of its class, None if the class is not installed."""
@@ -73,7 +74,7 @@ class TaskState(Struct, frozen=True, omit_defaults=True):
     """Connect's `TaskState`: the state of a task, and its worker."""
 
     id: int
-    state: str
+    state: RunStateWord
     worker_id: str
     version: str | None
     """The version of its class, None if the class is not installed."""
@@ -90,7 +91,7 @@ class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
     name: str
     connector: ConnectorState
     tasks: list[TaskState]
-    type: str
+    type: ConnectorTypeWord
     warnings: tuple[str, ...] = ()
     """Possible mistakes in the config."""
     delivery: str = ""

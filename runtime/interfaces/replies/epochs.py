@@ -14,6 +14,7 @@ from ....projections.explain.causes.clients import KafkaClient
 from ....projections.explain.diff import TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
 from .handovers import HandoverInfo, SeatInfo, describe_handover, seat_info
+from .words import CauseWord, GroupTypeWord
 
 
 class FailedAttempt(Struct, frozen=True):
@@ -108,7 +109,7 @@ class EpochSummary(Struct, frozen=True, omit_defaults=True):
     """One epoch: its cause, and the changes by the target computed for it."""
 
     group_epoch: int
-    cause: str
+    cause: CauseWord
     subject: str
     actor: str | None
     time_ms: int
@@ -144,7 +145,7 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     """Why this report may be inexact."""
     generation: GenerationInfo | None = None
     """Of a classic group; its target is the leader's assignment if that can be decoded."""
-    type: str = "connect"
+    type: GroupTypeWord = "connect"
     """The type of the group at that time; in other types the resources are topic partitions."""
     clients: dict[str, KafkaClient] = {}
     """The Kafka clients that occur here, by member id."""

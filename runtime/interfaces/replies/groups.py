@@ -12,6 +12,7 @@ from .clients import (
     TopicDescription,
 )
 from .node import MemberDescription, ResourceId, WorkerOrder
+from .words import CauseWord, GroupStateWord, GroupTypeWord
 
 
 class ParkedResource(ResourceId, frozen=True):
@@ -31,7 +32,7 @@ class UnplaceableResource(ResourceId, frozen=True):
 class EpochCause(Struct, frozen=True):
     """The cause of the current group epoch."""
 
-    cause: str
+    cause: CauseWord
     subject: str
     time_ms: int
     actor: str | None
@@ -63,7 +64,7 @@ class LossDescription(Struct, frozen=True):
     instance_id: str | None
     worker_id: str
     resources: list[ResourceId]
-    cause: str
+    cause: CauseWord
     subject: str
     time_ms: int
     deadline_ms: int
@@ -92,9 +93,9 @@ class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """One entry of the list of groups."""
 
     group_id: str
-    type: str
+    type: GroupTypeWord
     """The protocol of its members: `connect`, `classic` or `consumer`."""
-    state: str
+    state: GroupStateWord
     group_epoch: int
     assignment_epoch: int
     members: int
@@ -118,8 +119,8 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     """The full state of a group."""
 
     group_id: str
-    type: str
-    state: str
+    type: GroupTypeWord
+    state: GroupStateWord
     group_epoch: int
     assignment_epoch: int
     last_rebalance: EpochCause | None

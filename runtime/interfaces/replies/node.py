@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from .words import HealthWord, MemberStateWord
+
 
 class ErrorMessage(Struct, frozen=True):
     """Connect's `ErrorMessage`: the body of every error response."""
@@ -18,17 +20,19 @@ class Message(Struct, frozen=True):
 
 
 class ServerInfo(Struct, frozen=True):
-    """Connect's `ServerInfo`."""
+    """Connect's `ServerInfo`, and the version of fairlead."""
 
     version: str
+    """The version of Kafka Connect whose REST API this is: clients choose their calls by it."""
     commit: str
     kafka_cluster_id: str
+    fairlead_version: str = ""
 
 
 class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the node accepts commands; an unhealthy one has the fields of an error as well."""
 
-    status: str
+    status: HealthWord
     """healthy, slow or unhealthy."""
     error_code: int | None = None
     """The HTTP status of an error."""
@@ -69,7 +73,7 @@ class MemberDescription(Struct, frozen=True, omit_defaults=True):
     tags: list[str]
     capacity: int
     """Its weight relative to other workers."""
-    state: str
+    state: MemberStateWord
     member_epoch: int
     assigned: list[GrantedResource]
     pending_revocation: list[GrantedResource]

@@ -25,7 +25,7 @@ from ....actors.door import log_levels
 from ....actors.door.log_format import LogOutput
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
-from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
+from ...cluster.identity import HEADER, KEY, VERSION_HEADER, cluster_id, identity_of
 from ...cluster.log_checks import LogChecks, remove_trace, trace_crashes
 from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
@@ -87,7 +87,10 @@ def main(arguments: list[str] | None = None) -> int:
             _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
         )
         traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
-        headers = [(HEADER, identity_of(options.data_dir / "run"))]
+        headers = [
+            (HEADER, identity_of(options.data_dir / "run")),
+            (VERSION_HEADER, version(DISTRIBUTION)),
+        ]
         teller = Teller(service.logs, service.log_folder)
         teller.start()
         try:

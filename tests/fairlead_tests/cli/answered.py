@@ -229,7 +229,12 @@ KEYS = [
     },
 ]
 TRANSFORM = {"class": "org.example.InsertField$Value", "type": "transformation", "version": "1"}
-ROOT = {"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "abc"}
+ROOT = {
+    "version": "4.3.0",
+    "commit": "unknown",
+    "kafka_cluster_id": "abc",
+    "fairlead_version": "0.1.0",
+}
 HEALTH = {"status": "healthy", "message": "group connect takes commands"}
 DEGRADED = {
     "status": "degraded",

@@ -112,7 +112,7 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
     told = client.get(NodeStatus, "status")
     reply = ClusterStatus(
         client.base,
-        told.server.version,
+        told.server.fairlead_version,
         told.server.kafka_cluster_id,
         told.health,
         told.groups,

@@ -4,12 +4,16 @@ A body is JSON, the values of a config are texts. A handler returns a value of i
 type: in an `HttpAnswer` if status or headers vary, or None for an empty response (204).
 """
 
+import ast
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from http import HTTPStatus
-from inspect import iscoroutinefunction
+from inspect import cleandoc, getsource, iscoroutinefunction
+from itertools import pairwise
+from textwrap import dedent
+from types import NoneType
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -18,6 +22,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
+from ...replies.glossary import meaning_of
 from ...replies.node import ErrorMessage
 from .bodies import JsonRoute, Negotiates, Numeral
 from .errors import JSON
@@ -124,7 +129,7 @@ class Routes:
         method, _, path = request.partition(" ")
 
         def declare(handler: Handler) -> Handler:
-            answered = None if status is HTTPStatus.NO_CONTENT else _answered_by(handler)
+            answered = _answered_by(handler, status)
             types = {status: answered, **(also or {})}
             described = {str(each.value): self._describe(kind) for each, kind in types.items()}
             refusals = {*errors, *(BODY_ERRORS if takes_json else ())} - types.keys()
@@ -139,6 +144,7 @@ class Routes:
                 response_model=None,
                 response_class=Response,
                 description=description,
+                operation_id=handler.__name__,
                 dependencies=[Negotiates] if is_json else None,
                 openapi_extra={"responses": described},
             )
@@ -148,7 +154,7 @@ class Routes:
 
     def _describe(self, kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
         if kind is None:
-            return {}
+            return {"description": "Done."}
         if kind is Response:  # a text response
             return {"description": "Done.", **TEXT}
         self.answers.append((kind, {"description": "Done."}))
@@ -172,11 +178,51 @@ def describe_answers(app: FastAPI, answers: list[tuple[Any, dict[str, Any]]]) ->
             )
             types = [ErrorMessage, *(kind for kind, _ in answers)]
             _, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
-            document.setdefault("components", {}).setdefault("schemas", {}).update(components)
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            schemas.update(components)
+            describe_members(schemas)
             app.openapi_schema = document
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def describe_members(schemas: Mapping[str, Any]) -> None:
+    """Add to each member what the docstring below its field says, or else the glossary."""
+    told: dict[tuple[str, str], str] = {}
+    for kind in _subclasses(msgspec.Struct):
+        if kind.__name__ in schemas:
+            docstrings = _docstrings(kind)
+            for field_ in msgspec.structs.fields(kind):
+                if field_.name in docstrings:
+                    told[kind.__name__, field_.encode_name] = docstrings[field_.name]
+    for schema, described in schemas.items():
+        for member, each in described.get("properties", {}).items():
+            if not each.get("description"):
+                each["description"] = told.get((schema, member)) or meaning_of(schema, member)
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _docstrings(kind: type) -> dict[str, str]:
+    """Return the docstrings of the fields of a class, inherited ones included, by field."""
+    told: dict[str, str] = {}
+    for each in reversed([each for each in kind.__mro__ if each.__module__ == kind.__module__]):
+        body = ast.parse(dedent(getsource(each))).body[0]
+        for above, below in pairwise(ast.iter_child_nodes(body)):
+            match above, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    told[name] = cleandoc(text)
+                case _:
+                    pass
+    return told
 
 
 def _content(kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
@@ -189,9 +235,11 @@ ERROR: Mapping[str, Any] = _content(ErrorMessage)
 """The OpenAPI description of an error response."""
 
 
-def _answered_by(handler: Callable[..., object]) -> Any:  # noqa: ANN401  # any type
-    """Return the annotated return type of a handler."""
+def _answered_by(handler: Callable[..., object], status: HTTPStatus) -> Any:  # noqa: ANN401  # any type
+    """Return the annotated return type of a handler; None if its answer has no body."""
     hint = get_type_hints(handler)["return"]
+    if status is HTTPStatus.NO_CONTENT or hint is NoneType:
+        return None
     return get_args(hint)[0] if get_origin(hint) is HttpAnswer else hint
 
 

@@ -47,12 +47,14 @@ READY = "Worker has completed startup and is ready to handle requests."
 """Connect's message for a healthy worker."""
 COMMIT = "unknown"
 """Connect's root document has the commit of its build; a wheel does not know its own."""
+CONNECT_VERSION = "4.3.0"
+"""The version of Kafka Connect whose answers were recorded; clients refuse calls by it."""
 
 
 @routes.add("GET /")
 def get_root(service: Served) -> ServerInfo:
-    """Return the version, and the id of the cluster."""
-    return ServerInfo(service.version, COMMIT, service.cluster_id)
+    """Return the version of Connect's API that is spoken, fairlead's, and the cluster's id."""
+    return ServerInfo(CONNECT_VERSION, COMMIT, service.cluster_id, service.version)
 
 
 @routes.add("GET /health", also={HTTPStatus.SERVICE_UNAVAILABLE: Health})

@@ -1,0 +1,32 @@
+"""Texts of replies that are one of a few words, so that generated clients know these.
+
+They are texts all the same: a client takes a word that only a later server has.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Annotated
+
+from msgspec import Meta
+
+from ....events.model import GroupState, MemberState, RunState, Why
+
+
+def _one_of(words: Iterable[str]) -> Meta:
+    return Meta(extra_json_schema={"enum": [*words]})
+
+
+def _values(kind: type[Enum]) -> list[str]:
+    return [each.value for each in kind]
+
+
+RunStateWord = Annotated[str, _one_of(_values(RunState))]
+GroupStateWord = Annotated[
+    str, _one_of([*_values(GroupState), "PreparingRebalance", "CompletingRebalance"])
+]
+"""Of a classic group in the words of Kafka, which has rounds."""
+MemberStateWord = Annotated[str, _one_of([*MemberState.__members__, "ended"])]
+CauseWord = Annotated[str, _one_of(_values(Why))]
+GroupTypeWord = Annotated[str, _one_of(["connect", "classic", "consumer"])]
+ConnectorTypeWord = Annotated[str, _one_of(["source", "sink", "unknown"])]
+HealthWord = Annotated[str, _one_of(["healthy", "slow", "unhealthy"])]
