@@ -232,24 +232,6 @@ def rest_of(node: Node) -> list[int]:
     return [each.pid for each in children if title_of(each) == "fairlead: rest connect"]
 
 
-def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
-    shell, node = kept, kept.nodes[0]
-    node.put("numbers", 5)
-    command = shell.type("worker")
-    node.runs_tasks("numbers", 5, "w1", "w2", "w3")
-    assert command.end(signal.SIGINT) == OK
-    node.settles("w1", "w2")
-    killed = shell.type("worker")
-    node.settles("w1", "w2", "w3")
-    killed.launcher.kill()
-    node.settles("w1", "w2")
-    orphaned = shell.type("worker")
-    node.settles("w1", "w2", "w3")
-    node.hit("worker w3")
-    assert orphaned.launcher.wait(30) == FAILED
-    assert node.states() == {"w1": "running", "w2": "running"}
-
-
 def test_a_worker_that_is_restarted_in_good_order_finds_its_work(kept: Shell) -> None:
     shell, node = kept, kept.nodes[0]
     node.put("bounced", 4)
@@ -267,6 +249,24 @@ def test_a_worker_that_is_restarted_in_good_order_finds_its_work(kept: Shell) ->
     assert guest.end(signal.SIGINT) == OK
     node.settles("w1", "w2")
     node.delete("bounced")
+
+
+def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
+    shell, node = kept, kept.nodes[0]
+    node.put("numbers", 5)
+    command = shell.type("worker")
+    node.runs_tasks("numbers", 5, "w1", "w2", "w3")
+    assert command.end(signal.SIGINT) == OK
+    node.settles("w1", "w2")
+    killed = shell.type("worker")
+    node.settles("w1", "w2", "w3")
+    killed.launcher.kill()
+    node.settles("w1", "w2")
+    orphaned = shell.type("worker")
+    node.settles("w1", "w2", "w3")
+    node.hit("worker w3")
+    assert orphaned.launcher.wait(30) == FAILED
+    assert node.states() == {"w1": "running", "w2": "running"}
 
 
 def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:

@@ -203,7 +203,8 @@ def describe_members(schemas: Mapping[str, Any]) -> None:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
-    for each in kind.__subclasses__():
+    found: list[type] = kind.__subclasses__()
+    for each in found:
         yield each
         yield from _subclasses(each)
 
