@@ -88,6 +88,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "commit": "The commit of the build.",
     "kafka_cluster_id": "The id of the cluster.",
     "fairlead_version": "The version of fairlead.",
+    "server": "The versions, and the id of the cluster.",
+    "health": "Whether the node accepts commands now.",
     "rows_in": "How many rows were read.",
     "rows_out": "How many rows were written.",
     "bytes_out": "How many bytes were written.",

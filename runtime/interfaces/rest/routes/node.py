@@ -79,7 +79,7 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
 
 
 @routes.add("GET /status", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
-async def get_status(service: Served) -> NodeStatus:
+async def get_node_status(service: Served) -> NodeStatus:
     """Return all that an overview shows: version, health, groups, workers, connectors."""
     health = await get_health(service)
     workers = await list_workers(service)
