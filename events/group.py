@@ -161,6 +161,8 @@ class Group:
     """The topics whose partitions are being revoked."""
     subscribers: dict[str, int] = field(default_factory=dict[str, int])
     """How many consumers subscribe to a topic."""
+    subscription_bytes: int = 0
+    """How long the names and patterns are, together, that consumers subscribe to."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
     runners: list[tuple[AssignorRange, str]] = field(
@@ -256,10 +258,8 @@ def token_of(group: Group, member_id: str, resource: Resource) -> Token | None:
     counts as one more generation: it is granted its work anew without a bump, maybe at the
     epoch of the grant before, and the process that left must not be taken for the new one.
     """
-    if group.owner.get(resource) != member_id:
-        return None
     member = group.member(member_id)
-    if member is None:
+    if group.owner.get(resource) != member_id or member is None:
         return None
     current, succession = member.current, member.metadata.succession
     grants: Grants = current.assigned if resource in current.assigned else current.pending

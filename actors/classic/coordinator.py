@@ -96,6 +96,28 @@ class ClassicCoordinator:
         """The protocol type of its members, or of the last ones that it had."""
         return self._state.protocol_type
 
+    @property
+    def count(self) -> int:
+        """How many members it has, new ones included."""
+        return len(self._state.seats)
+
+    @property
+    def metadata_bytes(self) -> int:
+        """How many bytes its members keep: their metadata, and their assignments."""
+        return self._state.metadata_bytes + self._state.assignment_bytes
+
+    @property
+    def assignment_bytes(self) -> int:
+        """How many bytes the assignments of its members have."""
+        return self._state.assignment_bytes
+
+    def member(self, member_id: str, instance_id: str | None) -> ClassicMember | None:
+        """Return a member by its id, or by that of its static seat if it does not know its own."""
+        if not member_id and instance_id is not None:
+            member_id = self._state.instances.get(instance_id, "")
+        seat = self._state.seats.get(member_id)
+        return None if seat is None else seat.member
+
     def members(self) -> tuple[ClassicMember, ...]:
         """Return its members in the order in which they joined."""
         return tuple(seat.member for seat in self._state.seats.values())

@@ -122,6 +122,8 @@ class ClassicState:
     """How many have not sent SyncGroup in this generation yet."""
     metadata_bytes: int = 0
     """How many bytes of metadata all members have."""
+    assignment_bytes: int = 0
+    """How many bytes the assignments of all members have."""
 
     def copy(self) -> "ClassicState":
         """Return a copy that can be changed without changing this one."""
@@ -158,6 +160,7 @@ class ClassicState:
             if not self.offers[each.name]:
                 del self.offers[each.name]
         self.metadata_bytes += change * size_of(seat.member)
+        self.assignment_bytes += change * len(seat.member.assignment)
         self.joined += change * (seat.joining is not None)
         self.pending_syncs += change * seat.is_pending_sync
 

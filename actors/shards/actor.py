@@ -11,7 +11,7 @@ from ...events.log.errors import WrongLogError
 from ..door.actor import Address, Failure
 from ..group.actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from ..group.shard import AddressedReply
-from ..group.state.settings import GroupSettings
+from ..group.state.settings import DEFAULT_LIMITS, GroupSettings, ShardLimits
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import FindStream, HostCall
 from .host_connection import HostConnection, SendRest
@@ -29,6 +29,7 @@ class OpenShard:
     count: int
     folder: Path
     settings: GroupSettings
+    limits: ShardLimits = DEFAULT_LIMITS
     had_logs: bool = False
     """Whether it was open before: then missing logs are an error, not an empty shard."""
 
@@ -126,6 +127,7 @@ class ShardActor(HostActor[HostCall]):
             entries, _ = self._logs.control.load()
             epoch = self._logs.control.epoch
             groups = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
+            groups.kept.limits = order.limits
             self._groups, self._last_input_ms = groups, now.steady_ms
             self.begin(groups, now)
             self._opened = ShardOpened(order.number, os.getpid(), len(groups))

@@ -25,6 +25,7 @@ from ..messages.groups import (
 )
 from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
 from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
+from .limits import Footprint, footprint_of, growth_by
 from .refusals import refuse_host_call
 
 NOBODY = None
@@ -63,6 +64,15 @@ class ClientGroup:
         if is_logged or not self._sides.classic.is_unused:
             return True
         return bool(self._ledger.consumer_offsets())
+
+    @property
+    def footprint(self) -> Footprint:
+        """What it keeps of its clients."""
+        return footprint_of(self.group, self._sides.classic)
+
+    def growth_by(self, call: SharedCall) -> Footprint:
+        """Return by how much a call would make it grow, at most."""
+        return growth_by(call, self.group, self._sides.classic)
 
     def listed(self) -> ListedGroup:
         """Return its entry in the list of groups."""

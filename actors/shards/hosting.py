@@ -37,6 +37,7 @@ from ..messages.offsets import OffsetFetch
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
 from .held import HeartbeatCall
+from .limits import KeptByClients
 from .refusals import refuse_host_call
 
 MOST_GROUPS: Final = 100_000
@@ -70,6 +71,8 @@ class HostedGroups:
 
         `offsets` is the offset log.
         """
+        self.kept = KeptByClients()
+        """What all groups keep of their clients, which has limits."""
         self.coordinator_epoch = epoch
         """The epoch of this process, which distinguishes it from earlier ones."""
         self._settings, self._offsets, self._new_id = settings, offsets, new_id
@@ -94,6 +97,7 @@ class HostedGroups:
             hosted = self._host(group, now)
             if hosted.is_known:
                 self._groups[group.group_id] = hosted
+                self.kept.weigh(group.group_id, hosted.footprint)
                 self._schedule(hosted, now)
 
     def __len__(self) -> int:
@@ -111,8 +115,9 @@ class HostedGroups:
         answers, self._answers = self._answers, []
         offset_entries: list[NewEntry] = []
         entries: list[NewEntry] = []
-        for group in self._changed.values():
+        for group_id, group in self._changed.items():
             ready = group.ready(now)
+            self.kept.weigh(group_id, group.footprint)
             self._not_durable.append((group, ready))
             self._schedule(group, now)
             offset_entries += ready.offset_entries
@@ -128,6 +133,7 @@ class HostedGroups:
             group.advance(ready)
             if not group.is_known:
                 self._groups.pop(group.group.group_id, None)
+                self.kept.forget(group.group.group_id)
                 self._timers.cancel(group.group.group_id)
 
     # -- input
@@ -161,9 +167,17 @@ class HostedGroups:
         elif refused := self._refuse(request):
             self._reply(sender, refuse_host_call(request, *refused))
         else:
-            group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
-            self._groups[request.group_id] = self._changed[request.group_id] = group
-            group.take(request, sender, now)
+            self._take(request, sender, now)
+
+    def _take(self, request: SharedCall, sender: int, now: Now) -> None:
+        """Let the group of a call handle it, unless it would grow beyond the limits."""
+        group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
+        if refused := self.kept.refuse(group.growth_by(request)):
+            self._reply(sender, refuse_host_call(request, *refused))
+            return
+        self._groups[request.group_id] = self._changed[request.group_id] = group
+        group.take(request, sender, now)
+        self.kept.weigh(request.group_id, group.footprint)
 
     def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
         """Handle a heartbeat without news on the fast path; return whether that was possible."""
@@ -196,8 +210,10 @@ class HostedGroups:
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
         if flaw := _flaw_in_ids(call):
             return Error.INVALID_REQUEST, flaw
-        if not is_known and len(self._groups) >= MOST_GROUPS:
-            message = f"there are {MOST_GROUPS} groups in this process: delete some"
+        most = min(MOST_GROUPS, self.kept.limits.groups)
+        if not is_known and len(self._groups) >= most:
+            told = f"there are {most} groups in this process, as kafka.max.groups allows"
+            message = f"{told}: delete some, or raise it"
             return Error.GROUP_MAX_SIZE_REACHED, message
         return None
 

@@ -1,14 +1,19 @@
 """The specification of a node: its group, workers, engine, assignors and Kafka listener."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
 
 from ...actors.backoff import Backoff
 from ...actors.door.log_format import LogOutput
-from ...actors.group.state.settings import DEFAULT_ASSIGNOR, GroupSettings
+from ...actors.group.state.settings import (
+    DEFAULT_ASSIGNOR,
+    DEFAULT_LIMITS,
+    GroupSettings,
+    ShardLimits,
+)
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ..pipeline.spi.context import NO_LIMITS, Reach
@@ -86,12 +91,17 @@ class KafkaSpec:
     is_encrypted: bool = False
     keystore: str = ""
     truststore: str = ""
+    assignment_interval_ms: int = 1_000
+    """The least time between two targets of a group."""
+    limits: tuple[int, int, int] = astuple(DEFAULT_LIMITS)
+    """The most groups, members and bytes of metadata in each process."""
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
         """Return the spec of a decoded JSON object."""
         values: dict[str, Any] = dict(content)
         values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
+        values["limits"] = tuple(content.get("limits", cls.limits))
         return cls(**values)
 
 
@@ -142,7 +152,13 @@ class NodeSpec:
             heartbeat_interval_ms=self.kafka.heartbeat_interval_ms,
             offsets_retention_ms=self.kafka.offsets_retention_ms,
             offsets_check_interval_ms=self.kafka.offsets_check_interval_ms,
+            assignment_interval_ms=self.kafka.assignment_interval_ms,
         )
+
+    @property
+    def client_limits(self) -> ShardLimits:
+        """What Kafka clients may make each process of their groups keep."""
+        return ShardLimits(*self.kafka.limits) if self.kafka else DEFAULT_LIMITS
 
     def group_folder(self, group_id: str) -> Path:
         """Return the folder of a group's logs."""

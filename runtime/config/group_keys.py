@@ -124,7 +124,6 @@ class GroupKeys(KafkaSettings):
         kinds.MILLISECONDS_OR_NONE,
         0,
         "The least time between two computations of a target. 0: none.",
-        in_connect="group.consumer.assignment.interval.ms",
     )
     group_initial_rebalance_delay_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,

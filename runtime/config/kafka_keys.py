@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
 from ..pipeline.distribution import pip_install
-from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, PORT_MAX
+from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, MILLISECONDS_OR_NONE, PORT_MAX
 from .setting import SAME, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
 MOST_SHARDS: Final = 64
 MOST_CONNECTIONS: Final = 100_000
+MOST_GROUPS: Final = 100_000
 OFFERED: Final = "127.0.0.1:9092"
 
 
@@ -172,6 +173,28 @@ class KafkaSettings:
         10_000,
         "The most connections from one address.",
         "max.connections.per.ip",
+    )
+    kafka_max_groups: int = setting(
+        _number(1, MOST_GROUPS, "groups"),
+        MOST_GROUPS,
+        "The most groups of Kafka clients in each process of groups (kafka.group.shards).",
+    )
+    kafka_max_members: int = setting(
+        _number(1, INT32_MAX, "members"),
+        100_000,
+        "The most members of all these groups.",
+    )
+    kafka_max_metadata_bytes: int = setting(
+        _number(1 << 20, INT32_MAX, "bytes"),
+        32 << 20,
+        "The most bytes of metadata, subscriptions and assignments of all these members.",
+    )
+    group_consumer_assignment_interval_ms: int = setting(
+        MILLISECONDS_OR_NONE,
+        1_000,
+        "The least time between two computations of a target of a group of these consumers."
+        " 0: none.",
+        SAME,
     )
     group_consumer_session_timeout_ms: int = setting(
         MILLISECONDS,

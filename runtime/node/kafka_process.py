@@ -58,4 +58,6 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         listener.is_encrypted,
         config.kafka_ssl_keystore_location,
         config.kafka_ssl_truststore_location,
+        config.group_consumer_assignment_interval_ms,
+        (config.kafka_max_groups, config.kafka_max_members, config.kafka_max_metadata_bytes),
     )

@@ -20,7 +20,8 @@ class ShardChild(GroupChild):
     def order(self, node: NodeSpec) -> OpenShard:
         """Return the first message to a new process: which shard to open."""
         folder = node.shard_folder(int(self.name))
-        return OpenShard(int(self.name), node.shards, folder, node.client_settings, self.has_run)
+        settings, limits = node.client_settings, node.client_limits
+        return OpenShard(int(self.name), node.shards, folder, settings, limits, self.has_run)
 
 
 class GroupShards:

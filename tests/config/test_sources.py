@@ -96,6 +96,10 @@ def test_nothing_given_is_all_defaults() -> None:
         "offsets.retention.check.interval.ms": 600_000,
         "kafka.max.connections": 10_000,
         "kafka.max.connections.per.ip": 10_000,
+        "kafka.max.groups": 100_000,
+        "kafka.max.members": 100_000,
+        "kafka.max.metadata.bytes": 32 << 20,
+        "group.consumer.assignment.interval.ms": 1_000,
         "group.consumer.session.timeout.ms": 45_000,
         "group.consumer.heartbeat.interval.ms": 5_000,
     }

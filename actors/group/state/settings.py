@@ -72,6 +72,17 @@ class GroupSettings:
         return self.max_delay_ms if self.leave_delay_ms < 0 else self.leave_delay_ms
 
 
+@dataclass(frozen=True, slots=True)
+class ShardLimits:
+    """What Kafka's clients may make one process of their groups keep."""
+
+    groups: int = 100_000
+    members: int = 100_000
+    """The most members of all groups."""
+    metadata_bytes: int = 32 << 20
+    """The most bytes of metadata, subscriptions and assignments of all members."""
+
+
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
     """Return why no classic member could ask for any session, or nothing."""
     if least_ms <= longest_ms:
@@ -83,6 +94,7 @@ def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
 
 
 DEFAULT_SETTINGS: Final = GroupSettings()
+DEFAULT_LIMITS: Final = ShardLimits()
 
 DEFAULT_ASSIGNOR: Final = "balanced"
 """The assignor of workers whose node names no other."""

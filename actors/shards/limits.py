@@ -1,0 +1,104 @@
+"""What clients may make a process of groups keep: groups, members, and what members bring.
+
+Whoever reaches the listener may join groups. A call that would go beyond a limit is refused, and
+changes nothing; members that bring no more than before are never refused.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...events.group import Group
+from ..classic.coordinator import ClassicCoordinator
+from ..classic.state import size_of
+from ..group.state.settings import ShardLimits
+from ..messages.classic import JoinGroup, SyncGroup
+from ..messages.consumers import ConsumerGroupHeartbeat
+from ..messages.errors import Error
+from ..messages.groups import SharedCall
+from ..messages.members import JOIN_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a group keeps, or a call adds to it: members, and bytes of metadata."""
+
+    members: int = 0
+    metadata_bytes: int = 0
+
+    def plus(self, other: "Footprint") -> "Footprint":
+        """Return the sum of both."""
+        return Footprint(self.members + other.members, self.metadata_bytes + other.metadata_bytes)
+
+    def minus(self, other: "Footprint") -> "Footprint":
+        """Return the difference."""
+        return self.plus(Footprint(-other.members, -other.metadata_bytes))
+
+
+NOTHING: Final = Footprint()
+NO_LIMITS: Final = ShardLimits(1 << 31, 1 << 31, 1 << 60)
+
+
+def footprint_of(group: Group, classic: ClassicCoordinator) -> Footprint:
+    """Return what a group keeps."""
+    translated = (group.members[each].metadata.classic for each in group.translated)
+    return Footprint(
+        len(group.members) + classic.count,
+        classic.metadata_bytes
+        + group.subscription_bytes
+        + sum(size_of(each) for each in translated if each is not None),
+    )
+
+
+def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Footprint:
+    """Return by how much a call would make a group grow, at most."""
+    if isinstance(call, JoinGroup):
+        known = classic.member(call.member_id, call.instance_id)
+        size = sum(len(each.name) + len(each.metadata) for each in call.protocols)
+        had = 0 if known is None else size_of(known)
+        is_new = known is None and call.member_id not in group.members
+        return Footprint(int(is_new), max(0, size - had))
+    if isinstance(call, SyncGroup):
+        size = sum(map(len, call.assignments.values()))
+        return Footprint(0, max(0, size - classic.assignment_bytes))
+    if isinstance(call, ConsumerGroupHeartbeat):
+        subscription = group.subscriptions.get(call.member_id)
+        size = sum(map(len, call.subscribed_topic_names or ()))
+        had = sum(map(len, subscription.names)) if size and subscription else 0
+        is_new = call.member_epoch == JOIN_EPOCH and call.member_id not in group.members
+        return Footprint(int(is_new), max(0, size - had))
+    return NOTHING
+
+
+class KeptByClients:
+    """What all groups of a process keep, and the limits of it."""
+
+    def __init__(self) -> None:
+        self.limits = NO_LIMITS
+        self.total = NOTHING
+        self._of_groups: dict[str, Footprint] = {}
+        """The footprint of each group, by id."""
+
+    def weigh(self, group_id: str, footprint: Footprint) -> None:
+        """Take note of what a group keeps now."""
+        before = self._of_groups.get(group_id, NOTHING)
+        self._of_groups[group_id] = footprint
+        if footprint != before:
+            self.total = self.total.plus(footprint.minus(before))
+
+    def forget(self, group_id: str) -> None:
+        """Take note that a group is gone."""
+        self.total = self.total.minus(self._of_groups.pop(group_id, NOTHING))
+
+    def refuse(self, growth: Footprint) -> tuple[Error, str] | None:
+        """Return why the process must not grow so much, None if it may."""
+        after, limits = self.total.plus(growth), self.limits
+        if growth.members and after.members > limits.members:
+            told = f"its groups have as many members as kafka.max.members = {limits.members} allows"
+        elif growth.metadata_bytes and after.metadata_bytes > limits.metadata_bytes:
+            told = (
+                "the metadata of its groups' members would be larger than "
+                f"kafka.max.metadata.bytes = {limits.metadata_bytes} allows"
+            )
+        else:
+            return None
+        return Error.GROUP_MAX_SIZE_REACHED, f"{told}: raise it, or ask again once some have left"

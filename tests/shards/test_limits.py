@@ -1,0 +1,108 @@
+"""What strangers can make a process of groups keep has bounds, which its members never feel."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairlead.actors.group.state.settings import ShardLimits
+from fairlead.actors.messages.classic import JoinGroup, SyncGroup
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.groups import TellTopics
+from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
+from fairlead.actors.shards.limits import NOTHING
+from fairlead.events.model import ClassicProtocol
+from fairlead_tests.consumer.driver import topic
+from fairlead_tests.shards.driver import ShardDriver, joining
+
+FULL = Error.GROUP_MAX_SIZE_REACHED
+TOPICS = {"t4": topic("t4", 4)}
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> ShardDriver:
+    return ShardDriver(tmp_path)
+
+
+def limit(driver: ShardDriver, **limits: int) -> None:
+    driver.groups.kept.limits = replace(ShardLimits(), **limits)
+
+
+def bringing(group_id: str, size: int, member_id: str = "") -> JoinGroup:
+    made = joining(group_id, member_id)
+    return replace(made, protocols=(ClassicProtocol("chess", bytes(size - len("chess"))),))
+
+
+def consumer(group_id: str, member_id: str, *names: str) -> ConsumerGroupHeartbeat:
+    made = ConsumerGroupHeartbeat(group_id, member_id, 0, rebalance_timeout_ms=20_000)
+    return replace(made, subscribed_topic_names=names, topic_partitions={})
+
+
+def error(driver: ShardDriver, call: JoinGroup | ConsumerGroupHeartbeat | SyncGroup) -> Error:
+    replies = driver.asks(call)
+    return replies[0].error if replies else Error.NONE
+
+
+def test_members_bring_no_more_metadata_than_allowed_over_all_groups(driver: ShardDriver) -> None:
+    limit(driver, metadata_bytes=1_000)
+    assert error(driver, bringing("a", 600)) is Error.NONE
+    assert error(driver, bringing("b", 600)) is FULL
+    assert error(driver, bringing("b", 400)) is Error.NONE
+    assert error(driver, consumer("c", "m", "t4")) is FULL
+    (member_id,) = driver.groups._groups["a"]._sides.classic._state.seats
+    assert error(driver, bringing("a", 600, member_id)) is Error.NONE  # it brings no more
+    assert error(driver, bringing("a", 601, member_id)) is FULL
+    driver.leaves("a", member_id)
+    assert error(driver, bringing("b2", 600)) is Error.NONE
+
+
+def test_subscriptions_and_assignments_count_as_metadata_does(driver: ShardDriver) -> None:
+    driver.asks(TellTopics(TOPICS))
+    limit(driver, metadata_bytes=100)
+    assert error(driver, consumer("a", "m", "x" * 60)) is Error.NONE
+    assert error(driver, consumer("a", "n", "y" * 60)) is FULL
+    ((joined),) = driver.asks(bringing("b", 10))
+    shares = {joined.member_id: bytes(60)}
+    synced = SyncGroup("b", joined.member_id, joined.generation, assignments=shares)
+    assert error(driver, synced) is FULL
+    shares = {joined.member_id: bytes(30)}
+    assert error(driver, replace(synced, assignments=shares)) is Error.NONE
+    assert error(driver, consumer("a", "o", "z")) is FULL
+
+
+def test_there_are_no_more_members_than_allowed_over_all_groups(driver: ShardDriver) -> None:
+    driver.asks(TellTopics(TOPICS))
+    limit(driver, members=2)
+    first = driver.member_of("a")
+    assert error(driver, consumer("b", "m", "t4")) is Error.NONE
+    assert error(driver, joining("c")) is FULL
+    assert error(driver, consumer("b", "n", "t4")) is FULL
+    assert driver.beat("a", first) is Error.NONE
+    offsets = (TopicOffset("t4", 0, 7),)
+    (reply,) = driver.asks(OffsetCommit("d", offsets))
+    assert [each.error for each in reply.verdicts] == [Error.NONE]
+
+
+def test_there_are_no_more_groups_than_allowed(driver: ShardDriver) -> None:
+    limit(driver, groups=1)
+    driver.member_of("a")
+    assert error(driver, joining("b")) is FULL
+
+
+def test_what_is_kept_is_known_again_after_a_restart_and_nothing_once_all_have_left(
+    driver: ShardDriver,
+) -> None:
+    driver.asks(TellTopics(TOPICS))
+    member_id = driver.member_of("a")
+    driver.asks(consumer("b", "m", "t4"))
+    kept = driver.groups.kept.total
+    assert (kept.members, kept.metadata_bytes > len("t4")) == (2, True)
+    driver.close()
+    driver.open()
+    assert driver.groups.kept.total == kept
+    driver.asks(TellTopics(TOPICS))
+    driver.leaves("a", member_id)
+    driver.asks(replace(consumer("b", "m"), member_epoch=-1))
+    assert driver.groups.kept.total == NOTHING
+    driver.close()
