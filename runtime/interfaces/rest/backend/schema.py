@@ -19,7 +19,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin,
 import msgspec
 from fastapi import APIRouter, Body, FastAPI, Query
 from fastapi.openapi.utils import get_openapi
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 from starlette.responses import Response
 
 from ...replies.glossary import meaning_of
@@ -66,11 +66,28 @@ def _drop_nulls(value: object) -> object:
 
 Key = Annotated[str, BeforeValidator(whole)]
 Config = Annotated[
-    dict[Key, Annotated[str, BeforeValidator(text_of)]],
+    dict[
+        Key,
+        Annotated[
+            str,
+            BeforeValidator(text_of),
+            WithJsonSchema({"type": ["string", "number", "boolean"]}),
+        ],
+    ],
     BeforeValidator(_drop_nulls),
 ]
 ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
-Changes = dict[Key, Annotated[str | None, BeforeValidator(text_of)]]
+Changes = dict[
+    Key,
+    Annotated[
+        str | None,
+        BeforeValidator(text_of),
+        WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+    ],
+]
+GivenConfigBody = Annotated[
+    Changes, Body(description="The config: each key with its value; a null is no value.")
+]
 ChangesBody = Annotated[
     Changes, Body(description="The settings to change; null resets one to the node's.")
 ]

@@ -20,7 +20,7 @@ from ....config.secrets import hide_secrets
 from ...replies.connectors import ConfigChange, ConfigDiff
 from ..backend.configs import Prepared
 from ..backend.errors import ApiError
-from ..backend.schema import ChangesBody, Routes
+from ..backend.schema import GivenConfigBody, Routes
 from ..backend.service import Principal, Served, Service, carry_out
 from .connector_commands import (
     CONFLICTS,
@@ -49,7 +49,7 @@ class ConfigsToApply(BaseModel):
 
 
 @routes.add("PUT /connectors/{connector}/config/diff", takes_json=True)
-def diff_config(service: Served, connector: str, config: ChangesBody) -> ConfigDiff:
+def diff_config(service: Served, connector: str, config: GivenConfigBody) -> ConfigDiff:
     """Validate a config as a PUT of it does, and return what that would change.
 
     Secrets are compared, but not shown.

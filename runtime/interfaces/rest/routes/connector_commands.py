@@ -29,7 +29,15 @@ from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ..backend.configs import Prepared, check_name, invalid, prepare, with_name
 from ..backend.errors import ApiError, not_found
-from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
+from ..backend.schema import (
+    Changes,
+    ChangesBody,
+    Extended,
+    GivenConfigBody,
+    HttpAnswer,
+    Routes,
+    text_of,
+)
 from ..backend.service import Principal, Served, Service, refuse, require_written
 from .connectors import (
     describe_connector,
@@ -122,7 +130,7 @@ async def put_config(
     service: Served,
     principal: Principal,
     connector: str,
-    config: ChangesBody,
+    config: GivenConfigBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector (201), or replace its config (200)."""

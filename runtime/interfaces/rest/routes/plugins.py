@@ -24,7 +24,7 @@ from ...replies.connectors import (
 )
 from ..backend.configs import NULL_VALUE, examine
 from ..backend.errors import ApiError, not_found
-from ..backend.schema import ChangesBody, Extended, Routes, flag
+from ..backend.schema import Extended, GivenConfigBody, Routes, flag
 from ..backend.service import Served, Service
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def get_plugin_config(
 def validate_config(
     service: Served,
     plugin: str,
-    given: ChangesBody,
+    given: GivenConfigBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConfigInfos:
     """Validate a config without using it; with `extended` also return warnings."""
