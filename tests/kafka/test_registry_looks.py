@@ -1,15 +1,23 @@
 # pyright: basic
 """What is told of a schema registry when a config is validated, before anything runs."""
 
+import gzip
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.kafka.avro.registry import SchemaRegistry
+from fairlead.runtime.pipeline.connectors.kafka.registry_keys import RegistryAccess
 from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import SourceAway
 from fairlead.runtime.pipeline.spi.types import Look
 from fairlead_tests.kafka.pipes import sink_config, source_config
 from fairlead_tests.kafka.schema_registry import SchemaRegistryServer
@@ -111,3 +119,52 @@ def test_an_address_with_no_port_of_tcp_is_refused(url: str) -> None:
     config = source_config("127.0.0.1:1", topics="t", value_converter="avro")
     found = SparkPipeline.validate({**config, f"source.{URL}": url})
     assert found.errors == {f"source.{URL}": ("must be http://host:port",)}
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """A registry that answers with more than anybody wants."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        if "compressed" in self.server.kind:  # type: ignore[attr-defined]
+            body = gzip.compress(b'{"schema":"' + b" " * (64 << 20) + b'"}', 1)
+            self.send_header("content-encoding", "gzip")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b" " * (1 << 20 if self.server.kind == "endless" else 1))  # type: ignore[attr-defined]
+                self.wfile.flush()
+                time.sleep(0 if self.server.kind == "endless" else 0.02)  # type: ignore[attr-defined]
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("compressed", "its answer is compressed, which was not asked for"),
+        ("endless", "its answer has more than 16 MB"),
+        ("slow", "its answer does not end"),
+    ],
+)
+def test_an_answer_of_a_registry_that_would_fill_or_hold_the_process_is_given_up(
+    kind: str, why: str
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    server.daemon_threads = True
+    server.kind = kind  # type: ignore[attr-defined]
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        access = RegistryAccess("k", (f"http://127.0.0.1:{server.server_port}",), "")
+        with pytest.raises(SourceAway, match=why):
+            SchemaRegistry(access, SourceAway, 0.2).schema(1)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

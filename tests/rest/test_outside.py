@@ -1,7 +1,9 @@
 """What a new config leads to is looked at before it is taken, within a deadline."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
@@ -9,7 +11,11 @@ import pytest
 from rest.conftest import RestApi, service_over
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
+from fairlead.runtime.interfaces.rest.checks.outside import (
+    MOST_ABANDONED,
+    MOST_AT_ONCE,
+    OutsideChecks,
+)
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
 from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 from fairlead_tests.rest.client import Client
@@ -89,14 +95,26 @@ def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
 
 def test_a_look_that_takes_for_ever_is_left_behind_with_a_warning() -> None:
     END.clear()
-    checks = OutsideChecks(seconds=0.05)
-    began = time.monotonic()
-    for _ in range(MOST_AT_ONCE):
-        (told,) = checks.find(Plugin(Slow), {}).warnings
-        assert told.endswith("was not looked at: that takes longer than 0 s")
-    (told,) = checks.find(Plugin(Slow), {}).warnings
-    assert told.endswith("others are being looked at")
-    assert time.monotonic() - began < 5
+    checks = OutsideChecks(seconds=0.01)
+    told = [checks.find(Plugin(Slow), {}).warnings for _ in range(MOST_ABANDONED)]
+    unseen = "what the config leads to was not looked at"
+    assert told == [(f"{unseen}: that takes longer than 0 s",)] * MOST_ABANDONED
+    (last,) = checks.find(Plugin(Slow), {}).warnings
+    assert last == f"{unseen}: {MOST_ABANDONED} earlier looks at other systems hang"
+    END.set()
+    while checks.find(Plugin(Locked), {}) != Findings():
+        time.sleep(0.01)
+
+
+def test_looks_that_hang_keep_no_other_look_waiting_for_longer_than_its_turn() -> None:
+    END.clear()
+    checks = OutsideChecks(seconds=0.5)
+    with ThreadPoolExecutor(3 * MOST_AT_ONCE) as requests:
+        found = [requests.submit(checks.find, Plugin(Slow), {}) for _ in range(3 * MOST_AT_ONCE)]
+        told = Counter(each.result(60).warnings[0].partition(": ")[2] for each in found)
+    assert sum(told.values()) == 3 * MOST_AT_ONCE
+    assert told["that takes longer than 0 s"] >= MOST_AT_ONCE
+    assert checks.find(Plugin(Locked), {}) == Findings()
     END.set()
 
 

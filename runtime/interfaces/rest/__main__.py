@@ -37,8 +37,8 @@ from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
 from .backend.gateway import CommandGateway
 from .backend.logs import NodeLogs
-from .backend.outside import OutsideChecks
 from .backend.service import Service
+from .checks.outside import OutsideChecks
 from .listeners import (
     BACKLOG,
     DEFAULT,

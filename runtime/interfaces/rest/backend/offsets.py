@@ -19,8 +19,8 @@ from ....pipeline.spi.config import HIDDEN
 from ....pipeline.spi.context import Outside
 from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
 from ....pipeline.spi.offsets import PartitionOffset, Seek
+from ..checks.outside import OutsideChecks, Unchecked
 from .errors import ApiError
-from .outside import OutsideChecks, Unchecked
 from .service import Service
 
 T = TypeVar("T")

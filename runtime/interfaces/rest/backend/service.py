@@ -29,10 +29,10 @@ from ....pipeline.connectors.common_keys import (
 )
 from ....pipeline.spi.errors import PluginUnknown
 from ...replies.building.connectors import MadeBy
+from ..checks.outside import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, not_found
 from .logs import NodeLogs
-from .outside import OutsideChecks
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ dependencies. A schema id never changes its schema, so each schema is fetched on
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
@@ -27,6 +28,10 @@ _REFUSED: Final = {409, 422}
 """Status codes of an invalid or incompatible schema."""
 _LARGEST_ID: Final = (1 << 31) - 1
 _MOST_REFERENCES: Final = 1_000
+_LARGEST: Final = 16 << 20
+"""The largest response, in bytes."""
+_LONGEST: Final = 3
+"""How long a whole response may take, as a multiple of the timeout."""
 _ANY_ID: Final = 1
 """A schema id for a request that only checks whether the registry answers."""
 
@@ -55,9 +60,11 @@ class SchemaRegistry:
         user, _, password = access.user_info.partition(":")
         self._access = access
         self._away = away
+        self._timeout_s = timeout_s
         self._http = httpx.Client(
             auth=httpx.BasicAuth(user, password) if access.user_info else None,
-            headers={"Accept": f"{_TYPE}, application/json"},
+            # As it is: what is compressed may be a thousand times as large.
+            headers={"Accept": f"{_TYPE}, application/json", "Accept-Encoding": "identity"},
             timeout=timeout_s,
             limits=httpx.Limits(max_keepalive_connections=0),  # requests are rare
         )
@@ -131,9 +138,7 @@ class SchemaRegistry:
         trouble = ""
         for url in self._access.urls:
             try:
-                answer = self._http.request(
-                    method, url + path, json=body, headers={"Content-Type": _TYPE}
-                )
+                answer = self._send(method, url + path, body)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 trouble = str(error) or type(error).__name__
                 continue
@@ -141,6 +146,21 @@ class SchemaRegistry:
                 return self._answer(answer)
             trouble = _told(answer)
         raise self._away(f"{self._shown}: {trouble}")
+
+    def _send(self, method: str, url: str, body: Any) -> httpx.Response:  # noqa: ANN401  # JSON
+        """Return the whole response; raises `httpx.HTTPError`, also for too much of it."""
+        end = time.monotonic() + _LONGEST * self._timeout_s
+        content = bytearray()
+        with self._http.stream(method, url, json=body, headers={"Content-Type": _TYPE}) as answer:
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise httpx.DecodingError("its answer is compressed, which was not asked for")
+            for piece in answer.iter_raw():
+                content += piece
+                if len(content) > _LARGEST:
+                    raise httpx.DecodingError(f"its answer has more than {_LARGEST >> 20} MB")
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("its answer does not end")
+        return httpx.Response(answer.status_code, content=bytes(content))
 
     def _answer(self, answer: httpx.Response) -> Mapping[str, Any] | None:
         told = _document(answer)
@@ -182,7 +202,7 @@ def _versions(subject: str) -> str:
 def _document(answer: httpx.Response) -> Mapping[str, Any] | None:
     try:
         told = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return told if isinstance(told, dict) else None
 

@@ -1,7 +1,7 @@
 """Checks of connector classes against external systems, with limits in time and number.
 
 A check may hang, on a mount or in a query: then its thread is abandoned, and the request continues
-without the check.
+without the check. Neither those that run nor those that were abandoned keep other requests waiting.
 """
 
 import logging
@@ -18,7 +18,11 @@ LOGGER = logging.getLogger(__name__)
 OUTSIDE_SECONDS: Final = 20.0
 """How long a request waits for a check."""
 MOST_AT_ONCE: Final = 8
-"""The maximum number of checks at once, including abandoned threads."""
+"""The maximum number of checks that requests wait for at once."""
+MOST_ABANDONED: Final = 32
+"""The maximum number of abandoned threads: with so many, nothing is checked any more."""
+TURN_SECONDS: Final = 2.0
+"""How long a request waits for its turn: the threads of requests are few, too."""
 T = TypeVar("T")
 
 
@@ -37,6 +41,8 @@ class OutsideChecks:
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
         """How many more checks may run now."""
+        self._abandoned = Semaphore(MOST_ABANDONED)
+        """How many more threads may be abandoned."""
 
     def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
         """Return the warnings for a valid config; never raises, and returns within the limit."""
@@ -48,8 +54,16 @@ class OutsideChecks:
 
     def ask(self, plugin: Plugin, question: Callable[[Outside], T]) -> T:
         """Call a connector class; raises `Unchecked`, `Away`, `OffsetRefused`."""
-        if not self._free.acquire(timeout=self._seconds):
+        if not self._free.acquire(timeout=min(TURN_SECONDS, self._seconds)):
             raise Unchecked("others are being looked at")
+        try:
+            return self._run(plugin, question)
+        finally:
+            self._free.release()
+
+    def _run(self, plugin: Plugin, question: Callable[[Outside], T]) -> T:
+        if not self._abandoned.acquire(blocking=False):
+            raise Unchecked(f"{MOST_ABANDONED} earlier looks at other systems hang")
         found: Future[T] = Future()
         Thread(target=self._look, args=(plugin, question, found), daemon=True).start()
         try:
@@ -67,7 +81,7 @@ class OutsideChecks:
             LOGGER.warning("%s failed to look at what its config leads to: %s", plugin.name, kind)
             found.set_exception(Unchecked(_failed(error)))
         finally:
-            self._free.release()
+            self._abandoned.release()
 
 
 def _failed(error: Exception) -> str:
