@@ -30,6 +30,9 @@ _RAISING: Final = {TYPE_OF[kind].number for kind in (GroupMetadata, ClassicGroup
 """The numbers of the records that raise a group's epoch."""
 
 
+_LOSSES: Final = {Why.PROCESS_ENDED, Why.SESSION_EXPIRED}
+
+
 class Follower:
     """A group that catches up with its log whenever it is asked for.
 
@@ -66,6 +69,8 @@ class Rebalances:
         """Those of classic members, by cause."""
         self.epochs: Counter[Why] = Counter()
         """All others, by cause."""
+        self.losses: Counter[tuple[str, Why]] = Counter()
+        """How often each worker was lost, by its url and how, in a log of one group."""
         self._last: dict[str, int] = {}
         """The last generation that was counted, by group: a log may be that of many."""
         self._next = 0
@@ -103,6 +108,8 @@ class Rebalances:
             self._last.pop(group_id, None)  # a group that is deleted may count from 1 again
         elif isinstance(record, GroupMetadata):
             self.epochs[record.cause.why] += 1
+            if not group_id and record.cause.why in _LOSSES:
+                self.losses[record.cause.subject, record.cause.why] += 1
         elif isinstance(record, ClassicGroup) and record.generation > self._last.get(group_id, 0):
             self._last[group_id] = record.generation
             self.generations[record.cause.why] += 1

@@ -1,82 +1,33 @@
-"""The groups as Prometheus sees them.
+"""The groups as Prometheus sees them, and how families are made.
 
 The figures are taken from the projections when they are asked for. Nothing is counted on the
 way, so no number can drift from the log, and a counter survives every restart.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from ..events.group import Group
-from ..events.model import ErrorClass, GroupState, GroupType, MemberState, Resource, Resources, Why
+from ..events.model import GroupState, GroupType, MemberState, Resource, Resources
+from .figures import Beats, GroupFigures
 from .views import (
-    LogFigures,
-    Progress,
     assigned_resources,
     awaited_resources,
-    connector_names,
-    count_errors,
     parked_resources,
-    run_states,
     unplaceable_resources,
 )
 
-_MS = 1000
+MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
-    """What is measured of one group; `logs` by name, `progress` by connector.
-
-    `skipping` holds the progress of the tasks that ever left out bad rows.
-    """
-
-    group: Group
-    rebalances: Mapping[Why, int]
-    logs: Mapping[str, LogFigures]
-    progress: Mapping[str, Progress]
-    skipping: Mapping[Resource, Progress] = field(default_factory=dict[Resource, Progress])
+Groups = Sequence[GroupFigures]
 
 
-@dataclass(frozen=True, slots=True)
-class Beats:
-    """The heartbeats that a group's actor took since it started, and those it holds now."""
-
-    taken: int
-    held: int
-
-
-class GroupCollector(Collector):
-    """The groups at the moment of one scrape."""
-
-    def __init__(
-        self, version: str, groups: tuple[GroupFigures, ...], beats: Mapping[str, Beats]
-    ) -> None:
-        self._version = version
-        self._groups = groups
-        self._beats = beats
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield all families; the client calls it."""
-        build = gauge("build_info", "The version of fairlead, as a label.", "version")
-        build.add_metric([self._version], 1)
-        yield build
-        of_groups = (_epochs, _states, _resources, _rebalances, _logs)
-        of_connectors = (_runs, _progress, _batches, _bad_rows)
-        for family in (*of_groups, *of_connectors):
-            yield from family(self._groups)
-        yield from _heartbeats(self._beats)
-
-
-_Groups = tuple[GroupFigures, ...]
-
-
-def _epochs(groups: _Groups) -> Iterator[Metric]:
+def epochs(groups: Groups) -> Iterator[Metric]:
+    """Yield the families of the epochs of groups."""
     epoch = gauge("group_epoch", "Version of the group's metadata.", "group")
     assignment = gauge("group_assignment_epoch", "Group epoch that the target answers.", "group")
     failures = gauge("group_assignment_failures", "Computations that failed in a row.", "group")
@@ -91,7 +42,8 @@ def _epochs(groups: _Groups) -> Iterator[Metric]:
     yield from (epoch, assignment, failures, classic)
 
 
-def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
+def heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
+    """Yield the families of the heartbeats of groups' actors."""
     taken = counter(
         "group_heartbeats", "Heartbeats that the group's actor took since it started.", "group"
     )
@@ -102,7 +54,8 @@ def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
     yield from (taken, held)
 
 
-def _states(groups: _Groups) -> Iterator[Metric]:
+def states(groups: Groups) -> Iterator[Metric]:
+    """Yield the families of the states, types and members of groups."""
     state = gauge("group_state", "1 for the state that the group is in.", "group", "state")
     kind = gauge("group_type", "1 for the type that the group is of.", "group", "type")
     members = gauge("group_members", "Members of the group by state.", "group", "state")
@@ -126,8 +79,8 @@ def _seats(group: Group) -> dict[str, int]:
     return seats
 
 
-def _resources(groups: _Groups) -> Iterator[Metric]:
-    """Tell in families of their own what overlaps: a sum over them would mean nothing."""
+def resources(groups: Groups) -> Iterator[Metric]:
+    """Yield families of their own for what overlaps: a sum over them would mean nothing."""
     told = {
         "configured": "Connectors and tasks that the group is to run.",
         "assigned": "Configured connectors and tasks that a member holds.",
@@ -147,9 +100,9 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
     moves = gauge("group_next_moves_timestamp_seconds", "When more of the moves are due.", "group")
     for group in (each.group for each in groups):
         if group.next_deadline_ms is not None:
-            deadline.add_metric([group.group_id], group.next_deadline_ms / _MS)
+            deadline.add_metric([group.group_id], group.next_deadline_ms / MS)
         if group.schedule.again_at_ms:
-            moves.add_metric([group.group_id], group.schedule.again_at_ms / _MS)
+            moves.add_metric([group.group_id], group.schedule.again_at_ms / MS)
     yield from (deadline, moves)
 
 
@@ -172,7 +125,8 @@ def _by_kind(resources: Iterable[Resource]) -> tuple[tuple[str, int], tuple[str,
     return ("connector", tasks.count(False)), ("task", tasks.count(True))
 
 
-def _rebalances(groups: _Groups) -> Iterator[Metric]:
+def rebalances(groups: Groups) -> Iterator[Metric]:
+    """Yield the families of the rises of epochs, by cause."""
     total = counter(
         "group_rebalances", "Rises of the group epoch in the whole log.", "group", "cause"
     )
@@ -184,11 +138,12 @@ def _rebalances(groups: _Groups) -> Iterator[Metric]:
         for why, count in sorted(each.rebalances.items(), key=lambda item: item[0].value):
             total.add_metric([group_id, why.value], count)
         if rises := [rise.time_ms for rise in (each.group.classic, each.group.bump) if rise]:
-            last.add_metric([group_id], max(rises) / _MS)
+            last.add_metric([group_id], max(rises) / MS)
     yield from (total, last)
 
 
-def _logs(groups: _Groups) -> Iterator[Metric]:
+def logs(groups: Groups) -> Iterator[Metric]:
+    """Yield the families of the logs of groups."""
     end = gauge("log_end_offset", "Offset behind the last entry.", "group", "log")
     size = gauge("log_size_bytes", "What the log takes on the disk.", "group", "log")
     unknown = gauge("log_unknown_records", "Entries skipped: a later version wrote them.", "group")
@@ -199,94 +154,6 @@ def _logs(groups: _Groups) -> Iterator[Metric]:
             size.add_metric([group_id, name], log.bytes)
         unknown.add_metric([group_id], each.group.unknown_records)
     yield from (end, size, unknown)
-
-
-def _runs(groups: _Groups) -> Iterator[Metric]:
-    tasks = gauge(
-        "connector_tasks", "Tasks of the connector by run state.", "group", "connector", "state"
-    )
-    nowhere = gauge(
-        "connector_unplaceable_resources",
-        "The connector and those of its tasks that no member can take.",
-        "group",
-        "connector",
-    )
-    hindered = gauge(
-        "connector_hindered_resources",
-        "The connector and those of its tasks that wait or have failed, by who can mend it.",
-        "group",
-        "connector",
-        "error",
-    )
-    for each in groups:
-        left_out = Counter(resource.connector for resource in unplaceable_resources(each.group))
-        for name in connector_names(each.group):
-            nowhere.add_metric([each.group.group_id, name], left_out[name])
-            for state, count in run_states(each.group, name).items():
-                tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
-            found = count_errors(each.group, name)
-            for error in ErrorClass:
-                hindered.add_metric([each.group.group_id, name, error.value], found[error])
-    yield from (tasks, nowhere, hindered)
-
-
-def _progress(groups: _Groups) -> Iterator[Metric]:
-    labels = ("group", "connector")
-    rows_in = counter("connector_rows_in", "Rows read in batches that count.", *labels)
-    rows_out = counter("connector_rows_out", "Rows written in batches that count.", *labels)
-    bytes_in = counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
-    out = counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
-    lag = gauge(
-        "connector_lag_bytes",
-        "Bytes that were left to read when the tasks planned their last batches.",
-        *labels,
-    )
-    for values, progress in _connectors(groups):
-        rows_in.add_metric(values, progress.rows_in)
-        rows_out.add_metric(values, progress.rows_out)
-        bytes_in.add_metric(values, progress.cost.bytes_in)
-        out.add_metric(values, progress.bytes_out)
-        if progress.last_commit_ms and progress.lag is not None:
-            lag.add_metric(values, progress.lag.bytes)
-    yield from (rows_in, rows_out, bytes_in, out, lag)
-
-
-def _batches(groups: _Groups) -> Iterator[Metric]:
-    labels = ("group", "connector")
-    batches = counter("connector_batches", "Batches that count.", *labels)
-    told = "Time that batches which count took, by phase."
-    seconds = counter("connector_batch_seconds", told, *labels, "phase")
-    told = "Batches that count and are not in place yet."
-    waiting = gauge("connector_unpublished_batches", told, *labels)
-    told = "When a batch was committed last."
-    last = gauge("connector_last_commit_timestamp_seconds", told, *labels)
-    for values, progress in _connectors(groups):
-        batches.add_metric(values, progress.batches)
-        for phase, took_ms in progress.cost.phases_ms.items():
-            seconds.add_metric([*values, phase], took_ms / _MS)
-        waiting.add_metric(values, progress.unpublished)
-        if progress.last_commit_ms:
-            last.add_metric(values, progress.last_commit_ms / _MS)
-    yield from (batches, seconds, waiting, last)
-
-
-def _connectors(groups: _Groups) -> Iterator[tuple[list[str], Progress]]:
-    """Yield the labels of each connector, with its progress."""
-    for each in groups:
-        for connector, progress in each.progress.items():
-            yield [each.group.group_id, connector], progress
-
-
-def _bad_rows(groups: _Groups) -> Iterator[Metric]:
-    labels = ("group", "connector", "task")
-    skipped = counter("task_skipped_rows", "Bad rows that a task left out.", *labels)
-    kept = counter("task_dead_letters", "Those of them that are dead letters.", *labels)
-    for each in groups:
-        for task, progress in each.skipping.items():
-            values = [each.group.group_id, task.connector, str(task.task)]
-            skipped.add_metric(values, progress.skipped)
-            kept.add_metric(values, progress.dead_letters)
-    yield from (skipped, kept)
 
 
 def gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

@@ -7,8 +7,9 @@ a format that the scraper takes.
 
 import logging
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -24,9 +25,13 @@ from prometheus_client import (
     values,
 )
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
-from .group_metrics import Beats, GroupCollector, GroupFigures
+from . import connector_metrics, group_metrics, node_metrics
+from .figures import Beats, GroupFigures, NodeFigures
+from .group_metrics import gauge
 from .shard_metrics import ShardCollector, ShardFigures
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
@@ -40,6 +45,8 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 """In seconds; requests have two finer ones, batches two coarser ones."""
 LISTENER: Final = "kafka-listener"
 """What the file of the listener's figures is called after."""
+END: Final = b"# EOF\n"
+"""The end of an exposition in the format OpenMetrics."""
 _FOLDER_KEY: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FILE_BYTES: Final = 1 << 16
 """What all figures of a worker fit into: the file never grows."""
@@ -70,8 +77,40 @@ class RequestMetrics:
         self.duration.labels(method, route).observe(seconds)
 
 
+Groups = Sequence[GroupFigures]
+Family = Callable[[Groups], Iterable[Metric]]
+_OF_CONTROL_LOGS: Final[Sequence[Family]] = (
+    group_metrics.epochs,
+    group_metrics.states,
+    group_metrics.resources,
+    group_metrics.rebalances,
+    connector_metrics.runs,
+    node_metrics.workers,
+)
+_OF_OFFSET_LOGS: Final[Sequence[Family]] = (
+    connector_metrics.progress,
+    connector_metrics.batches,
+    connector_metrics.bad_rows,
+)
+_LIVE: Final = (group_metrics.logs, connector_metrics.restarts, node_metrics.durations)
+
+
+class FamilyCollector(Collector):
+    """Some families of metrics, as Prometheus's client takes them."""
+
+    def __init__(self, *families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them; the client calls it, once."""
+        return chain.from_iterable(self._families)
+
+
 class Exposition:
-    """Writes all metrics of a scrape."""
+    """Writes all metrics of a scrape.
+
+    What only records change is most of it, and written anew only after one.
+    """
 
     def __init__(self, version: str, requests: RequestMetrics, workers: Path | None = None) -> None:
         """`workers` is the folder in which this node's workers keep their figures, if any."""
@@ -79,6 +118,8 @@ class Exposition:
         self._workers = workers
         self._requests = requests
         self._process = ProcessCollector(registry=None)
+        self._written: dict[Sequence[Family], tuple[object, bytes]] = {}
+        """What was written last of some families, after the format and the logs' ends."""
 
     def write(
         self,
@@ -86,6 +127,7 @@ class Exposition:
         groups: Iterable[GroupFigures],
         beats: Mapping[str, Beats] = MappingProxyType({}),
         shards: Sequence[ShardFigures] = (),
+        node: NodeFigures = NodeFigures(),  # noqa: B008  # frozen
     ) -> tuple[bytes, str]:
         """Return the metrics and their content type, in a format that the scraper accepts.
 
@@ -93,8 +135,17 @@ class Exposition:
         `shards` are those of Kafka's clients' groups.
         """
         encode, content_type = choose_encoder(accept)
+        measured = tuple(groups)
+        ends = [(each.group.group_id, id(each.group), each.group.end) for each in measured]
+        offsets = [each.logs["offsets"].end if "offsets" in each.logs else 0 for each in measured]
+        of_control = self._remember(_OF_CONTROL_LOGS, measured, accept, ends)
+        of_offsets = self._remember(_OF_OFFSET_LOGS, measured, accept, (ends, offsets))
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(GroupCollector(self._version, tuple(groups), beats))
+        build = gauge("build_info", "The version of fairlead, as a label.", "version")
+        build.add_metric([self._version], 1)
+        others = group_metrics.heartbeats(beats), node_metrics.engines(node)
+        live = (family(measured) for family in _LIVE)
+        registry.register(FamilyCollector([build], *live, *others))
         if shards:
             registry.register(ShardCollector(shards))
         registry.register(self._requests.total)
@@ -102,7 +153,19 @@ class Exposition:
         registry.register(self._process)
         if self._workers is not None:
             _collect_workers(registry, self._workers)
-        return encode(registry), content_type
+        return of_control + of_offsets + encode(registry), content_type
+
+    def _remember(
+        self, families: Sequence[Family], groups: Groups, accept: str, ends: object
+    ) -> bytes:
+        """Return what logs tell, as it was written when they ended where they do now."""
+        known, written = self._written.get(families, (None, b""))
+        if known != (accept, ends):
+            registry = CollectorRegistry(auto_describe=False)
+            registry.register(FamilyCollector(*(family(groups) for family in families)))
+            written = choose_encoder(accept)[0](registry).removesuffix(END)
+            self._written[families] = (accept, ends), written
+        return written
 
 
 def _collect_workers(registry: CollectorRegistry, folder: Path) -> None:

@@ -172,6 +172,8 @@ class Progress:
     dead_letters: int = 0
     cost: Cost = NO_COST
     """What the batches took."""
+    oldest_commit_ms: int = 0
+    """The last commit of the task that has committed nothing for longest; 0: none ever did."""
 
     def plus(self, other: "Progress") -> "Progress":
         """Return this progress and another together."""
@@ -186,6 +188,7 @@ class Progress:
             self.skipped + other.skipped,
             self.dead_letters + other.dead_letters,
             self.cost.plus(other.cost),
+            min(filter(None, (self.oldest_commit_ms, other.oldest_commit_ms)), default=0),
         )
 
 
@@ -196,7 +199,7 @@ def connector_progress(progress: Mapping[int, Progress], tasks: Container[int]) 
     """
     total = Progress()
     for task, each in progress.items():
-        total = total.plus(each if task in tasks else replace(each, lag=NO_LAG))
+        total = total.plus(each if task in tasks else replace(each, lag=NO_LAG, oldest_commit_ms=0))
     return total
 
 
@@ -251,6 +254,7 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
         record.skipped,
         record.dead_letters,
         record.cost,
+        record.time_ms,
     )
 
 

@@ -139,7 +139,9 @@ KNOWN_ONLY_TO = {
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": (
         "projections/metrics.py",
+        "projections/connector_metrics.py",
         "projections/group_metrics.py",
+        "projections/node_metrics.py",
         "projections/shard_metrics.py",
     ),
     "pyspark": (

@@ -18,8 +18,8 @@ from fairlead.actors.messages.orders import (
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import Slice
 from fairlead.events.model import BATCHES_RUN, Resource, RunState
-from fairlead.projections.event_lines import EventLine
-from fairlead.projections.watch import GroupWatch
+from fairlead.projections.watch.group import GroupWatch
+from fairlead.projections.watch.lines import EventLine
 from fairlead_tests.decider import resource
 from fairlead_tests.log.samples import TIME_MS
 from fairlead_tests.projecting.timed_log import TimedDecider, computed, grown

@@ -82,12 +82,12 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
     write(tmp_path / "log", [first, second, alien, *waiting, published])
     with LogReader.open(tmp_path / "log") as log:
         assert connector_progress(task_progress(log, "a"), range(11)) == Progress(
-            6, 60, 50, 500, 2_000, 1, None
+            6, 60, 50, 500, 2_000, 1, None, oldest_commit_ms=1_000
         )
         assert connector_progress(task_progress(log, "b"), range(1)) == Progress()
         assert task_progress(log, "a") == {
-            0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300)),
-            10: Progress(1, 10, 10, 100, 2_000, 1, None),
+            0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300), oldest_commit_ms=1_000),
+            10: Progress(1, 10, 10, 100, 2_000, 1, None, oldest_commit_ms=2_000),
         }
 
 
@@ -99,5 +99,5 @@ def test_a_task_that_a_connector_no_longer_has_has_nothing_left_to_read(tmp_path
     write(tmp_path / "log", tasks)
     with LogReader.open(tmp_path / "log") as log:
         assert connector_progress(task_progress(log, "a"), range(2)) == Progress(
-            3, 3, 3, 3, 1, 0, Lag(4, 40)
+            3, 3, 3, 3, 1, 0, Lag(4, 40), oldest_commit_ms=1
         )

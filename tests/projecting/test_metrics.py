@@ -1,4 +1,6 @@
 # pyright: basic
+import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from shutil import which
@@ -23,9 +25,10 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import ClassicGroup
-from fairlead.projections.group_metrics import GroupFigures
+from fairlead.projections.figures import GroupFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.projections.views import LogFigures, Progress
+from fairlead.projections.watch.group import SECONDS, Durations, Watched
 from fairlead_tests.decider import Decider
 
 Labels = tuple[tuple[str, str], ...]
@@ -43,8 +46,20 @@ def busy() -> GroupFigures:
         decider.group,
         {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
         {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
-        {"A": Progress(4, 100, 90, 900, 1_500, 1, Lag(3, 300), cost=Cost(1200, 1000, 0, 2500))},
+        {"A": Progress(4, 100, 90, 900, 1_500, 1, LAG, cost=COST, oldest_commit_ms=1_200)},
+        failures={(decider.group.members["W1"].metadata.worker_url, Why.PROCESS_ENDED): 2},
+        watched=Watched(durations(40, 700), durations(250), Counter({"A": 3})),
     )
+
+
+LAG, COST = Lag(3, 300, 5), Cost(1200, 1000, 0, 2500)
+
+
+def durations(*took_ms: int) -> Durations:
+    found = Durations()
+    for each in took_ms:
+        found.add(each)
+    return found
 
 
 def scrape(groups: Iterable[GroupFigures], accept: str = "") -> tuple[str, str]:
@@ -65,6 +80,21 @@ def samples(text: str) -> Samples:
 
 def of(group: str = "connect", **labels: str) -> Labels:
     return tuple(sorted({"group": group, **labels}.items()))
+
+
+def by_bound_and_state() -> Samples:
+    """Return the buckets of durations, and the run states of the connector itself."""
+    expected: Samples = {}
+    for bound in (*SECONDS, math.inf):
+        le = "+Inf" if bound == math.inf else str(bound)
+        below = sum(each <= bound for each in (0.04, 0.7))
+        expected["fairlead_group_rebalance_seconds_bucket", of(le=le)] = below
+        expected["fairlead_group_move_seconds_bucket", of(le=le)] = float(bound >= 0.25)
+    for state in RunState:
+        name = state.value.lower()
+        is_now = state is RunState.UNASSIGNED
+        expected["fairlead_connector_state", of(connector="A", state=name)] = is_now
+    return expected
 
 
 def test_a_group_is_measured() -> None:
@@ -99,8 +129,20 @@ def test_a_group_is_measured() -> None:
         ("fairlead_connector_batches_total", of(connector="A")): 4,
         ("fairlead_connector_unpublished_batches", of(connector="A")): 1,
         ("fairlead_connector_last_commit_timestamp_seconds", of(connector="A")): 1.5,
+        ("fairlead_connector_oldest_commit_timestamp_seconds", of(connector="A")): 1.2,
         ("fairlead_connector_lag_bytes", of(connector="A")): 300,
+        ("fairlead_connector_lag_records", of(connector="A")): 5,
+        ("fairlead_connector_restarts_total", of(connector="A")): 3,
+        ("fairlead_worker_resources", of(worker="w1", kind="connector")): 1,
+        ("fairlead_worker_resources", of(worker="w1", kind="task")): 2,
+        ("fairlead_worker_losses_total", of(worker="w1", cause="process-ended")): 2,
+        ("fairlead_worker_losses_total", of(worker="w1", cause="session-expired")): 0,
+        ("fairlead_group_rebalance_seconds_count", of()): 2,
+        ("fairlead_group_rebalance_seconds_sum", of()): 0.74,
+        ("fairlead_group_move_seconds_count", of()): 1,
+        ("fairlead_group_move_seconds_sum", of()): 0.25,
     }
+    expected |= by_bound_and_state()
     for phase, value in {"plan": 1, "wait": 0, "run": 2.5, "commit": 0, "publish": 0}.items():
         expected["fairlead_connector_batch_seconds_total", of(connector="A", phase=phase)] = value
     for state, value in {**states, "stable": 1.0}.items():

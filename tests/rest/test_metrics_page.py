@@ -1,7 +1,18 @@
+import asyncio
+import os
+from dataclasses import replace
+
 from prometheus_client.parser import text_string_to_metric_families as parse
 from rest.conftest import RestApi
 
+from fairlead.actors.messages.commands import Traffic
+from fairlead.events.log.process import process_of
 from fairlead.events.model import Resource
+from fairlead.runtime.cluster.node_files import EngineFile, engine_file, write_engine
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.backend.service import TrafficCounts
+from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.gateway import FakeGateway
 
 
 def value(api: RestApi, name: str, **labels: str) -> float | None:
@@ -45,7 +56,54 @@ def test_requests_are_counted_by_their_template(api: RestApi) -> None:
     assert value(api, "fairlead_rest_requests_total", route="unmatched", code="404") == 1
 
 
+class SilentTraffic(FakeGateway):
+    """A gateway to a group whose actor does not say how many heartbeats it took."""
+
+    async def traffic(self, group_id: str) -> Traffic:
+        await asyncio.sleep(3600)
+        return await super().traffic(group_id)
+
+
+def test_a_scrape_does_not_wait_for_the_groups_actor(api: RestApi) -> None:
+    service = replace(api.service, commands=SilentTraffic(None), traffic=TrafficCounts())
+    page = Client(make_app(service)).get("/metrics").text
+    assert 'fairlead_group_epoch{group="connect"}' in page
+    assert "fairlead_group_heartbeats_total{" not in page
+
+
+def test_the_page_has_the_jvms_and_the_disk(api: RestApi) -> None:
+    run_folder = api.data_dir / "run"
+    run_folder.mkdir(exist_ok=True)
+    me = process_of(os.getpid())
+    write_engine(engine_file(run_folder, "w1"), EngineFile(me, 12, "running", 3, ""))
+    write_engine(engine_file(run_folder), EngineFile(me, 13, "starting", 1, "waiting"))
+    assert value(api, "fairlead_engine_up", worker="w1") == 1
+    assert value(api, "fairlead_engine_restarts_total", worker="w1") == 3
+    assert value(api, "fairlead_engine_up", worker="shared") == 0
+    assert value(api, "fairlead_engine_restarts_total", worker="shared") == 1
+    told = api.client.get("/health").json()["message"]
+    assert told.endswith("the JVM of the workers is not up, its tasks wait for it: waiting")
+    assert (value(api, "fairlead_disk_free_bytes") or 0) > 1 << 20
+
+
+def test_the_page_changes_with_the_log_and_tells_what_a_worker_has(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    assert value(api, "fairlead_worker_resources", kind="connector") is None
+    api.group.ask("seat", "w1")
+    assert value(api, "fairlead_worker_resources", kind="connector") == 1
+    assert value(api, "fairlead_connector_state", connector="a", state="unassigned") == 1
+    assert value(api, "fairlead_connector_state", connector="a", state="running") == 0
+    api.group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    api.group.ask("commit", Resource("a", 0), 0, 10, 9)
+    first = value(api, "fairlead_connector_last_commit_timestamp_seconds", connector="a")
+    assert value(api, "fairlead_connector_oldest_commit_timestamp_seconds", connector="a") == first
+    assert value(api, "fairlead_connector_rows_in_total", connector="a") == 10
+    api.group.ask("commit", Resource("a", 0), 1, 10, 9)
+    assert value(api, "fairlead_connector_rows_in_total", connector="a") == 20
+
+
 def test_the_page_has_the_heartbeats_that_the_groups_actor_tells_of(api: RestApi) -> None:
+    api.client.get("/metrics")  # what it is told meanwhile is on the next page
     page = api.client.get("/metrics").text
     assert 'fairlead_group_heartbeats_total{group="connect"} 1000.0' in page
     assert 'fairlead_group_heartbeats_held{group="connect"} 2.0' in page

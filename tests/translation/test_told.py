@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.actors.messages.classic import Leaver
 from fairlead.events.log.reader import LogReader
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.projections.group_metrics import GroupFigures
+from fairlead.projections.figures import GroupFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.runtime.interfaces.cli.command.epoch_tables import explanation_tables, history_tables
 from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections

@@ -21,10 +21,30 @@ class MadeBy(NamedTuple):
     """How long a restart is counted and shown."""
 
 
+def plain_status(group: Group, name: str, made_by: MadeBy) -> ConnectorStateInfo:
+    """Return the status of a connector and its tasks, with no other fields than Connect has.
+
+    It depends on the group alone.
+    """
+    numbers = group.task_numbers(name)
+    tasks = [plain_task(group, Resource(name, number), made_by) for number in numbers]
+    found = resource_status(group, Resource(name))
+    trace = found.why if found.state is RunState.FAILED else ""
+    connector = ConnectorState(found.state.value, found.worker, made_by.version, trace)
+    return ConnectorStateInfo(name, connector, tasks, made_by.kind)
+
+
+def plain_task(group: Group, task: Resource, made_by: MadeBy) -> TaskState:
+    """Return the status of one task; see `plain_status`."""
+    found = resource_status(group, task)
+    trace = found.why if found.state is RunState.FAILED else ""
+    return TaskState(task.task, found.state.value, found.worker, made_by.version, trace)
+
+
 def connector_status(
     group: Group, name: str, made_by: MadeBy, held_up: str = ""
 ) -> ConnectorStateInfo:
-    """Return the status of a connector and its tasks.
+    """Return the status of a connector and its tasks, with fairlead's own fields.
 
     `held_up` is the reason why no task of the group can commit; "" if all can.
     """

@@ -6,10 +6,11 @@ projection, and read without the lock.
 """
 
 import logging
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar, cast
 from urllib.parse import quote, unquote
 
 from .....events.commits import Commit, Offset
@@ -19,10 +20,9 @@ from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....events.log.space import Room, room_at
 from .....events.model import Resource
-from .....projections.event_lines import EventLine
 from .....projections.explain.cache import EpochCache
+from .....projections.figures import GroupFigures
 from .....projections.follow import Follower, Rebalances
-from .....projections.group_metrics import GroupFigures
 from .....projections.views import (
     LogFigures,
     Progress,
@@ -33,11 +33,13 @@ from .....projections.views import (
     task_progress,
     unpublished_batches,
 )
-from .....projections.watch import GroupWatch
+from .....projections.watch.group import GroupWatch, Watched
+from .....projections.watch.lines import EventLine
 from ....cluster.log_checks import LogChecks
 from .shards import ShardLogs
 
 LOGGER = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class FollowedGroup:
@@ -61,6 +63,10 @@ class FollowedGroup:
         """The offset log, None before it exists."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
+        self._progress: tuple[object, Mapping[str, Mapping[int, Progress]]] = (None, {})
+        """The progress of all tasks, after the ends of both logs when it was read."""
+        self._built: dict[Hashable, tuple[int, object]] = {}
+        """What `remember` has built, with the log's end then."""
         self._watch: GroupWatch | None = None
         """What is told of the group as it happens; None until somebody asks."""
 
@@ -100,7 +106,7 @@ class FollowedGroup:
         logs = {"control": LogFigures.of(self._control)}
         if offsets is not None:
             logs["offsets"] = LogFigures.of(offsets)
-        tasks = {name: self.task_progress(name) for name in connector_names(self.group)}
+        tasks = self._all_progress(offsets.end() if offsets else 0)
         progress = {
             name: connector_progress(each, self.group.task_numbers(name))
             for name, each in tasks.items()
@@ -111,11 +117,32 @@ class FollowedGroup:
             for number, each in of_tasks.items()
             if each.skipped
         }
-        return GroupFigures(self.group, self._rebalances.by_cause, logs, progress, skipping)
+        watched = Watched() if self._watch is None else self._watch.counted
+        counted = self._rebalances.by_cause, logs, progress, skipping, dict(self._rebalances.losses)
+        return GroupFigures(self.group, *counted, watched)
+
+    def _all_progress(self, offsets_end: int) -> Mapping[str, Mapping[int, Progress]]:
+        """Return the progress of all tasks by connector, read again only after a record."""
+        known, found = self._progress
+        if known != (offsets_end, self.group.end):
+            found = {name: self.task_progress(name) for name in connector_names(self.group)}
+            self._progress = (offsets_end, self.group.end), found
+        return found
 
     def count(self) -> None:
         """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
+
+    def remember(self, what: Hashable, build: Callable[[], T]) -> T:
+        """Return a value that depends on the group alone, built once for each end of its log.
+
+        Called with the lock; `what` is what was asked.
+        """
+        end, found = self._built.get(what, (-1, None))
+        if end != self.group.end:
+            found = build()
+            self._built[what] = self.group.end, found
+        return cast(T, found)
 
     def watch(self, start: int) -> Sequence[EventLine]:
         """Return the lines of what is new, from `start` on at the first call.

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from .....actors.messages.commands import CommandReply, Traffic
 from .....actors.messages.errors import Error
 from .....events.group import Group
+from .....projections.figures import Beats
 from .....projections.metrics import Exposition, RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
@@ -31,7 +32,7 @@ from ....pipeline.spi.errors import PluginUnknown
 from ...replies.building.connectors import MadeBy
 from ..checks.outside import OutsideChecks
 from .connection import Command, Outcome
-from .errors import ApiError, not_found
+from .errors import ApiError, Unanswered, not_found
 from .logs import NodeLogs
 
 T = TypeVar("T")
@@ -109,6 +110,28 @@ class SerialExecutor:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
+class TrafficCounts:
+    """The heartbeats that the group's actor counts, as it told them last."""
+
+    def __init__(self) -> None:
+        self.beats: Mapping[str, Beats] = {}
+        """By group; none while it does not answer."""
+        self._asking: asyncio.Task[None] | None = None
+
+    def ask_again(self, commands: Commands, group_id: str) -> None:
+        """Begin to ask the actor, unless a question is open."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(commands, group_id))
+
+    async def _ask(self, commands: Commands, group_id: str) -> None:
+        try:
+            told = await commands.traffic(group_id)
+        except Unanswered:
+            self.beats = {}
+        else:
+            self.beats = {group_id: Beats(told.heartbeats, told.held)}
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The state of a REST process: its logs, its gateway to the actors, and the node's settings.
@@ -138,6 +161,8 @@ class Service:
     """The default properties of this node's workers."""
     outside: OutsideChecks | None = None
     """The checks of new configs against external systems; None: no checks."""
+    traffic: TrafficCounts = field(default_factory=TrafficCounts)
+    """The heartbeats of the group."""
     planning: Lock = field(default_factory=Lock)
     """Held while a plan is computed: one at a time, since each may need much memory."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)

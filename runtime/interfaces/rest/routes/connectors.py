@@ -3,15 +3,18 @@
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 from fastapi import Path, Query
+from msgspec import Raw
+from msgspec.json import encode
 from msgspec.structs import replace
 from pydantic import BeforeValidator
 
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
 from .....events.log.errors import NoLogError
+from .....events.model import Resource
 from .....projections import views
 from ....config.secrets import hide_secrets
 from ...replies import unpublished
@@ -20,7 +23,6 @@ from ...replies.building.progress import connector_progress
 from ...replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
-    ConnectorState,
     ConnectorStateInfo,
     ConnectorTaskId,
     ExpandedConnector,
@@ -35,6 +37,8 @@ from ..backend.schema import Extended, Routes
 from ..backend.service import Served, Service
 
 routes = Routes("connectors")
+PLAIN = frozenset({"status", "info"})
+"""What a list can be expanded by that depends on the control log alone."""
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
 
@@ -50,7 +54,6 @@ TaskNumber = Annotated[
     int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK), BeforeValidator(_number_of)
 ]
 """The number of a task in a path: an int32, as in Connect; for other values the path is unknown."""
-State = TypeVar("State", ConnectorState, TaskState)
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
 
@@ -65,7 +68,17 @@ def list_connectors(
         names = views.connector_names(logs.group)
         if expand is None:
             return names
-        return {name: _expand(service, logs, name, expand, extended=extended) for name in names}
+
+        def build() -> dict[str, ExpandedConnector]:
+            found = {
+                name: _expand(service, logs, name, expand, extended=extended) for name in names
+            }
+            return cast("dict[str, ExpandedConnector]", Raw(encode(found)))  # as it is sent
+
+        if extended or not PLAIN.issuperset(expand):
+            return build()
+        # Of a group with hundreds of tasks this takes longest, and many ask again and again.
+        return logs.remember((*sorted(expand), id(service.plugins)), build)
 
 
 @routes.add("GET /connectors/{connector}", errors=MISSING)
@@ -136,8 +149,9 @@ def get_task_status(
         if task not in logs.group.task_numbers(connector):
             raise not_found(unknown)
         made_by = service.made_by(found.config)
-        state = replies.task_status(logs.group, connector, task, made_by, _explain_hold(service))
-        return state if extended else _without_extensions(state)
+        if not extended:
+            return replies.plain_task(logs.group, Resource(connector, task), made_by)
+        return replies.task_status(logs.group, connector, task, made_by, _explain_hold(service))
 
 
 @routes.add("GET /connectors/{connector}/topics", errors=MISSING)
@@ -210,19 +224,10 @@ def describe_state(
     """Return Connect's `ConnectorStateInfo`; if extended, with fairlead's own fields."""
     connector = logs.group.connectors[name]
     made_by = service.made_by(connector.config)
+    if not extended:
+        return replies.plain_status(logs.group, name, made_by)
     described = replies.connector_status(logs.group, name, made_by, _explain_hold(service))
-    if extended:
-        return with_warnings(service, connector, described, publication_warnings(logs, name))
-    return replace(
-        described,
-        connector=_without_extensions(described.connector),
-        tasks=[_without_extensions(each) for each in described.tasks],
-    )
-
-
-def _without_extensions(state: State) -> State:
-    """Return a state without fairlead's own fields."""
-    return replace(state, reason="", autoRestart=None)
+    return with_warnings(service, connector, described, publication_warnings(logs, name))
 
 
 def _explain_hold(service: Service) -> str:
@@ -261,14 +266,15 @@ def _expand(
     *,
     extended: bool,
 ) -> ExpandedConnector:
-    group = logs.group
-    info = describe_connector(service, group, name)
-    if extended:
-        warnings = publication_warnings(logs, name)
-        info = with_warnings(service, group.connectors[name], info, warnings)
+    info = None
+    if "info" in expand:
+        info = describe_connector(service, logs.group, name)
+        if extended:
+            warnings = publication_warnings(logs, name)
+            info = with_warnings(service, logs.group.connectors[name], info, warnings)
     return ExpandedConnector(
         describe_state(service, logs, name, extended=extended) if "status" in expand else None,
-        info if "info" in expand else None,
+        info,
         _describe_progress(logs, name) if "progress" in expand else None,
     )
 

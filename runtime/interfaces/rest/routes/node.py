@@ -17,7 +17,7 @@ from .....events.group import Group, Member, epoch_warning
 from .....events.log.errors import LogError
 from .....events.orders import worker_name
 from .....projections import views
-from .....projections.group_metrics import Beats
+from .....projections.figures import Beats, EngineFigures, NodeFigures
 from ....cluster.messages import ProcessView
 from ....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
 from ....node.assignors.discovery import known_assignors
@@ -92,12 +92,14 @@ async def get_node_status(service: Served) -> NodeStatus:
 
 @routes.add("GET /metrics")
 async def get_metrics(service: Served, request: Request) -> Response:
-    """Return the metrics for Prometheus; without traffic counters if the group does not answer."""
-    beats: dict[str, Beats] = {}
-    with suppress(Unanswered):
-        traffic = await service.commands.traffic(service.group_id)
-        beats[service.group_id] = Beats(traffic.heartbeats, traffic.held)
-    return await run_in_threadpool(_measured, service, request.headers.get("accept", ""), beats)
+    """Return the metrics for Prometheus.
+
+    No scrape waits for an actor: the heartbeats that one counts are those of the last scrape. They
+    are missing from the first one, and while the group does not answer.
+    """
+    service.traffic.ask_again(service.commands, service.group_id)
+    accept = request.headers.get("accept", "")
+    return await run_in_threadpool(_measured, service, accept, service.traffic.beats)
 
 
 @worker_routes.add("GET /workers")
@@ -136,8 +138,17 @@ async def list_assignors(service: Served) -> AssignorList:
 def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Response:
     shards = service.logs.shards.figures()
     with service.logs.measuring() as groups:
-        text, content_type = service.exposition.write(accept, groups, beats, shards)
+        text, content_type = service.exposition.write(accept, groups, beats, shards, _node(service))
     return Response(text, media_type=content_type)
+
+
+def _node(service: Service) -> NodeFigures:
+    """Return what is measured of the node itself."""
+    engines = {
+        worker: EngineFigures(told.state == UP, told.restarts)
+        for worker, told in read_engines(service.run_folder).items()
+    }
+    return NodeFigures(engines, service.logs.room().free_bytes)
 
 
 def _no_room(service: Service) -> str:

@@ -14,12 +14,12 @@ from typing import Final
 
 from .....events.entries.codec import CodecError
 from .....events.log.errors import LogError
-from .....projections import event_lines
-from .....projections.event_lines import EventLine
+from .....projections.watch import lines
+from .....projections.watch.lines import EventLine
 from ....cluster.node_files import write_json
 from ..backend.logs import NodeLogs
 
-LOGGER = logging.getLogger(event_lines.__name__)
+LOGGER = logging.getLogger(lines.__name__)
 FILE: Final = "told.json"
 LOOK_SECONDS: Final = 0.5
 STOP_SECONDS: Final = 1.0

@@ -8,16 +8,16 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..events.connectors import (
+from ...events.connectors import (
     ConnectorConfig,
     OffsetsAltered,
     TargetState,
     TaskConfigs,
     TaskStatus,
 )
-from ..events.group import Group
-from ..events.model import BATCHES_RUN, Cause, ErrorClass, MemberState, Resource, RunState
-from ..events.records import (
+from ...events.group import Group
+from ...events.model import BATCHES_RUN, Cause, ErrorClass, MemberState, Resource, RunState
+from ...events.records import (
     CurrentAssignment,
     GroupConfiguration,
     GroupDeletion,
@@ -28,8 +28,8 @@ from ..events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .explain.diff import TargetChange, Transfer
-from .explain.reasons import Reason
+from ..explain.diff import TargetChange, Transfer
+from ..explain.reasons import Reason
 
 _TOLD_BY_WORKERS = {RunState.FAILED, RunState.RESTARTING}
 """The states of which the worker says more than its status."""

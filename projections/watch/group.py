@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..events.connectors import TaskStatus
-from ..events.log.errors import TrimmedError
-from ..events.model import NEVER_RESTARTED, AutoRestart, Resource
-from ..events.records import Record
-from .event_lines import EventLine, EventLines
-from .explain.diff import TargetChange
-from .explain.epochs import EpochReading
-from .explain.handovers import FollowedHandover
-from .explain.reader import EpochLog, EpochReader
+from ...events.connectors import TaskStatus
+from ...events.log.errors import TrimmedError
+from ...events.model import NEVER_RESTARTED, AutoRestart, Resource
+from ...events.records import Record
+from ..explain.diff import TargetChange
+from ..explain.epochs import EpochReading
+from ..explain.handovers import FollowedHandover
+from ..explain.reader import EpochLog, EpochReader
+from .lines import EventLine, EventLines
 
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """The upper bounds of the counts, in seconds; another one has no bound."""
