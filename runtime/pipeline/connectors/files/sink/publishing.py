@@ -7,17 +7,21 @@ after that its staging is not read again (DATA_PLANE §5).
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ......events.commits import CommitId, Manifest, Part
+from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
+from ...marks import PublishedBatch, is_ahead
 from ...naming import describe_batch, describe_parts
 from .staging import (
     STAGING,
     batch_prefix,
     data_files,
+    escape_name,
     final_path,
     make_folder,
     remove_emptied,
@@ -93,6 +97,35 @@ def _publish(
     for home in filter(Path.is_dir, {(root / each.path).parent for each in parts}):
         sync(home)
     remove_emptied(staged, root)
+
+
+def written_since(
+    root: Path, task: Resource, last: CommitId | None, rows_of: RowsOf = unknown_row_count
+) -> str:
+    """Return how many files, and rows, of batches after a commit are published, for messages."""
+    begin = re.escape(f"part-{escape_name(task)}-")
+    shape = re.compile(rf"{begin}(?P<epoch>\d+)-(?P<generation>\d+)-(?P<batch>\d+)-", re.DOTALL)
+    files, rows = 0, 0
+    for here, folders, names in os.walk(root):
+        folders[:] = [each for each in folders if each != STAGING.partition("/")[0]]
+        for name in names:
+            found = shape.match(name)
+            if found is None:
+                continue
+            token = Token(int(found["epoch"]), int(found["generation"]))
+            if is_ahead(PublishedBatch(token, int(found["batch"])), last):
+                files += 1
+                rows = -1 if rows < 0 else _and_rows(rows, Path(here, name), rows_of)
+    return f"{files} files{f' with {rows} rows' if rows > 0 else ''}"
+
+
+def _and_rows(rows: int, file: Path, rows_of: RowsOf) -> int:
+    """Return the sum of rows with those of a file; -1: unknown."""
+    try:
+        more = rows_of(file)
+    except Exception:  # noqa: BLE001  # it is only counted for a message
+        return -1
+    return rows + more if more >= 0 else -1
 
 
 class _Publication:

@@ -25,10 +25,12 @@ from .marks import SinkClaim, TaskMark
 from .null_folder import NullFolderCounter, refuse_bytes
 from .publishing import (
     PartsMissing,
+    RowsOf,
     parts_of,
     publish,
     publish_rest,
     unknown_row_count,
+    written_since,
 )
 from .root import OpenRoot, SinkLocation, open_root
 from .row_counts import counter_of, whole_files
@@ -82,7 +84,7 @@ class FileSink(Sink["DataFrame"]):
             before = marks.read_mark(root.path, tenure.task, claim.writer)
             published = None
             if before is not None and before.claim == claim.writer:
-                _refuse_others(self._place, tenure, before)
+                _refuse_others(self._place, tenure, before, self._rows_in)
                 published = before.published
             process = marks.this_process()
             mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
@@ -260,10 +262,13 @@ def _older(
     )
 
 
-def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
+def _refuse_others(
+    place: SinkLocation, tenure: Tenure, mark: TaskMark, rows_of: RowsOf | None
+) -> None:
     """Raise if a task's mark is of another log, or of a newer state of this one."""
     if mark.published is not None and is_ahead(mark.published, tenure.last):
-        raise _newer(place, tenure, mark.published)
+        since = written_since(place.root, tenure.task, tenure.last, rows_of or unknown_row_count)
+        raise _newer(place, tenure, mark.published, since)
     known = PublishedBatch.of(tenure.published) if tenure.published else None
     if known and marks.is_behind(mark, known):
         raise _older(place, tenure.task, mark, known)
@@ -272,14 +277,14 @@ def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
         raise _intruded(place, tenure.task, tenure.token, mark)
 
 
-def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch) -> SinkBroken:
+def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch, since: str) -> SinkBroken:
     known = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
     return SinkBroken(
         f"{place.root} is newer than this log: it has {tenure.task} up to {marked}, "
         f"and the log knows of {known}, so the log was restored from a backup or copied. "
         "Nothing was written or removed. Use the newer log, or, to continue with this one, move "
-        f"the files written since the copy (part-{staging.escape_name(tenure.task)}-*) out of the "
-        f"folder, since their rows are read again, and {place.adopt_remedy}"
+        f"what was written since the copy ({since}: part-{staging.escape_name(tenure.task)}-*) out "
+        f"of the folder, since it is read again and would be there twice, and {place.adopt_remedy}"
     )
 
 
