@@ -172,7 +172,7 @@ KNOWN_ONLY_TO = {
     "click": (CLI,),
     "rich": (CLI, "runtime/demo/*"),
     "yaml": (CLI,),
-    "javaproperties": ("runtime/config/*",),
+    "javaproperties": ("runtime/config/*", CLI),
     "cryptography": (
         "runtime/config/secrets.py",
         "runtime/pipeline/connectors/kafka/encryption.py",

@@ -306,6 +306,21 @@ def test_a_class_that_is_missing_or_unknown_is_told_in_the_words_of_connect(
     )
 
 
+def test_a_class_of_connect_is_told_what_does_that_here(client: Client) -> None:
+    hint = (
+        "what JdbcSinkConnector does is done here by source.type=kafka with sink.type=postgres or"
+        " sink.type=jdbc: `fairlead translate FILE` writes such a config"
+    )
+    name = "io.confluent.connect.jdbc.JdbcSinkConnector"
+    config = {"connector.class": name, "topics": "t"}
+    refused = client.put("/connectors/a/config", json=config)
+    assert (refused.status_code, refused.json()["message"].endswith(f"; {hint}")) == (400, True)
+    path = "/connector-plugins/JdbcSinkConnector/config/validate"
+    unknown = client.put(path, json={"connector.class": "JdbcSinkConnector"})
+    told = f"Unknown plugin JdbcSinkConnector. Note: {hint}"
+    assert (unknown.status_code, unknown.json()["message"]) == (404, told)
+
+
 @pytest.mark.parametrize("failure", [RuntimeError, SystemExit])  # the latter ends no server
 def test_a_class_that_fails_is_named_without_a_word_of_the_config(
     client: Client, failure: type[BaseException], monkeypatch: pytest.MonkeyPatch

@@ -21,7 +21,7 @@ class Verb(NamedTuple):
 
     panel: Panel
     place: str
-    """Its module in `verbs`, and its function there; a module alone has a table `VERBS`."""
+    """Its module, and its function there; a module alone has a table `VERBS`."""
     help: str
     """The first paragraph of its docstring."""
 
@@ -30,155 +30,170 @@ RUN, LOOK, CHANGE = Panel
 VERBS: Final = {
     "up": Verb(
         RUN,
-        "node:up",
+        "verbs.node:up",
         "Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it.",
     ),
     "down": Verb(
         RUN,
-        "node:down",
+        "verbs.node:down",
         "Stop the node that runs on this data folder; its workers leave gracefully.",
     ),
-    "worker": Verb(RUN, "node:worker", "Run one more worker on the running node. Ctrl-C ends it."),
+    "worker": Verb(
+        RUN, "verbs.node:worker", "Run one more worker on the running node. Ctrl-C ends it."
+    ),
     "prepare": Verb(
         RUN,
-        "node:prepare",
+        "verbs.node:prepare",
         "Have Spark start a third sooner from now on, by an archive of its classes (180 MB).",
     ),
     "demo": Verb(
         RUN,
-        "node:demo",
+        "verbs.node:demo",
         "Watch a year of flights pass; a worker joins, one is killed, no row is lost.",
     ),
     "simulate": Verb(
         RUN,
-        "simulate:simulate",
+        "offline.simulate:simulate",
         "Simulate groups under faults, and check that no rule of the protocol is broken.",
     ),
     "status": Verb(
         LOOK,
-        "reading:status",
+        "verbs.reading:status",
         "Show the health, groups, workers, connectors and tasks of the cluster; or one group.",
     ),
     "get": Verb(
         LOOK,
-        "listing:get",
+        "verbs.listing:get",
         "List connectors, tasks, workers and so on: all, or those that are named.",
     ),
     "describe": Verb(
         LOOK,
-        "reading:describe",
+        "verbs.reading:describe",
         "Show connectors, tasks, workers, groups, plugins, or types of sources and sinks in full.",
     ),
     "history": Verb(
         LOOK,
-        "history:history",
+        "verbs.history:history",
         "List the last epochs: cause, user, what moved, stayed and waits, how long it took.",
     ),
     "explain": Verb(
         LOOK,
-        "history:explain",
+        "verbs.history:explain",
         "Explain an epoch: its cause, its target, how long each phase took, what moved and why.",
     ),
     "plan": Verb(
         LOOK,
-        "plan:plan",
+        "verbs.plan:plan",
         "Show what would move, start, stop and stay after changes; change nothing.",
     ),
     "diff": Verb(
         LOOK,
-        "configs:diff",
+        "verbs.configs:diff",
         "Show what `apply` of files would change; the exit code is 1 if that is anything.",
+    ),
+    "translate": Verb(
+        LOOK,
+        "offline.translate:translate_files",
+        "Write fairlead's configs for those of Kafka Connect's well-known connectors.",
     ),
     "top": Verb(
         LOOK,
-        "following:top",
+        "verbs.following:top",
         "Measure what each task reads and writes per second, and what it has left to read.",
     ),
     "logs": Verb(
         LOOK,
-        "following:logs",
+        "verbs.following:logs",
         "Print the log files of this node, also of one that has ended, in the order of "
         "their times.",
     ),
     "config": Verb(
         LOOK,
-        "node:config",
+        "verbs.node:config",
         "Show every setting: its value, default, unit and meaning, and where its value is from.",
     ),
     "log": Verb(
-        LOOK, "log", "Read, check and copy a group's logs, also without a running cluster."
+        LOOK, "verbs.log", "Read, check and copy a group's logs, also without a running cluster."
     ),
     "create": Verb(
         CHANGE,
-        "configs:create",
+        "verbs.configs:create",
         "Create connectors from files: each is {name, config}, or a plain config with its name.",
     ),
     "apply": Verb(
         CHANGE,
-        "configs:apply",
+        "verbs.configs:apply",
         "Create the connectors in files, or change their configs to those in the files.",
     ),
     "patch": Verb(
         CHANGE,
-        "configs:patch",
+        "verbs.configs:patch",
         "Set and remove keys of the configs of connectors; their other keys stay.",
     ),
-    "scale": Verb(CHANGE, "configs:scale", "Set how many tasks connectors may have at most."),
+    "scale": Verb(CHANGE, "verbs.configs:scale", "Set how many tasks connectors may have at most."),
     "edit": Verb(
         CHANGE,
-        "configs:edit",
+        "verbs.configs:edit",
         "Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.",
     ),
     "delete": Verb(
-        CHANGE, "connectors:delete", "Delete connectors: their tasks stop, their offsets stay."
+        CHANGE,
+        "verbs.connectors:delete",
+        "Delete connectors: their tasks stop, their offsets stay.",
     ),
     "pause": Verb(
         CHANGE,
-        "connectors:pause",
+        "verbs.connectors:pause",
         "Pause connectors: their tasks stay on their workers and begin no batch.",
     ),
-    "resume": Verb(CHANGE, "connectors:resume", "Resume connectors that are paused or stopped."),
+    "resume": Verb(
+        CHANGE, "verbs.connectors:resume", "Resume connectors that are paused or stopped."
+    ),
     "stop": Verb(
         CHANGE,
-        "connectors:stop",
+        "verbs.connectors:stop",
         "Stop connectors: their tasks end once what they committed is published.",
     ),
     "restart": Verb(
         CHANGE,
-        "connectors:restart",
+        "verbs.connectors:restart",
         "Restart connectors, tasks, or everything of the connectors that has failed.",
     ),
     "wait": Verb(
         CHANGE,
-        "connectors:wait",
+        "verbs.connectors:wait",
         "Return when connectors are in a state; running: and all their tasks, too.",
     ),
     "log-level": Verb(
         CHANGE,
-        "following:log_level",
+        "verbs.following:log_level",
         "Set the level of a logger, in all processes of the node until it ends.",
     ),
-    "cordon": Verb(CHANGE, "workers:cordon", "Give a worker no new work; it keeps what it has."),
+    "cordon": Verb(
+        CHANGE, "verbs.workers:cordon", "Give a worker no new work; it keeps what it has."
+    ),
     "uncordon": Verb(
-        CHANGE, "workers:uncordon", "Let a worker get work again: ends a cordon or a drain."
+        CHANGE, "verbs.workers:uncordon", "Let a worker get work again: ends a cordon or a drain."
     ),
     "drain": Verb(
-        CHANGE, "workers:drain", "Give workers no new work, and take away what they have."
+        CHANGE, "verbs.workers:drain", "Give workers no new work, and take away what they have."
     ),
     "expect": Verb(
         CHANGE,
-        "workers:expect",
+        "verbs.workers:expect",
         "If a worker is lost or leaves, keep its work for it until it is back or the time is over.",
     ),
     "remove": Verb(
         CHANGE,
-        "workers:remove",
+        "verbs.workers:remove",
         "Remove workers: each gives up its work and leaves, and its process ends for good.",
     ),
     "rebalance": Verb(
         CHANGE,
-        "workers:rebalance",
+        "verbs.workers:rebalance",
         "Compute a new target for the group, although nothing has changed.",
     ),
-    "offsets": Verb(CHANGE, "offsets", "Show, set, reset and seek the offsets of a connector."),
+    "offsets": Verb(
+        CHANGE, "verbs.offsets", "Show, set, reset and seek the offsets of a connector."
+    ),
 }

@@ -10,6 +10,22 @@ from .adapters.parameters import HELP, command_of
 from .catalogue import VERBS, Panel, Verb
 
 
+class SubGroup(click.Group):
+    """The verbs of one subject, in their own order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return their names."""
+        del ctx
+        return [*self.commands]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of them, with whole sentences."""
+        del ctx
+        rows = [(name, _line(each.help or "")) for name, each in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 class VerbGroup(click.Group):
     """Lists all verbs by their names and a line of help, and loads the one that is called."""
 
@@ -37,17 +53,17 @@ class VerbGroup(click.Group):
         widest = max(map(len, VERBS))
         for panel, verbs in groupby(VERBS.items(), key=_panel_of):
             with formatter.section(panel.value):
-                formatter.write_dl([(name.ljust(widest), _line(verb)) for name, verb in verbs])
+                formatter.write_dl([(name.ljust(widest), _line(verb.help)) for name, verb in verbs])
 
 
 def load_verb(name: str) -> click.Command:
     """Import a verb, and return its command."""
     module, _, attribute = VERBS[name].place.partition(":")
-    imported = import_module(f".verbs.{module}", __package__)
+    imported = import_module(f".{module}", __package__)
     if attribute:
         return command_of(name, getattr(imported, attribute))
     verbs: Mapping[str, Callable[..., None]] = imported.VERBS
-    group = click.Group(name, help=VERBS[name].help, context_settings=HELP, no_args_is_help=True)
+    group = SubGroup(name, help=VERBS[name].help, context_settings=HELP, no_args_is_help=True)
     for each, verb in verbs.items():
         group.add_command(command_of(each, verb))
     return group
@@ -57,6 +73,6 @@ def _panel_of(item: tuple[str, Verb]) -> Panel:
     return item[1].panel
 
 
-def _line(verb: Verb) -> str:
+def _line(told: str) -> str:
     """Return the first sentence of a verb's help."""
-    return verb.help.partition(". ")[0].rstrip(".")
+    return " ".join(told.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")

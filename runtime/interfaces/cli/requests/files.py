@@ -104,6 +104,8 @@ def _parsed(file: Path) -> list[object]:
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror or error}") from None
+    if file.suffix == ".properties":  # as a standalone worker of Connect has them
+        return [_read_properties(file, content)]
     try:
         return [read_json(content, str(file))]
     except RecursionError:
@@ -134,6 +136,17 @@ def read_json(content: str | bytes, where: str, *, as_texts: bool = True) -> obj
     return json.loads(
         content, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=str
     )
+
+
+def _read_properties(file: Path, content: bytes) -> object:
+    from io import BytesIO  # noqa: PLC0415
+
+    import javaproperties  # noqa: PLC0415  # JSON and YAML do without
+
+    try:
+        return javaproperties.load(BytesIO(content))
+    except ValueError as error:
+        raise Misused(f"{file} is not a valid .properties file: {error}") from None
 
 
 def _parsed_yaml(file: Path, content: bytes) -> list[object]:

@@ -9,6 +9,7 @@ from fastapi import Query
 from msgspec.structs import replace
 
 from .....events.log.errors import NoLogError
+from ....pipeline.connect_configs.table import hint_for
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.installed import LATEST, flaw_in_version
@@ -185,7 +186,8 @@ def _find(service: Service, name: str) -> Plugin:
     try:
         return service.plugins.find(name)
     except PluginUnknown:
-        raise not_found(f"Unknown plugin {name}.") from None
+        hint = hint_for(name)
+        raise not_found(f"Unknown plugin {name}.{f' Note: {hint}' if hint else ''}") from None
 
 
 def _stored(service: Service, name: str) -> dict[str, str]:

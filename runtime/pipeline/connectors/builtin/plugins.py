@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from ...connect_configs.table import hint_for
 from ...spi.config import is_deferred
 from ...spi.connector import Connector, Delivery
 from ...spi.errors import PluginUnknown
@@ -69,7 +70,9 @@ class Plugins:
             return f"more than one connector class is called {name}: {names}"
         hint = hint_by_last_part(name, (plugin.short_name for plugin in self.plugins))
         known = ", ".join(plugin.name for plugin in self.plugins)
-        remarks = "".join(f"; {each}" for each in (hint, *self.broken.values()) if each)
+        remarks = "".join(
+            f"; {each}" for each in (hint, hint_for(name), *self.broken.values()) if each
+        )
         return (
             "Failed to find any class that implements Connector and which name matches"
             f" {name[:LONGEST_SHOWN]}, available connectors are: {known}{remarks}"

@@ -1,0 +1,131 @@
+"""Connectors that follow a log: Debezium's for PostgreSQL, and MirrorMaker's of topics."""
+
+from typing import Final
+from urllib.parse import quote
+
+from .draft import Draft
+
+SNAPSHOTS: Final = {
+    "initial": "initial",
+    "always": "initial",
+    "initial_only": "initial_only",
+    "never": "no_data",
+    "no_data": "no_data",
+    "when_needed": "when_needed",
+    "exported": "initial",
+}
+SHAPE: Final = "values are as the columns are: numeric as decimals, times as times"
+COLUMNS: Final = "choose columns with the transform select"
+UNWRAP: Final = "ExtractNewRecordState"
+
+
+def debezium_postgres(draft: Draft) -> None:
+    """Read the changes of tables by logical replication, and write them to topics."""
+    host, port = draft.take("database.hostname", "localhost"), draft.take("database.port", "5432")
+    mode = draft.take("database.sslmode")
+    query = f"?sslmode={mode}" if mode else ""
+    database = quote(draft.take("database.dbname", "postgres"))
+    url = f"postgresql://{host}:{port}/{database}{query}"
+    draft.put(source_type="postgres", source_mode="log", source_connection_url=url)
+    draft.rename(
+        {
+            "database.user": "source.connection.user",
+            "database.password": "source.connection.password",
+            "slot.name": "source.slot.name",
+            "slot.drop.on.stop": "source.slot.drop.on.stop",
+            "publication.name": "source.publication.name",
+            "publication.autocreate.mode": "source.publication.autocreate.mode",
+            "table.include.list": "source.table.include.list",
+            "table.whitelist": "source.table.include.list",
+            "table.exclude.list": "source.table.exclude.list",
+            "table.blacklist": "source.table.exclude.list",
+        }
+    )
+    _schemas(draft)
+    prefix = draft.take("topic.prefix") or draft.take("database.server.name")
+    draft.config["source.topic.prefix"] = f"{prefix}." if prefix else ""
+    snapshot = draft.take("snapshot.mode", "initial")
+    draft.config["source.snapshot.mode"] = SNAPSHOTS.get(snapshot, "initial")
+    if SNAPSHOTS.get(snapshot) != snapshot and snapshot != "never":
+        draft.remark("snapshot.mode", f"{snapshot} is not known here: initial is taken")
+    draft.config["source.skipped.operations"] = draft.take("skipped.operations", "t")
+    if "source.slot.name" in draft.config:
+        draft.remark("slot.name", "stop the connector of Debezium first: a slot has one reader")
+    _unwrap(draft)
+    draft.drop("the plugin is pgoutput", "plugin.name")
+    draft.drop_prefix("column.", COLUMNS)
+    draft.drop(COLUMNS, "message.key.columns")
+    shape = ("decimal.handling.mode", "time.precision.mode", "hstore.handling.mode")
+    draft.drop(
+        SHAPE, *shape, "interval.handling.mode", "binary.handling.mode", "money.fraction.digits"
+    )
+    for before in ("snapshot.", "signal.", "heartbeat.", "read.only", "incremental.snapshot."):
+        draft.drop_prefix(before, "the snapshot and the slot are looked after by the source itself")
+    size = "batches are as large as batch.target.ms makes them"
+    draft.drop(
+        size, "max.batch.size", "max.queue.size", "poll.interval.ms", "max.queue.size.in.bytes"
+    )
+    draft.drop("a deletion has no tombstone behind it", "tombstones.on.delete")
+    draft.write_topic()
+
+
+def _schemas(draft: Draft) -> None:
+    for kind in ("include", "exclude"):
+        key = f"source.table.{kind}.list"
+        schemas = draft.take(f"schema.{kind}.list").split(",")
+        if key not in draft.config and (
+            named := [each.strip() for each in schemas if each.strip()]
+        ):
+            draft.config[key] = ",".join(rf"{each}\..*" for each in named)
+
+
+def _unwrap(draft: Draft) -> None:
+    """Rows are flat already: the transform that flattens Debezium's envelope is left out."""
+    names = [each.strip() for each in draft.config.get("transforms", "").split(",") if each]
+    unwrapping = [
+        each for each in names if draft.config[f"transforms.{each}.type"].endswith(UNWRAP)
+    ]
+    for each in unwrapping:
+        for key in [key for key in draft.config if key.startswith(f"transforms.{each}.")]:
+            del draft.config[key]
+        draft.remark(f"transforms.{each}", "rows are flat already, with __op and __deleted")
+    if kept := [each for each in names if each not in unwrapping]:
+        draft.config["transforms"] = ",".join(kept)
+    else:
+        draft.config.pop("transforms", None)
+    if not unwrapping:
+        draft.remark("value", "rows are flat here, with __op: not in Debezium's envelope")
+
+
+def mirror_source(draft: Draft) -> None:
+    """Mirror topics of one cluster to another, as MirrorMaker 2 does."""
+    servers = draft.take("source.cluster.bootstrap.servers", draft.bootstrap)
+    target = draft.take("target.cluster.bootstrap.servers", draft.bootstrap)
+    alias = draft.take("source.cluster.alias", "source")
+    policy = draft.take("replication.policy.class")
+    separator = draft.take("replication.policy.separator", ".")
+    patterns = [each.strip() for each in draft.take("topics", ".*").split(",") if each.strip()]
+    draft.put(source_type="kafka", source_bootstrap_servers=servers)
+    draft.config["source.topics.regex"] = "|".join(patterns)
+    draft.put(source_key_converter="bytes", source_value_converter="bytes")
+    draft.put(sink_type="kafka", sink_bootstrap_servers=target, sink_topic_column="_topic")
+    draft.put(sink_key_converter="bytes", sink_value_converter="bytes")
+    if not policy.endswith("IdentityReplicationPolicy"):
+        to = f"{alias}{separator}$0"
+        draft.add_transform("renamed", "RegexRouter", regex=".*", replacement=to)
+    for end, cluster in (("source.", "source.cluster."), ("sink.", "target.cluster.")):
+        for key in [each for each in draft.left if each.startswith(cluster)]:
+            name = key.removeprefix(cluster)
+            if name.startswith(("security.protocol", "sasl.", "ssl.")):
+                draft.config[f"{end}{name}"] = draft.take(key)
+        draft.drop_prefix(cluster, "it is not needed here")
+    own = "topics that the target must not give back: leave them out of source.topics.regex"
+    draft.drop(own, "topics.exclude", "topics.blacklist")
+    draft.remark("partitions", "a record's partition in the target is chosen by its key")
+    for before in ("sync.", "emit.", "refresh.", "offset-syncs.", "offset.lag.", "heartbeats."):
+        draft.drop_prefix(before, "only records are mirrored: no settings, ACLs, offsets of groups")
+    for before in ("checkpoints.", "groups", "key.converter", "value.converter", "header.conv"):
+        draft.drop_prefix(before, "records are mirrored as bytes, without offsets of groups")
+    draft.drop(
+        "topics are created by the brokers", "replication.factor", "config.properties.exclude"
+    )
