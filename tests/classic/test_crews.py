@@ -155,6 +155,41 @@ def test_a_round_ends_the_wait_for_an_assignment_of_the_generation_before() -> N
     assert worker.take_reply(late, 3) == []
 
 
+def in_first_generation() -> tuple[ClassicMembership, int, int]:
+    """Return a worker that waits for its assignment, with the numbers of its two calls."""
+    worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
+    (join,) = calls(worker.join(0))
+    told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
+    sync, beat = calls(worker.take_reply(told, 1))
+    return worker, sync.number, beat.number
+
+
+def test_an_illegal_generation_is_joined_anew_but_not_by_who_is_joining_already() -> None:
+    late = Error.ILLEGAL_GENERATION
+    worker, sync, beat = in_first_generation()
+    worker.take_reply(SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync), 2)
+    assert worker.state is State.STABLE
+    (join,) = calls(worker.take_reply(ClassicHeartbeatReply(late, number=beat), 2))
+    assert (type(join), worker.state) == (JoinGroup, State.JOINING)
+    worker, sync, beat = in_first_generation()
+    (join,) = calls(worker.take_reply(SyncGroupReply(Error.REBALANCE_IN_PROGRESS, number=sync), 2))
+    assert isinstance(join, JoinGroup)
+    assert worker.take_reply(ClassicHeartbeatReply(late, number=beat), 3) == []
+    assert worker.state is State.JOINING
+
+
+def test_what_a_worker_must_have_read_of_the_log_never_becomes_less() -> None:
+    worker, sync, beat = in_first_generation()
+    nothing = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync, log_offset=9)
+    worker.take_reply(nothing, 2)
+    called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat)
+    (join,) = calls(worker.take_reply(called, 3))
+    told = JoinGroupReply(Error.NONE, "m", 2, "connect", "sessioned", "other", number=join.number)
+    sync, *_ = (each.number for each in calls(worker.take_reply(told, 4)))
+    worker.take_reply(replace(nothing, number=sync, log_offset=3), 5)
+    assert worker._work.log_offset == 9
+
+
 def test_a_round_that_begins_before_the_first_calm_heartbeat_is_as_long_as_any_other() -> None:
     now_ms = 10_000_000  # of a machine that has run for hours
     worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)

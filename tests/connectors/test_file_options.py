@@ -86,6 +86,7 @@ def test_an_option_that_cannot_be_followed_is_refused_before_anything_is_read(
         {"source.option.sep": "||", **BLIND},
         {"source.option.sep": "\\t", "source.option.quote": "", "source.option.lineSep": "\r\n"},
         {"source.option.ignoreMissingFiles": "false"},
+        {"source.option.quote": "'", "source.option.escape": "'", "source.option.comment": "#"},
         {"source.option.sep": "${env:SEP}"},
         {"source.format": "json", "source.option.lineSep": "||"},
     ],

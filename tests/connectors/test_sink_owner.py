@@ -4,6 +4,7 @@
 import errno
 import os
 import shutil
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,30 @@ def test_a_copy_is_refused_while_the_log_that_it_was_made_of_is_at_work(root: Pa
         begin(sink_of(config), copy, SECOND)
     write(sink, log, [2])
     assert published(root) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("token", "by"),
+    [(SECOND, "this"), (FIRST, "1 on elsewhere since 0"), (SECOND, "1 on elsewhere since 0")],
+)
+def test_a_task_is_not_begun_beside_a_mark_of_a_token_that_its_log_has_not_given(
+    root: Path, token: Token, by: str
+) -> None:
+    config, sink, log = begun(root)
+    write(sink, log, [1])
+    mark = marks.read_mark(root, Resource(NAME, 0))
+    assert mark is not None
+    process = marks.this_process() if by == "this" else by
+    intruder = replace(mark, token=token, process=process)
+    marks.write_mark(root, Resource(NAME, 0), intruder)
+    with pytest.raises(SinkBroken) as refused:
+        begin(sink_of(config), log)
+    told = f"process {process} has token {token}, which this log, at token {FIRST}, has not given"
+    assert told in str(refused.value)
+    assert marks.read_mark(root, Resource(NAME, 0)) == intruder
+    with pytest.raises(SinkBroken, match="which this log, at token 1-1, has not given"):
+        commit(sink, log, [2])
+    assert published(root) == [1]
 
 
 def test_a_log_that_was_moved_goes_on_once_nobody_writes_from_its_old_place(

@@ -104,6 +104,16 @@ def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
     assert driver.group.members == {}
 
 
+@pytest.mark.parametrize("room", [AMPLE, LOW])
+def test_a_look_at_the_disk_extends_no_session_where_room_never_ran_out(
+    driver: CoordinatorDriver, room: Room
+) -> None:
+    driver.passes(SESSION_MS - 1)
+    driver.coordinator.see_room(room, driver.now)
+    driver.passes(2)
+    assert driver.group.members == {}
+
+
 def test_what_was_decided_while_there_was_room_is_written() -> None:
     room = Room(DISK, RESERVE_BYTES // 4)
     assert not room.is_out

@@ -156,16 +156,17 @@ def test_the_vote_may_turn_until_the_snapshot_is_handed_out() -> None:
     assert [*turns, chosen()] == ["a", "x", "x"]
 
 
+UNABLE = (
+    "nobody could compute for all with x: the others read versions 0 to 3;"
+    " join with a range that covers those, or write a version that the others read"
+)
 REFUSED = {
     "nothing-in-common": (
         ["z"],
         "no assignor in common: the group runs x, y; list one of those as well",
     ),
-    "nobody-able": (
-        ["x:5-6"],
-        "nobody could compute for all with x: the others read versions 0 to 3;"
-        " join with a range that covers those, or write a version that the others read",
-    ),
+    "nobody-able": (["x:5-6"], UNABLE),
+    "nobody-able-with-one-of-several": (["z", "x:5-6"], UNABLE),
 }
 
 

@@ -13,6 +13,7 @@ from fairlead.events.commits import (
     Commit,
     CommitId,
     Committed,
+    Cost,
     Document,
     Lag,
     Manifest,
@@ -28,6 +29,7 @@ from fairlead_tests.decider import Decider, resource, resources
 FILE: Document = {"bucket": 1}
 TOKEN = Token(1, 1)
 MANIFEST = Manifest("/out", "_fairlead/staging/A-0/1-1/0", rows=8, bytes=80, files=1)
+EMPTY = replace(MANIFEST, rows=0, files=0)
 
 
 class Scene:
@@ -88,13 +90,54 @@ def test_progress_adds_up(scene: Scene) -> None:
     assert scene.ledger.progress("A", 0) == TaskProgress(last, 2, 20, 16, 160, 5, filled=last)
 
 
+def test_rows_that_were_left_out_add_up_and_so_does_what_batches_took(scene: Scene) -> None:
+    letters = replace(MANIFEST, rows=2)
+    for number, (start, end) in enumerate([(None, 10), (10, 20), (20, 30)]):
+        made = batch(number, start, end)
+        queue = letters if number else None
+        scene.commit(
+            replace(
+                made,
+                skipped=3,
+                cost=Cost(1, 2, 3, 4, 5, 6),
+                manifest=replace(MANIFEST, dead_letters=queue),
+            )
+        )
+    progress = scene.ledger.progress("A", 0)
+    assert progress is not None
+    assert (progress.skipped, progress.dead_letters) == (9, 4)
+    assert progress.cost == Cost(3, 6, 9, 12, 15, 18)
+
+
 def test_a_batch_without_rows_leaves_nothing_to_publish(scene: Scene) -> None:
-    empty = replace(batch(0, None, 10), manifest=replace(MANIFEST, rows=0, files=0))
+    empty = replace(batch(0, None, 10), manifest=EMPTY)
     scene.commit(empty)
     assert not scene.ledger.is_unpublished(empty.commit_id)
     progress = scene.ledger.progress("A", 0)
     assert progress is not None
     assert (progress.last, progress.filled) == (empty.commit_id, None)
+
+
+def test_what_was_staged_last_stays_known_over_batches_without_rows(scene: Scene) -> None:
+    filled, empty = batch(0, None, 10), replace(batch(1, 10, 20), manifest=EMPTY)
+    scene.commit(filled)
+    scene.commit(empty)
+    progress = scene.ledger.progress("A", 0)
+    assert progress is not None
+    assert (progress.last, progress.filled) == (empty.commit_id, filled.commit_id)
+
+
+def test_what_was_decided_stands_before_the_log_until_all_of_it_is_durable() -> None:
+    log = MemoryLog()
+    ledger = OffsetLedger(log)
+    ledger.write([Offset("A", FILE, {"row": 1})])
+    (first,) = ledger.hand_out()
+    ledger.write([Offset("A", FILE, {"row": 2})])
+    ledger.advance()  # the first is durable, and the second is not handed out yet
+    assert ledger.offset("A", FILE) == {"row": 2}
+    assert [each.key for each in ledger.hand_out()] == [first.key]
+    ledger.advance()
+    assert ledger.offset("A", FILE) is None  # it is read from the log, which has nothing
 
 
 def test_the_same_commit_again_is_accepted_and_changes_nothing(scene: Scene) -> None:

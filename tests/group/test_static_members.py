@@ -7,7 +7,7 @@ import pytest
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.model import Cause, GroupState, MemberState, Why
 from fairlead.events.records import (
     CurrentAssignment,
@@ -113,6 +113,8 @@ def test_the_answer_to_a_temporary_leave_says_minus_2_and_is_not_held(
     reply = decider.heartbeat(replace(AWAY, sequence=8))
     assert decision.news
     assert (reply.error, reply.member_epoch, reply.sequence) == (Error.NONE, -2, 8)
+    assert isinstance(decision.reply, HeartbeatReply)
+    assert decision.reply.log_offset == decider.group.end, "it rests on its own record"
 
 
 def test_a_temporary_leave_said_again_writes_nothing(decider: Decider) -> None:

@@ -1,9 +1,14 @@
 """A node takes the open files that it can get, and says at its start if they are too few."""
 
+import resource
 import subprocess
 import sys
 
 import pytest
+
+from fairlead.runtime.node.commands import ENOUGH, raise_open_files
+
+INFINITE = resource.RLIM_INFINITY
 
 PROGRAM = """
 import resource
@@ -20,6 +25,27 @@ print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 def outcome(soft: int, hard: int, *, spark: bool) -> list[str]:
     program = PROGRAM.format(soft=soft, hard=hard, spark=spark)
     return subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("limits", "taken"),
+    [
+        ((INFINITE, INFINITE), []),
+        ((ENOUGH, INFINITE), []),
+        ((ENOUGH + 1, ENOUGH + 1), []),
+        ((256, INFINITE), [(ENOUGH, INFINITE)]),
+        ((256, ENOUGH + 1), [(ENOUGH, ENOUGH + 1)]),
+        ((256, 900), [(900, 900)]),
+    ],
+)
+def test_a_limit_is_raised_as_far_as_is_enough_and_never_lowered(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], taken: list[tuple[int, int]]
+) -> None:
+    set_to = list[tuple[int, int]]()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, given: set_to.append(given))
+    raise_open_files(for_spark=True)
+    assert set_to == taken
 
 
 def test_the_soft_limit_becomes_the_hard_one() -> None:

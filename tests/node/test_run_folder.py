@@ -30,6 +30,25 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+def test_what_a_former_run_left_of_its_workers_and_engine_is_gone_once_a_node_claims(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.claim()
+    folder.metrics.mkdir()
+    left = [folder.metrics / "w1.db", folder.path / "engine.json"]
+    for each in left:
+        each.touch()
+    kept = folder.path / "kept"
+    kept.touch()
+    folder.release()
+    again = RunFolder(tmp_path)
+    left[1].touch()
+    again.claim()
+    assert [each.exists() for each in (*left, kept)] == [False, False, True]
+    again.release()
+
+
 def test_a_node_is_found_in_its_own_folder_alone(data_dir: Path, tmp_path: Path) -> None:
     assert RunFolder(data_dir).node().process == process_of(os.getpid())
     copy = shutil.copytree(data_dir, tmp_path / "copy")

@@ -132,6 +132,23 @@ def test_the_assignor_hears_of_a_share_once_the_log_shows_what_it_rests_on() -> 
     assert driven.last(NotifyAssignment).assignment.resources == share
 
 
+def test_a_new_process_of_assignors_hears_of_the_share_as_well() -> None:
+    driven, share = Driven(), resources("A")
+    driven.begin()
+    driven.log.write(MemberMetadata("m", joined_epoch=1), TargetAssignment(1, {"m": share}, "x"))
+    driven.answer("A")
+    driven.grants("A")
+    driven.passes(LOOK_MS)
+    first = driven.last(NotifyAssignment)
+    driven.transcript()
+    driven.hear(AssignorAt(None, PID + 1))
+    asked = driven.last(DescribeAssignors)
+    driven.hear(DescribeAssignorsReply(asked.number, (ClientAssignor("balanced"),)))
+    driven.passes(LOOK_MS)
+    again = driven.last(NotifyAssignment)
+    assert (again is first, again.assignment.resources) == (False, share)
+
+
 # -- starting and stopping
 
 

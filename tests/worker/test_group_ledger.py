@@ -3,6 +3,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
 
@@ -10,9 +11,14 @@ import pytest
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitVerdict
-from fairlead.events.commits import CommitId
+from fairlead.events.catalogue import commit_key
+from fairlead.events.commits import CommitId, Committed
+from fairlead.events.entries.codec import encode
+from fairlead.events.log.frame import Entry
+from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Token
+from fairlead.events.model import Resource, Resources, Token
+from fairlead.events.records import Record, Tombstone
 from fairlead.runtime.node.worker import group_ledger
 from fairlead.runtime.node.worker.core.contract import (
     AnswerCommit,
@@ -20,7 +26,11 @@ from fairlead.runtime.node.worker.core.contract import (
     CommitAsked,
     Forgotten,
 )
-from fairlead.runtime.node.worker.group_ledger import ANSWER_SECONDS, GroupLedger
+from fairlead.runtime.node.worker.group_ledger import (
+    ANSWER_SECONDS,
+    GroupLedger,
+    UnpublishedTasks,
+)
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 from fairlead_tests.worker.driven import commit
 
@@ -98,3 +108,27 @@ def test_a_commit_that_nobody_waits_for_any_more_is_forgotten(
     with pytest.raises(LedgerUnavailable, match="did not answer in time"):
         ledger.commit(BATCH)
     assert not ledger._answers  # what it must not keep
+
+
+def test_of_the_offset_log_only_what_is_new_is_read_for_unpublished_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, tail = tmp_path / "log", list[int](), LogReader.tail
+
+    def noted(log: LogReader, start: int) -> Iterator[list[Entry]]:
+        begun.append(start)
+        return tail(log, start)
+
+    def waiting(*records: Record) -> Resources:
+        with GroupLog.open_writer(path, "g") as log:
+            log.append(log.end, [encode(each) for each in records], 5)
+        with LogReader.open(path, "g") as reader:
+            return tasks.catch_up(reader)
+
+    monkeypatch.setattr(LogReader, "tail", noted)
+    tasks, first, other = UnpublishedTasks(), commit("A-0"), commit("A-1")
+    assert waiting() == frozenset()
+    assert waiting(Committed(first, 5)) == {Resource("A", 0)}
+    assert waiting(Committed(other, 5)) == {Resource("A", 0), Resource("A", 1)}
+    assert waiting(Tombstone(Committed, commit_key(first.commit_id))) == {Resource("A", 1)}
+    assert begun == [0, 0, 1, 2]

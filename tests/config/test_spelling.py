@@ -1,0 +1,32 @@
+"""A value is spelled as the text that is parsed to it."""
+
+import pytest
+
+from fairlead.actors.settings import Value, spell
+from fairlead.events.entries.group_keys import count_of_shards, name_shard
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        ("", ""),
+        ("a,b", "a,b"),
+        (True, "true"),
+        (False, "false"),
+        (0, "0"),
+        (1.5, "1.5"),
+        ((), ""),
+        (("a", "b"), "a,b"),
+    ],
+)
+def test_a_value_is_spelled_as_it_stands_in_a_config(value: Value, text: str | None) -> None:
+    assert spell(value) == text
+
+
+@pytest.mark.parametrize(
+    ("log_id", "count"),
+    [(name_shard(3, 12), 12), ("connect", None), ("shard 0 of 0", None), ("0", None), ("", None)],
+)
+def test_the_id_of_a_shards_logs_says_of_how_many_it_is_one(log_id: str, count: int | None) -> None:
+    assert count_of_shards(log_id) == count
