@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DIST_EXTRA_CONFIG := $(CURDIR)/.ci/wheels.cfg
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo servers test test-fast bench soak oldest lint types format clean
+.PHONY: demo servers test test-fast mutants bench soak oldest lint types format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -46,6 +46,16 @@ test: .venv/ready servers
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready
 	$(BIN)/pytest -n 2 -m "not soak and not cluster and not spark"
+
+# How many small mutations of the program the tests notice, by room; a seed makes the same choice again.
+MUTANTS ?= 150
+MUTANTS_SEED ?= 1
+MUTANTS_MARKS ?= not soak and not cluster and not spark
+
+mutants: .venv/ready
+	$(INSTALL) --editable '.[mutants]'
+	PYTHONPATH=tests nice -n 10 $(BIN)/python -m fairlead_tests.mutants.run \
+		--seed $(MUTANTS_SEED) --number $(MUTANTS) --marks '$(MUTANTS_MARKS)'
 
 bench: .venv/ready
 	$(INSTALL) --editable '.[bench]'
