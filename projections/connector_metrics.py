@@ -64,20 +64,25 @@ def progress(groups: Groups) -> Iterator[Metric]:
     out = counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
     lag = gauge(
         "connector_lag_bytes",
-        "Bytes that were left to read when the tasks planned their last batches.",
+        "Bytes that are left to read, since the tasks planned their last batches.",
         *labels,
     )
     told = "Records that were left to read, where the source knows it."
     records = gauge("connector_lag_records", told, *labels)
+    unread = {
+        (each.group.group_id, name): found for each in groups for name, found in each.unread.items()
+    }
     for values, progress in _connectors(groups):
         rows_in.add_metric(values, progress.rows_in)
         rows_out.add_metric(values, progress.rows_out)
         bytes_in.add_metric(values, progress.cost.bytes_in)
         out.add_metric(values, progress.bytes_out)
-        if progress.last_commit_ms and progress.lag is not None:
-            lag.add_metric(values, progress.lag.bytes)
-            if progress.lag.records is not None:
-                records.add_metric(values, progress.lag.records)
+        left = progress.lag if progress.last_commit_ms else None
+        left = unread.get((values[0], values[1]), left)
+        if left is not None:
+            lag.add_metric(values, left.bytes)
+            if left.records is not None:
+                records.add_metric(values, left.records)
     yield from (rows_in, rows_out, bytes_in, out, lag, records)
 
 

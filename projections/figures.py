@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..events.commits import Lag
 from ..events.group import Group
 from ..events.model import Resource, Why
 from .views import LogFigures, Progress
@@ -24,6 +25,8 @@ class GroupFigures:
     skipping: Mapping[Resource, Progress] = field(default_factory=dict[Resource, Progress])
     failures: Mapping[tuple[str, Why], int] = field(default_factory=dict[tuple[str, Why], int])
     """How often a worker was lost, by its url and how, in the whole log."""
+    unread: Mapping[str, Lag] = field(default_factory=dict[str, Lag])
+    """What connectors have to read that are paused, stopped or have failed, by a look at it."""
     watched: Watched = field(default_factory=Watched)
 
 

@@ -138,8 +138,9 @@ class Exposition:
         measured = tuple(groups)
         ends = [(each.group.group_id, id(each.group), each.group.end) for each in measured]
         offsets = [each.logs["offsets"].end if "offsets" in each.logs else 0 for each in measured]
+        unread = [sorted(each.unread.items()) for each in measured]
         of_control = self._remember(_OF_CONTROL_LOGS, measured, accept, ends)
-        of_offsets = self._remember(_OF_OFFSET_LOGS, measured, accept, (ends, offsets))
+        of_offsets = self._remember(_OF_OFFSET_LOGS, measured, accept, (ends, offsets, unread))
         registry = CollectorRegistry(auto_describe=False)
         build = gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)

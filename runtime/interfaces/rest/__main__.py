@@ -12,7 +12,8 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -49,6 +50,7 @@ from .listeners import (
     parse,
     where,
 )
+from .watch.lag import LagWatch
 from .watch.teller import Teller
 
 LOGGER = logging.getLogger(__package__)
@@ -91,16 +93,25 @@ def main(arguments: list[str] | None = None) -> int:
             (HEADER, identity_of(options.data_dir / "run")),
             (VERSION_HEADER, version(DISTRIBUTION)),
         ]
-        teller = Teller(service.logs, service.log_folder)
-        teller.start()
-        try:
+        with _watching(service):
             _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
-        finally:
-            teller.stop()
     finally:
         gateway.close()
         remove_trace(options.data_dir / "run")
     return 0
+
+
+@contextmanager
+def _watching(service: Service) -> Generator[None]:
+    """Tell what happens while requests are served, and what connectors that do not run leave."""
+    teller = Teller(service.logs, service.log_folder)
+    teller.start()
+    if service.outside is not None:
+        LagWatch(service).start()
+    try:
+        yield
+    finally:
+        teller.stop()
 
 
 def options_parser() -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from enum import Enum
 from math import inf
 from typing import Any, ClassVar, Final, NamedTuple
 
-from ....events.commits import CommitId, Document, Manifest
+from ....events.commits import CommitId, Document, Lag, Manifest
 from ....events.model import Resource, Token
 from .config import ConfigDef, Definition, Validation
 from .context import Context, Findings, Outside
@@ -179,6 +179,15 @@ class Connector(ABC):
         """
         del config, outside
         return seek_from_the_beginning(to, offsets)
+
+    @classmethod
+    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+        """Return what is left to read after these offsets, None if it is not known.
+
+        It is asked rarely, of a connector that is paused, stopped or has failed. Limits, references
+        and errors are those of `seek`.
+        """
+        del config, outside, offsets
 
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ....events.commits import Document, Manifest
+from ....events.commits import Document, Lag, Manifest
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, Outside
@@ -167,6 +167,14 @@ class SourceType(_Type):
         """
         del config, outside
         return seek_from_the_beginning(to, offsets)
+
+    @staticmethod
+    def lag_of(offsets: Offsets, latest: Offsets) -> Lag | None:
+        """Return what lies between offsets and those that `seek` to the latest found.
+
+        None: that is not known from them.
+        """
+        del offsets, latest
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Split the work into at most `max_tasks` tasks; raises `NotReady`.

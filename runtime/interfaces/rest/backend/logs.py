@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TypeVar, cast
 from urllib.parse import quote, unquote
 
-from .....events.commits import Commit, Offset
+from .....events.commits import Commit, Lag, Offset
 from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
@@ -65,6 +65,8 @@ class FollowedGroup:
         self._rebalances = Rebalances()
         self._progress: tuple[object, Mapping[str, Mapping[int, Progress]]] = (None, {})
         """The progress of all tasks, after the ends of both logs when it was read."""
+        self.unread: Mapping[str, Lag] = {}
+        """What connectors that do not run have to read, as a look at it has found."""
         self._built: dict[Hashable, tuple[int, object]] = {}
         """What `remember` has built, with the log's end then."""
         self._watch: GroupWatch | None = None
@@ -119,7 +121,7 @@ class FollowedGroup:
         }
         watched = Watched() if self._watch is None else self._watch.counted
         counted = self._rebalances.by_cause, logs, progress, skipping, dict(self._rebalances.losses)
-        return GroupFigures(self.group, *counted, watched)
+        return GroupFigures(self.group, *counted, self.unread, watched)
 
     def _all_progress(self, offsets_end: int) -> Mapping[str, Mapping[int, Progress]]:
         """Return the progress of all tasks by connector, read again only after a record."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
 
-from .....events.commits import identity
+from .....events.commits import Lag, identity
 from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, is_sealed, passwords_in
@@ -84,6 +84,14 @@ class Judge:
             )
             raise ApiError(HTTPStatus.BAD_REQUEST, f"{told}; {_KEPT}: reset them (DELETE) instead")
         return moves
+
+    def lag(self, known: Sequence[PartitionOffset]) -> Lag | None:
+        """Return what is left to read after offsets; None if that cannot be found out now."""
+        lag = self.plugin.made_by.lag
+        try:
+            return self.checks.ask(self.plugin, lambda outside: lag(self.config, outside, known))
+        except (OffsetRefused, Away, Unchecked):
+            return None
 
     def _ask(self, question: Callable[[Outside], T]) -> T:
         try:

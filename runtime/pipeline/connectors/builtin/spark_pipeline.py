@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import ClassVar
 
-from .....events.commits import Document
+from .....events.commits import Document, Lag
 from ...spi.config import (
     ConfigDef,
     ConfigInvalid,
@@ -17,7 +17,7 @@ from ...spi.config import (
 )
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
-from ...spi.offsets import Offsets, Seek
+from ...spi.offsets import Offsets, Seek, SeekEnd
 from ...spi.source import Limit
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
@@ -96,6 +96,12 @@ class SparkPipeline(Connector):
     ) -> Offsets:
         """Ask the type of the source."""
         return keys.Ends.of(config).source.seek(config, outside, to, offsets)
+
+    @classmethod
+    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+        """Ask the type of the source where its input ends."""
+        source = keys.Ends.of(config).source
+        return source.lag_of(offsets, source.seek(config, outside, SeekEnd.LATEST, offsets))
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""

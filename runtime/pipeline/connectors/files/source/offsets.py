@@ -12,7 +12,7 @@ from os.path import normpath
 from pathlib import Path, PurePosixPath
 from typing import Final, Self
 
-from ......events.commits import Document, identity
+from ......events.commits import Document, Lag, identity
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import NotReady, OffsetRefused, SourceAway
 from ....spi.offsets import Offsets, PartitionOffset, Seek, SeekEnd, check_members
@@ -120,6 +120,13 @@ def seek(root: Path, glob: str, to: Seek, offsets: Offsets) -> Offsets:
         return [PartitionOffset(each, None) for each in own]
     known = {identity(partition): offset for partition, offset in offsets}
     return sorted(_changes(root, _there(root, glob), to, known), key=lambda each: str(each[0]))
+
+
+def lag_of(offsets: Offsets, latest: Offsets) -> Lag:
+    """Return the files that are not read as they are now, and their bytes."""
+    known = {identity(partition): offset for partition, offset in offsets}
+    unread = [each.offset for each in latest if known.get(identity(each.partition)) != each.offset]
+    return Lag(len(unread), sum(int(str(each["size"])) for each in unread if each))
 
 
 def _changes(

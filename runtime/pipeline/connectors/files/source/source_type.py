@@ -28,7 +28,7 @@ from ..options import flaws_in_reading, options_to_read
 from .formats import ReadFormat
 from .inference import MULTILINE_JSON, TwinColumns, infer_schema
 from .listing import walk
-from .offsets import Folder, check_offset, seek
+from .offsets import Folder, check_offset, lag_of, seek
 from .shares import BUCKETS, deal, spell
 from .source import FileSource
 
@@ -115,6 +115,8 @@ class FilesSourceType(SourceType):
         if flaw := outside.reach.flaw_in_path(str(root)):
             raise OffsetRefused(f"{keys.SOURCE_PATH}: {flaw}")
         return seek(root, glob, to, offsets)
+
+    lag_of = staticmethod(lag_of)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the files to tasks, with one schema for all."""

@@ -200,6 +200,8 @@ class KafkaSourceType(SourceType):
         settings = client_settings("source", config, keys.CONSUMER)
         return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
 
+    lag_of = staticmethod(topics.lag_of)
+
     def _later(self, places: Sequence[TopicPlace]) -> Container[TopicPlace]:
         """Return the partitions added after the first start, if `latest` would skip records."""
         is_late = self.settings.text(keys.RESET) == SeekEnd.LATEST.value

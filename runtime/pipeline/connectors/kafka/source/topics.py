@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ......events.commits import Document
+from ......events.commits import Document, Lag, identity
 from ....patterns import PatternRefused, compile_pattern
 from ....spi.errors import OffsetRefused
 from ....spi.offsets import Offsets, PartitionOffset, Seek, check_members
@@ -55,6 +55,20 @@ def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
         PartitionOffset(document_of(place), offset_of(found[place.topic], at))
         for place, at in starts.items()
     ]
+
+
+def lag_of(offsets: Offsets, latest: Offsets) -> Lag | None:
+    """Return the records from offsets to the ends; None before the first ones were read."""
+    known = {identity(partition): offset for partition, offset in offsets if offset}
+    if not known:
+        return None
+    ends = {identity(partition): offset for partition, offset in latest if offset}
+    records = sum(max(0, _number(at) - _number(known.get(own))) for own, at in ends.items())
+    return Lag(records, 0, records)
+
+
+def _number(offset: Document | None) -> int:
+    return int(str(offset[OFFSET])) if offset else 0
 
 
 def topics_text(config: Mapping[str, str]) -> str:

@@ -1,0 +1,95 @@
+"""Looks for what connectors have to read that do not run: their lag grows with their source.
+
+A task tells its lag when it plans a batch; while it is paused, stopped or has failed it plans none.
+So this process asks the type of the source, rarely: a look may list a large folder.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event, Thread
+from typing import Final
+
+from .....events.commits import Lag
+from .....events.connectors import ConnectorConfig
+from .....events.entries.codec import CodecError
+from .....events.group import Group
+from .....events.log.errors import LogError
+from .....events.model import Resource, RunState
+from .....projections.views import Progress, connector_progress, resource_status
+from ....pipeline.spi.offsets import PartitionOffset
+from ..backend.errors import ApiError
+from ..backend.logs import FollowedGroup
+from ..backend.offsets import Judge
+from ..backend.service import Service
+
+LOOK_SECONDS: Final = 60.0
+REST_FACTOR: Final = 20
+"""By how much a pause is longer than the looks before it, if they take long."""
+
+
+class LagWatch:
+    """Keeps the lag of the connectors of a node's own group that do not run."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._is_over = Event()
+
+    def start(self) -> None:
+        """Begin to look, on a thread of its own."""
+        Thread(target=self._run, name="lag", daemon=True).start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._is_over.set()
+
+    def _run(self) -> None:
+        pause = LOOK_SECONDS / 4
+        while not self._is_over.wait(pause):
+            began = time.monotonic()
+            with suppress(LogError, CodecError, ApiError):
+                self.look()
+            pause = max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began))
+
+    def look(self) -> None:
+        """Look once at the source of each connector that does not run; raises `LogError`."""
+        logs, group_id = self._service.logs, self._service.group_id
+        with logs.reading(group_id) as found:
+            resting = [
+                (config, found.offsets(config.connector), _progress(found, config.connector))
+                for config in at_rest(found.group)
+            ]
+        unread: dict[str, Lag] = {}
+        for config, offsets, progress in resting:
+            known = [PartitionOffset(each.partition, each.offset) for each in offsets]
+            lag = None
+            with suppress(ApiError):
+                lag = Judge.of(self._service, config).lag(known)
+            if lag is not None:
+                unread[config.connector] = with_bytes(lag, progress)
+        with logs.reading(group_id) as found:
+            found.unread = unread
+
+
+def _progress(logs: FollowedGroup, name: str) -> Progress:
+    return connector_progress(logs.task_progress(name), logs.group.task_numbers(name))
+
+
+def at_rest(group: Group) -> Iterator[ConnectorConfig]:
+    """Yield the connectors of a group that are paused or stopped, or have a task that failed."""
+    for name, config in group.connectors.items():
+        tasks = (Resource(name, number) for number in group.task_numbers(name))
+        if config.deleting:
+            continue
+        if group.target_state(name) is not RunState.RUNNING or any(
+            resource_status(group, each).state is RunState.FAILED for each in tasks
+        ):
+            yield config
+
+
+def with_bytes(lag: Lag, progress: Progress) -> Lag:
+    """Return a lag of records alone with the bytes that as many had so far."""
+    if lag.bytes or not lag.records or not progress.rows_in:
+        return lag
+    return replace(lag, bytes=lag.records * progress.cost.bytes_in // progress.rows_in)

@@ -1,0 +1,98 @@
+"""The lag of connectors that do not run: their source is looked at, and it grows with it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rest.conftest import RestApi
+from rest.test_metrics_page import value
+
+from fairlead.events.commits import Cost, Document, Lag
+from fairlead.events.model import Resource, RunState
+from fairlead.projections.views import Progress
+from fairlead.runtime.interfaces.rest.checks.outside import OutsideChecks
+from fairlead.runtime.interfaces.rest.watch.lag import LagWatch, with_bytes
+from fairlead.runtime.pipeline.connectors.kafka.source.topics import lag_of
+from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.offsets import PartitionOffset
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    (folder / "1.csv").write_text("a\n1\n")
+    return folder
+
+
+def put(api: RestApi, landing: Path) -> None:
+    config = {
+        "connector.class": "SparkPipeline",
+        "source.path": str(landing),
+        "source.format": "csv",
+        "sink.path": str(landing.with_name("lake")),
+        "sink.format": "parquet",
+        "tasks.max": "1",
+    }
+    made = api.client.put("/connectors/a/config", json=config)
+    assert made.status_code == 201, made.text
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+
+
+@pytest.mark.parametrize("how", ["pause", "stop"])
+def test_the_lag_of_a_connector_at_rest_grows_while_its_source_does(
+    api: RestApi, landing: Path, how: str
+) -> None:
+    put(api, landing)
+    watch = LagWatch(api.service)
+    watch.look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") is None, "it runs"
+    api.client.put(f"/connectors/a/{how}")
+    watch.look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") == 4
+    (landing / "2.csv").write_text("a\n2\n3\n")
+    watch.look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") == 10
+    (landing / "1.csv").unlink()
+    (landing / "2.csv").unlink()
+    landing.rmdir()
+    watch.look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") is None, "nobody knows"
+    api.client.put("/connectors/a/resume")
+    watch.look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
+
+
+def test_a_source_beyond_what_the_node_may_reach_is_not_looked_at(
+    api: RestApi, landing: Path
+) -> None:
+    put(api, landing)
+    api.client.put("/connectors/a/pause")
+    elsewhere = Outside(Reach("", (str(landing.with_name("allowed")),)))
+    LagWatch(replace(api.service, outside=OutsideChecks(lambda: elsewhere))).look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
+
+
+def test_a_task_that_has_failed_counts_as_one_that_does_not_run(
+    api: RestApi, landing: Path
+) -> None:
+    put(api, landing)
+    watch, task = LagWatch(api.service), Resource("a", 0)
+    for state, lag in ((RunState.FAILED, 4), (RunState.RUNNING, None)):
+        api.group.ask("report", task, state)
+        watch.look()
+        assert value(api, "fairlead_connector_lag_bytes", connector="a") == lag
+
+
+def test_records_of_kafka_are_counted_from_the_offsets_to_the_ends() -> None:
+    def at(partition: int, offset: int | None) -> PartitionOffset:
+        of: Document = {"kafka_topic": "t", "kafka_partition": partition}
+        return PartitionOffset(of, None if offset is None else {"kafka_offset": offset})
+
+    ends = [at(0, 10), at(1, 20), at(2, 5)]
+    assert lag_of([at(0, 4), at(1, 25)], ends) == Lag(11, 0, 11)
+    assert lag_of([], ends) is None
+    assert with_bytes(Lag(11, 0, 11), Progress()) == Lag(11, 0, 11)
+    done = Progress(rows_in=10, cost=Cost(bytes_in=45))
+    assert with_bytes(Lag(11, 0, 11), done) == Lag(11, 49, 11)
