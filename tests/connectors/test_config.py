@@ -4,9 +4,12 @@ import pytest
 from msgspec import to_builtins
 
 from fairlead.actors.settings import SettingType, at_least
+from fairlead.events.model import Resource
 from fairlead.runtime.interfaces.rest.routes.plugins import describe_validation
+from fairlead.runtime.pipeline.connectors.builtin.error_keys import ERRORS, tolerance_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigDef, ConfigInvalid, Definition, Importance
+from fairlead.runtime.pipeline.spi.context import Context
 
 DEFINITIONS = ConfigDef(
     (
@@ -155,3 +158,21 @@ def test_a_source_folder_with_two_slashes_is_refused_since_spark_would_find_no_f
     )
     assert "must begin with one slash" in told
     assert not SparkPipeline.config().check(GOOD | {"source.path": "///data/in"}).errors
+
+
+@pytest.mark.parametrize(
+    ("given", "bisected"),
+    [
+        ({}, 0),
+        ({"errors.tolerance": "none", "errors.bisect.max": "7"}, 0),
+        ({"errors.tolerance": "all"}, 100),
+        ({"errors.tolerance": "all", "errors.bisect.max": "7"}, 7),
+        ({"errors.tolerance": "all", "errors.bisect.max": "0"}, 0),
+    ],
+)
+def test_bad_rows_are_searched_for_only_where_they_are_tolerated(
+    given: dict[str, str], bisected: int
+) -> None:
+    context = Context(Resource("c", 0), print)
+    found = tolerance_of(context, given, ConfigDef(ERRORS).parse(given))
+    assert (found.most_searched, found.max_ratio, found.queue) == (bisected, 1.0, "")

@@ -3,6 +3,7 @@
 import errno
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from threading import enumerate as enumerate_threads
@@ -219,3 +220,29 @@ def test_whoever_was_away_for_long_hears_everything(tmp_path: Path) -> None:
     index.refresh()
     news = index.since(max(behind, 1))
     assert (set(news.files), news.is_all) == ({"2.csv"}, True)
+
+
+def test_tasks_that_look_at_once_look_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("x")
+    index = FileIndex(tmp_path, "*")
+    inside: list[int] = []
+    most: list[int] = []
+    read = file_index.read_folder
+
+    def read_slowly(*args: Any, **given: Any) -> Any:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.05)
+        found = read(*args, **given)
+        inside.pop()
+        return found
+
+    monkeypatch.setattr(file_index, "read_folder", read_slowly)
+    monkeypatch.setattr(file_index, "_REST", 0)  # each look takes in all files
+    with ThreadPoolExecutor(4) as tasks:
+        for each in [tasks.submit(index.refresh) for _ in range(4)]:
+            each.result(60)
+    assert most == [1, 1, 1, 1]
+    assert list(index.since(0).files) == ["a.csv"]

@@ -41,6 +41,8 @@ from fairlead_tests.connectors.sinks import (
 
 LATER = Token(3, 1)
 
+SOME = Manifest("/there", "staged", 1, 10, 1)
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -434,7 +436,12 @@ def test_a_batch_that_waits_is_kept_for_the_type_of_sink_that_staged_it(tmp_path
         )
         for kind, given in kinds.items()
     }
+    for kind, pipeline in pipelines.items():
+        nothing = Manifest("/there", "staged", 0, 0, 0)
+        assert pipeline.with_sink_type(nothing) == nothing
+        assert replace(pipeline, sink_type="").with_sink_type(SOME) == SOME
+        assert pipeline.with_sink_type(SOME) == replace(SOME, note={"sink.type": kind})
     for before, now in permutations(kinds, 2):
-        manifest = pipelines[before].with_sink_type(Manifest("/there", "staged", 1, 10, 1))
+        manifest = pipelines[before].with_sink_type(SOME)
         with pytest.raises(SinkBroken, match=f"sink.type={before}.*now has sink.type={now}"):
             pipelines[now].publish(manifest, CommitId("orders", 0, Token(1, 1), 1), 1)

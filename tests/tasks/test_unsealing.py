@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -69,3 +70,18 @@ def test_what_references_and_seals_lead_to_leaves_a_runner_in_no_report(
     assert isinstance(split, TaskConfigsChanged)
     assert split.configs[0]["url"] == stored["url"]
     assert VAULT.unseal("a", split.configs[0]["user"]) == f"{ENV}:{FILE}"
+
+
+def test_a_launch_and_a_split_of_its_connector_are_taken_one_after_the_other() -> None:
+    runner = UnsealingRunner(VAULT, lambda _: None, Telltale)
+    config = {"url": "a@b", "token": "t"}
+    runner._lock.acquire()  # as a report does while it uses the launches
+    start = Thread(target=runner.start, args=(Launch(RESOURCE, TOKEN, config, config),))
+    start.start()
+    start.join(0.2)
+    assert start.is_alive()
+    assert runner._sealed == {}
+    runner._lock.release()
+    start.join(60)
+    assert not start.is_alive()
+    assert runner._sealed["a"].connector_config == config
