@@ -286,6 +286,33 @@ def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_toke
     ]
 
 
+def test_an_idle_task_tells_at_once_that_its_engine_is_gone(
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    worker = task(root, OLD, engine, ledger, reports)
+
+    def lose() -> None:
+        reports.wait_batches(3)
+        engine.lose()
+        worker.wake.set()
+        reports.wait_status("the engine is down: a driver of the tests")
+        engine.open()
+        reports.wait(
+            lambda _: (
+                [each.state for each in reports.statuses][-2:]
+                == [RunState.RESTARTING, RunState.RUNNING]
+            )
+        )
+        worker.halt.drain()
+        worker.wake.set()
+
+    with meanwhile(lose):
+        worker.run()
+    states = [each.state for each in reports.statuses]
+    assert {*states[1:-1]} == {RunState.RESTARTING}
+    assert (states[0], states[-1]) == (RunState.RUNNING, RunState.RUNNING)
+
+
 def test_a_batch_that_ends_the_engine_again_and_again_fails_its_task_until_it_is_staged(
     root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
