@@ -34,6 +34,7 @@ from ..checks.outside import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, Unanswered, not_found
 from .logs import NodeLogs
+from .peers import principal_of
 
 T = TypeVar("T")
 
@@ -187,7 +188,7 @@ async def _service(request: Request) -> Service:
 
 
 async def _principal(request: Request) -> str:
-    return f"rest {request.client.host}" if request.client else "rest"
+    return principal_of(*request.client) if request.client else "rest"
 
 
 Served = Annotated[Service, Depends(_service)]

@@ -1,0 +1,29 @@
+"""Who asks: the kernel tells whose process is at the other end of a local connection."""
+
+import getpass
+import socket
+
+import pytest
+
+from fairlead.runtime.interfaces.rest.backend.peers import principal_of
+
+
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_the_user_of_a_local_connection_is_named(family: socket.AddressFamily, host: str) -> None:
+    try:
+        listener = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    with listener, socket.create_connection(listener.getsockname()[:2]) as caller:
+        served, address = listener.accept()
+        with served:
+            assert principal_of(*address[:2]) == f"rest {host} ({getpass.getuser()})"
+            assert caller.getsockname()[1] == address[1]
+
+
+def test_who_is_elsewhere_or_gone_is_named_by_the_address() -> None:
+    assert principal_of("192.0.2.7", 4711) == "rest 192.0.2.7"
+    assert principal_of("127.0.0.1", 0) == "rest 127.0.0.1"
+    assert principal_of("testclient", 50_000) == "rest testclient"
