@@ -33,6 +33,18 @@ A = {"id": "a", "connector": "a", "task": None}
 A0 = {"id": "a-0", "connector": "a", "task": 0}
 
 
+def test_the_status_of_a_node_is_all_of_its_parts_in_one_answer(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=LOCKED)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    expanded = "/connectors?extended=true&expand=status&expand=info&expand=progress"
+    parts = {"server": "/", "groups": "/groups", "workers": "/workers", "connectors": expanded}
+    told = api.client.get("/status").json()
+    assert told.pop("health") == api.client.get("/health").json()
+    assert told == {part: api.client.get(path).json() for part, path in parts.items()}
+    assert [*told["connectors"]["a"]] == ["status", "info", "progress"]
+
+
 def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
     api.client.put("/connectors/a/config", json=LOCKED)
     api.group.ask("seat", "w1")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -22,6 +23,7 @@ from ....cluster.messages import ProcessView
 from ....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
 from ....node.assignors.discovery import known_assignors
 from ...replies.building.node import describe_member, worker_order
+from ...replies.connectors import ExpandedConnector
 from ...replies.node import (
     AssignorDescription,
     AssignorList,
@@ -86,7 +88,7 @@ async def get_node_status(service: Served) -> NodeStatus:
     expanded = partial(list_connectors, service, ["status", "info", "progress"], extended=True)
     connectors = await run_in_threadpool(expanded)
     groups = await run_in_threadpool(list_groups, service)
-    told = connectors if isinstance(connectors, dict) else {}
+    told = cast("dict[str, ExpandedConnector]", connectors)  # as it is sent
     return NodeStatus(get_root(service), health.body, groups, workers, told)
 
 
