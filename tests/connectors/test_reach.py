@@ -1,11 +1,17 @@
 """Sources and sinks lie where the operator of a node lets them, and never in the node's folder."""
 
+import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.files.spark_options import READING, WRITING
+from fairlead.runtime.pipeline.connectors.kafka.overrides import ALLOWED as LIBRDKAFKA
+from fairlead.runtime.pipeline.connectors.postgres.url import ALLOWED as LIBPQ
+from fairlead.runtime.pipeline.spark.queries.allowed_settings import ALLOWED as SETTINGS
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 
@@ -151,3 +157,17 @@ def test_a_database_is_in_reach_by_the_beginning_of_its_url_and_has_no_parameter
     assert [each for each in others.split(" ") if not reach.flaw_in_jdbc(begin + each)] == []
     assert reach.flaw_in_jdbc(f"{begin}x\n") is not None
     assert reach.flaw_in_jdbc(begin.upper() + "x") is not None
+
+
+def test_the_readme_names_what_a_config_may_pass_on() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    section = text.partition("### What a config may pass on")[2].partition("\n### ")[0]
+    told = {each.lower() for each in re.findall(r"`([^`]+)`", section)}
+    families = [each for each in told if "*" in each]
+    settings = [each.removeprefix("spark.sql.") for each in SETTINGS]
+    options = [name for lists in (READING, WRITING) for names in lists.values() for name in names]
+    for name in (*settings, *options, *LIBRDKAFKA, *LIBPQ):
+        if name in {"user", "password"}:
+            continue
+        known = name.lower() in told or any(fnmatch(name, each) for each in families)
+        assert known, name
