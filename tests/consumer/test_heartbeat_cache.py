@@ -1,6 +1,9 @@
 """Replies to heartbeats without changes are cached, until their group changes."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from fairlead.actors.consumer.heartbeat_cache import HeartbeatCache
 from fairlead.actors.messages.classic import ClassicHeartbeat
@@ -67,6 +70,34 @@ def test_a_reply_from_before_a_change_is_not_cached() -> None:
     assert cache.reply_to(replace(BEAT, client_host="/elsewhere")) is None
     group.end += 1
     assert cache.reply_to(BEAT) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rack_id": "r"},
+        {"instance_id": "i"},
+        {"server_assignor": "range"},
+        {"client_assignors": ()},
+        {"rebalance_timeout_ms": 20_000},
+        {"subscribed_topic_names": ("t4",)},
+        {"subscribed_topic_regex": "t.*"},
+        {"topic_partitions": {}},
+        {"member_epoch": 0},
+        {"member_epoch": -1},
+    ],
+    ids=lambda more: " ".join(f"{key} {value}" for key, value in more.items()),
+)
+def test_a_heartbeat_that_says_anything_is_decided_and_its_reply_is_not_kept(
+    more: dict[str, Any],
+) -> None:
+    group = Group("g")
+    cache, beat = HeartbeatCache(group), replace(BEAT, **more)
+    reply = ConsumerGroupHeartbeatReply(Error.NONE, "m", 2)
+    cache.add(BEAT, group.end, reply)
+    assert cache.reply_to(beat) is None
+    cache.add(beat, group.end, reply)
+    assert cache.reply_to(beat) is None
 
 
 def test_a_classic_heartbeat_is_answered_during_its_generation() -> None:

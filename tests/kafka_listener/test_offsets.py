@@ -25,7 +25,7 @@ from fairlead_tests.kafka_listener.served import Client, Served
 from fairlead_tests.kafka_listener.spoken import ask, between
 
 T_ID = "hex:" + "0a" * 16
-UNKNOWN_TOPIC, LOADING = 3, 14
+UNKNOWN_TOPIC, LOADING, INVALID_GROUP_ID = 3, 14, 24
 
 
 def versions(api: int) -> range:
@@ -166,6 +166,21 @@ def test_a_topic_is_told_of_without_partitions_as_it_was_asked_for(
         assert group.get("ErrorCode", 0) == 0
         told = [(each["Name"], len(each["Partitions"])) for each in group["Topics"]]
         assert told == [("u", 0), ("t", 1), ("v", 0)]
+
+    between(tmp_path, play)
+
+
+@pytest.mark.parametrize("version", [each for each in versions(OFFSET_FETCH) if each < 8])
+def test_a_refusal_is_told_for_each_partition_until_an_answer_has_an_error_for_all(
+    tmp_path: Path, version: int
+) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        topics = [{"Name": "t", "PartitionIndexes": [0, 1]}]
+        said = await ask(client, OFFSET_FETCH, version, GroupId="g" * 300, Topics=topics)
+        told = [each["ErrorCode"] for topic in said["Topics"] for each in topic["Partitions"]]
+        wanted = ([INVALID_GROUP_ID] * 2, None) if version < 2 else ([], INVALID_GROUP_ID)
+        assert (told, said.get("ErrorCode")) == wanted
 
     between(tmp_path, play)
 

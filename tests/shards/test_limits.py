@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,9 +40,15 @@ def consumer(group_id: str, member_id: str, *names: str) -> ConsumerGroupHeartbe
     return replace(made, subscribed_topic_names=names, topic_partitions={})
 
 
-def error(driver: ShardDriver, call: JoinGroup | ConsumerGroupHeartbeat | SyncGroup) -> Error:
-    replies = driver.asks(call)
-    return replies[0].error if replies else Error.NONE
+def ask(driver: ShardDriver, call: Any) -> Any:
+    """Return the reply to a call; None if it waits."""
+    replies: list[Any] = [*driver.asks(call)]
+    return replies[0] if replies else None
+
+
+def error(driver: ShardDriver, call: Any) -> Error:
+    reply = ask(driver, call)
+    return Error.NONE if reply is None else reply.error
 
 
 def test_members_bring_no_more_metadata_than_allowed_over_all_groups(driver: ShardDriver) -> None:
@@ -62,7 +69,7 @@ def test_subscriptions_and_assignments_count_as_metadata_does(driver: ShardDrive
     limit(driver, metadata_bytes=100)
     assert error(driver, consumer("a", "m", "x" * 60)) is Error.NONE
     assert error(driver, consumer("a", "n", "y" * 60)) is FULL
-    ((joined),) = driver.asks(bringing("b", 10))
+    joined = ask(driver, bringing("b", 10))
     shares = {joined.member_id: bytes(60)}
     synced = SyncGroup("b", joined.member_id, joined.generation, assignments=shares)
     assert error(driver, synced) is FULL
@@ -80,7 +87,7 @@ def test_there_are_no_more_members_than_allowed_over_all_groups(driver: ShardDri
     assert error(driver, consumer("b", "n", "t4")) is FULL
     assert driver.beat("a", first) is Error.NONE
     offsets = (TopicOffset("t4", 0, 7),)
-    (reply,) = driver.asks(OffsetCommit("d", offsets))
+    reply = ask(driver, OffsetCommit("d", offsets))
     assert [each.error for each in reply.verdicts] == [Error.NONE]
 
 
