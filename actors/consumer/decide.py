@@ -13,6 +13,7 @@ from ...events.group import Group
 from ...events.records import GroupDeletion
 from ..assignors.built_in.catalogue import Computes
 from ..group.computing.compute import (
+    end_computation,
     end_initial_delay,
     end_interval,
     time_out_assignor,
@@ -33,7 +34,7 @@ from ..messages.commands import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from ..messages.computing import Install, Prepare
+from ..messages.computing import EndComputation, Install, Prepare
 from ..messages.consumers import TopicsSeen
 from ..messages.members import Heartbeat
 from ..messages.orders import ConfigureGroup, DeleteGroup
@@ -63,6 +64,7 @@ RULES: Rules = {
     TimeOutAssignor: time_out_assignor,
     EndInterval: end_interval,
     EndInitialDelay: end_initial_delay,
+    EndComputation: end_computation,
 }
 """The rule of each command for a consumer group."""
 

@@ -13,14 +13,16 @@ has a `number`, which its reply repeats, and each is answered, at once or later.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
+from ..assignors.built_in.catalogue import Computes
 from ..backoff import earliest
 from ..classic.state import RoundPhase
 from ..group.commit import OffsetLedger
+from ..group.computing.compute import HOST
 from ..group.coordinator import Coordinator
 from ..group.shard import Address, AddressedReply, Now, Ready
 from ..group.sides import GroupKind, Sides
@@ -28,6 +30,7 @@ from ..group.state.settings import GroupSettings
 from ..group.state.soft_state import Decision, SoftState
 from ..messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
 from ..messages.commands import ConsumerRequest, Traffic
+from ..messages.computing import Snapshot
 from ..messages.consumers import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatReply,
@@ -51,6 +54,15 @@ NO_TOPICS: Mapping[str, Topic] = {}
 CONSUMER_KIND: Final = GroupKind(
     decide, end_subscriptions, CONSUMER_TRANSLATION, goes_by_grants=False
 )
+
+
+class HostComputation(NamedTuple):
+    """A target that the host has to compute."""
+
+    number: int
+    assignor: str
+    computes: Computes
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,8 @@ class ConsumerShard:
         self._clean_up = OffsetCleanUp(self.sides, ledger, self.remove, steady_ms)
         self._deleted = DeletedTopics(self.sides, ledger)
         self._cache = HeartbeatCache(group)
+        self._handed_out = 0
+        """The number of the last computation that the host was given."""
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: unknown yet."""
 
@@ -148,6 +162,21 @@ class ConsumerShard:
             return None
         refused = classic.hear_commit(*member, now.steady_ms)
         return None if refused else ClassicHeartbeatReply(Error.NONE, number=call.number)
+
+    def offload(self) -> None:
+        """Let the host compute targets beside its loop from now on."""
+        begin = Now(0, 0)
+        self.sides.modern.carry_out(lambda _, soft: Decision(replace(soft, offloads=True)), begin)
+
+    def take_computation(self) -> HostComputation | None:
+        """Return what the host has to compute, once; None: nothing new."""
+        begun = self.sides.modern.computation
+        if begun is None or begun.member_id != HOST or begun.number == self._handed_out:
+            return None
+        self._handed_out = begun.number
+        assert begun.snapshot is not None  # noqa: S101  # it is made when it begins
+        computes = SERVER_ASSIGNORS[begun.assignor]
+        return HostComputation(begun.number, begun.assignor, computes, begun.snapshot)
 
     def remove(self, now: Now) -> None:
         """Delete a group without members, with its committed offsets."""

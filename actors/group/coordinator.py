@@ -29,7 +29,7 @@ from ..messages.members import (
     Heartbeat,
     HeartbeatReply,
 )
-from ..messages.orders import ConfigureGroup, ConnectorOrder, DeleteGroup, OperatorCommand
+from ..messages.orders import FROM_PEOPLE
 from ..timer_queue import Moment
 from .commit import OffsetLedger
 from .computing.compute import is_due
@@ -43,13 +43,10 @@ from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox, Ready
 from .state.settings import GroupSettings
-from .state.soft_state import Decision, Rule, SoftState
+from .state.soft_state import Computation, Decision, Rule, SoftState
 from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)
-
-FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
-"""The commands that are refused while room is low: people can repeat them."""
 
 Rules = Callable[[Group, SoftState, Command, int], Decision]
 
@@ -98,13 +95,18 @@ class Coordinator:
     @property
     def warning(self) -> str:
         """A warning about the group's epoch, or nothing."""
-        warning = epoch_warning(self.group.group_epoch)
-        return f"group {self.group.group_id} is at {warning}" if warning else ""
+        told = epoch_warning(self.group.group_epoch)
+        return told and f"group {self.group.group_id} is at {told}"
 
     @property
     def settings(self) -> GroupSettings:
         """The group's current settings."""
         return self._soft.settings
+
+    @property
+    def computation(self) -> Computation | None:
+        """The computation in flight; None: there is none."""
+        return self._soft.computation
 
     def traffic(self) -> Traffic:
         """Return how many heartbeats were taken, and how many are held."""
@@ -182,8 +184,7 @@ class Coordinator:
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
         """Decide which batches count; while room is low none does, and the member retries."""
         if self._room.is_low:
-            error, why = Error.COORDINATOR_NOT_AVAILABLE, self._room.why
-            return CommitReply((), command.number, error, why)
+            return CommitReply((), command.number, Error.COORDINATOR_NOT_AVAILABLE, self._room.why)
         return self._ledger.commit(self.group, command, now.wall_ms)
 
     # -- time
@@ -218,8 +219,9 @@ class Coordinator:
     # -- one decision
 
     def _decide(self, command: Command, now: Now) -> Decision:
-        at_ms = now.wall_ms
-        return self.carry_out(lambda group, soft: self.rules(group, soft, command, at_ms), now)
+        return self.carry_out(
+            lambda group, soft: self.rules(group, soft, command, now.wall_ms), now
+        )
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
         """Decide, and evolve the group; raises `UnwritableRecordError`, with nothing changed."""

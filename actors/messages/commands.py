@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .classic import ClassicCall
-from .computing import Install, InstallReply, Prepare, PrepareReply
+from .computing import EndComputation, Install, InstallReply, Prepare, PrepareReply
 from .consumers import ConsumerGroupHeartbeat, TopicsSeen
 from .errors import Error
 from .groups import HostReply
@@ -211,6 +211,7 @@ ConnectRequest = GroupCommand | CommitOffsets
 ConsumerRequest = (
     ConsumerGroupHeartbeat
     | TopicsSeen
+    | EndComputation
     | Prepare
     | Install
     | ConfigureGroup
@@ -223,7 +224,7 @@ ConsumerRequest = (
 GroupRequest = ConnectRequest | ClassicCall | AnswerHeld
 """What may be asked of a group's process."""
 
-Command = GroupCommand | TimerCommand | TopicsSeen
+Command = GroupCommand | TimerCommand | TopicsSeen | EndComputation
 """What leads to a decision."""
 
 Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | HostReply

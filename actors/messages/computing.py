@@ -159,6 +159,15 @@ class Install:
 
 
 @dataclass(frozen=True, slots=True)
+class EndComputation:
+    """The host of a group has computed the target of that number, or says why it could not."""
+
+    number: int
+    assignment: Assignment | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InstallReply:
     """The group answers `Install`: whether the assignment is its target now."""
 

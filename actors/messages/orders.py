@@ -225,3 +225,6 @@ ConnectorOrder = (
 """What is ordered of connectors."""
 
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember
+
+FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
+"""The commands that are refused while the disk has little room: people can repeat them."""

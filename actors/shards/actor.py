@@ -14,6 +14,7 @@ from ..group.shard import AddressedReply
 from ..group.state.settings import DEFAULT_LIMITS, GroupSettings, ShardLimits
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import FindStream, HostCall
+from .computer import TargetComputer
 from .host_connection import HostConnection, SendRest
 from .hosting import HostedGroups
 
@@ -43,6 +44,12 @@ class ShardOpened:
     groups: int
 
 
+class OffloadingGroups(HostedGroups):
+    """Groups whose targets are computed beside the loop."""
+
+    offloads = True
+
+
 class WrongShardCountError(Exception):
     """The log was written with another number of shards, so its groups would not be found."""
 
@@ -54,6 +61,7 @@ class ShardActor(HostActor[HostCall]):
         super().__init__()
         self._groups: HostedGroups | None = None
         """The groups, once the shard is open."""
+        self._computer = TargetComputer()
         self._host = HostConnection(self._suspend_timers, self.wake_after)
         self._last_input_ms = clocks().steady_ms
         """When the host sent something last, steady clock."""
@@ -75,11 +83,16 @@ class ShardActor(HostActor[HostCall]):
 
     def watched(self) -> Sequence[int]:
         """Return the descriptors of the host's streams."""
-        return self._host.watched
+        return [*self._host.watched, self._computer.fileno()]
 
     def readable(self, numbers: Sequence[int]) -> None:
-        """Handle the calls of the host, one packet after another."""
-        for calls in self._host.read(numbers):
+        """Handle computed targets, and the calls of the host, one packet after another."""
+        of_host = [each for each in numbers if each != self._computer.fileno()]
+        if len(of_host) < len(numbers) and self._groups is not None:
+            for each in self._computer.ended():
+                self._groups.end_computation(*each, clocks())
+            self.woken(Flush())
+        for calls in self._host.read(of_host) if of_host else ():
             self._note_input()
             self._queue += [(each, self._host.number) for each in calls]
             self.woken(Flush())
@@ -91,6 +104,8 @@ class ShardActor(HostActor[HostCall]):
         else:
             self._suspend_if_silent()
             super().woken(payload)
+        if self._groups is not None:
+            self._computer.start(self._groups.take_computations())
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to the host."""
@@ -126,7 +141,9 @@ class ShardActor(HostActor[HostCall]):
                 ) from None
             entries, _ = self._logs.control.load()
             epoch = self._logs.control.epoch
-            groups = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
+            groups = OffloadingGroups(
+                entries, self._logs.offsets, order.settings, epoch, now, new_id
+            )
             groups.kept.limits = order.limits
             self._groups, self._last_input_ms = groups, now.steady_ms
             self.begin(groups, now)

@@ -7,10 +7,11 @@ from ...events.entries.group_keys import GroupPart, Latest, encode_in_group, in_
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
-from ..consumer.shard import ConsumerShard
+from ..consumer.shard import ConsumerShard, HostComputation
 from ..group.commit import OffsetLedger
 from ..group.shard import AddressedReply, Now, Ready
 from ..group.state.settings import GroupSettings
+from ..messages.computing import EndComputation
 from ..messages.consumers import TopicsSeen
 from ..messages.errors import Error
 from ..messages.groups import (
@@ -74,6 +75,14 @@ class ClientGroup:
         """Return by how much a call would make it grow, at most."""
         return growth_by(call, self.group, self._sides.classic)
 
+    def offload(self) -> None:
+        """Let the process compute its targets beside its loop from now on."""
+        self._shard.offload()
+
+    def take_computation(self) -> HostComputation | None:
+        """Return what the process has to compute for it, once; None: nothing new."""
+        return self._shard.take_computation()
+
     def listed(self) -> ListedGroup:
         """Return its entry in the list of groups."""
         return list_group(self._sides)
@@ -87,6 +96,10 @@ class ClientGroup:
     def see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
         """Take the current topics."""
         self._shard.take(TopicsSeen(topics), NOBODY, now)
+
+    def end_computation(self, command: EndComputation, now: Now) -> None:
+        """Take what the process has computed."""
+        self._shard.take(command, NOBODY, now)
 
     def take(self, call: SharedCall, sender: int, now: Now) -> None:
         """Handle a call; its reply is in a later `Ready`."""

@@ -14,10 +14,11 @@ from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import Room
+from ..consumer.shard import HostComputation
 from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Ready
 from ..group.state.settings import GroupSettings
-from ..messages.classic import JoinGroup
 from ..messages.commands import Traffic
+from ..messages.computing import EndComputation
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
 from ..messages.groups import (
@@ -32,18 +33,15 @@ from ..messages.groups import (
     TellTopics,
     TellTopicsReply,
 )
-from ..messages.members import JOIN_EPOCH
 from ..messages.offsets import OffsetFetch
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
 from .held import HeartbeatCall
 from .limits import KeptByClients
-from .refusals import refuse_host_call
+from .refusals import flaw_in_ids, refuse_host_call
 
 MOST_GROUPS: Final = 100_000
 """The maximum number of groups in a process; calls for further groups are refused."""
-LONGEST_IDS: Final = 440
-"""The maximum total length of group id and member id in bytes: together they are log keys."""
 READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
 """The calls that are answered for an empty group id as for an unknown one."""
 IDLE_MS: Final = 60_000
@@ -57,6 +55,8 @@ class HostedGroups:
     """Always empty: small groups do not run out of epochs."""
     holds_heartbeats = True
     """Whether replies to heartbeats without news are held (long poll)."""
+    offloads = False
+    """Whether the process computes targets beside its loop; see `take_computations`."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class HostedGroups:
         self.coordinator_epoch = epoch
         """The epoch of this process, which distinguishes it from earlier ones."""
         self._settings, self._offsets, self._new_id = settings, offsets, new_id
-        self._room = ENOUGH_ROOM
-        """The space for log records, as of the last check of the disk."""
+        self._room, self._calls = ENOUGH_ROOM, 0
+        """The space for log records, as of the last check of the disk; and how many calls came."""
         self._topics: Mapping[str, Topic] | None = None
         """The current topics; None: not received yet."""
         self._groups: dict[str, ClientGroup] = {}
@@ -90,7 +90,8 @@ class HostedGroups:
         self._timers: TimerQueue[str] = TimerQueue()
         self._suspended_since_ms: int | None = None
         """Since when no host is connected, steady clock; None: one is."""
-        self._calls = 0
+        self._computations: dict[str, HostComputation] = {}
+        """What is to be computed beside the loop, by group id."""
         groups = [restore(*each) for each in _entries_by_group(entries)]
         without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
         for group in (*groups, *map(Group, sorted(without))):
@@ -123,6 +124,8 @@ class HostedGroups:
             offset_entries += ready.offset_entries
             entries += ready.entries
             answers += ready.answers
+            if (computation := group.take_computation()) is not None:
+                self._computations[group_id] = computation
         self._changed = {}
         return Ready(offset_entries, entries, answers)
 
@@ -169,6 +172,17 @@ class HostedGroups:
         else:
             self._take(request, sender, now)
 
+    def take_computations(self) -> Mapping[str, HostComputation]:
+        """Return what is to be computed beside the loop now, by group id."""
+        taken, self._computations = self._computations, {}
+        return taken
+
+    def end_computation(self, group_id: str, ended: EndComputation, now: Now) -> None:
+        """Take the target that the process has computed."""
+        if group := self._groups.get(group_id):
+            self._changed[group_id] = group
+            group.end_computation(ended, now)
+
     def _take(self, request: SharedCall, sender: int, now: Now) -> None:
         """Let the group of a call handle it, unless it would grow beyond the limits."""
         group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
@@ -208,7 +222,7 @@ class HostedGroups:
         if not (is_known or is_asked) and (flaw := flaw_in_group_id(call.group_id)):
             is_modern = isinstance(call, ConsumerGroupHeartbeat)
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
-        if flaw := _flaw_in_ids(call):
+        if flaw := flaw_in_ids(call):
             return Error.INVALID_REQUEST, flaw
         most = min(MOST_GROUPS, self.kept.limits.groups)
         if not is_known and len(self._groups) >= most:
@@ -227,6 +241,8 @@ class HostedGroups:
             holds_heartbeats=self.holds_heartbeats,
         )
         hosted.see_room(self._room, now)
+        if self.offloads:
+            hosted.offload()
         if self._topics is not None:
             hosted.see_topics(self._topics, now)
         return hosted
@@ -276,19 +292,6 @@ class HostedGroups:
             return now.steady_ms + IDLE_MS
         next_ms = self._timers.next_ms()
         return now.steady_ms + IDLE_MS if next_ms is None else next_ms
-
-
-def _flaw_in_ids(call: SharedCall) -> str:
-    """Return an error if the ids of a joining member are too long for a log key; "" if not."""
-    if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
-        return ""
-    if isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch != JOIN_EPOCH:
-        return ""
-    names = call.member_id, call.instance_id or "", call.client_id
-    longest = max(len(each.encode(errors="surrogatepass")) for each in names)
-    if longest + len(call.group_id.encode(errors="surrogatepass")) <= LONGEST_IDS:
-        return ""
-    return f"the ids of the group and of the member have more than {LONGEST_IDS} bytes together"
 
 
 def _entries_by_group(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:

@@ -230,6 +230,20 @@ def test_a_staged_file_that_is_not_on_this_host_is_told(
         log.publish(mine)
 
 
+def test_a_staged_batch_that_its_topic_has_become_too_strict_for_is_told_and_kept(
+    topics: Topics, topic: str, sink: Any, log: SinkLog
+) -> None:
+    at = pa.array([datetime.now(UTC) - timedelta(hours=1)], pa.timestamp("us", "UTC"))
+    mine = sink(topic=topic)
+    log.count(log.stage(mine, pa.table({"n": [1], "_timestamp": at})))
+    topics.configure(topic, message_timestamp_before_max_ms="1000")
+    with pytest.raises(SinkBroken, match=r"too old.*kept: raise message\.timestamp\.before\.max"):
+        log.publish(mine)
+    topics.configure(topic, message_timestamp_before_max_ms="86400000")
+    log.publish(mine)
+    assert topics.values(topic) == ['{"n":1}']
+
+
 @pytest.mark.parametrize("rule", ["fail", "publish", "skip"])
 def test_a_batch_that_waited_for_longer_than_marks_stand_is_not_published_by_itself(
     topics: Topics, topic: str, sink: Any, log: SinkLog, rule: str

@@ -19,8 +19,9 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ...assignors.built_in.catalogue import FALLBACK
+from ...assignors.built_in.catalogue import FALLBACK, Computes
 from ...messages.commands import EndInitialDelay, EndInterval, TimeOutAssignor
+from ...messages.computing import Assignment, EndComputation, Snapshot
 from ...messages.members import JOIN_EPOCH
 from ..state.soft_state import Computation, Decision, InitialDelay, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
@@ -30,6 +31,9 @@ from .target import Computed, failed_attempt, target_records
 
 COORDINATOR = "coordinator"
 """Who computed a target, if no member did."""
+
+HOST = ""
+"""Stands for the host in place of the id of a member that computes; no member's id is empty."""
 
 LONGEST_COMPUTATION_MS = 60_000
 """How long a member without a rebalance timeout may compute."""
@@ -72,10 +76,34 @@ def schedule_target(
         if (asking := _ask_a_member(preview, soft)) is not None:
             return ScheduledTarget(asking, (), group)
         assignor = FALLBACK
-    soft = soft.without_computation()
-    if soft.is_in_interval:
-        return ScheduledTarget(soft, (), group)
+    soft = soft if _is_at_host(soft) else soft.without_computation()
+    if soft.computation is not None or soft.is_in_interval:
+        return ScheduledTarget(soft, (), group)  # the next one begins once that is over
+    return _compute_at_host(group, soft, records, preview, assignor, now_ms)
+
+
+def _is_at_host(soft: SoftState) -> bool:
+    """Tell whether the host is computing beside its loop."""
+    return soft.computation is not None and soft.computation.member_id == HOST
+
+
+def _compute_at_host(  # for this module alone
+    group: Group,
+    soft: SoftState,
+    records: Sequence[Record],
+    preview: Preview,
+    assignor: str,
+    now_ms: int,
+) -> ScheduledTarget:
+    """Compute a target with a server assignor, or let the host begin to, beside its loop.
+
+    The first members of a group do not wait for that: without a target they would have epoch 0.
+    """
     ahead = evolve_copy(group, records)
+    if soft.offloads and group.members and group.assignment_epoch:
+        snapshot = snapshot_of(ahead, assignor, now_ms)
+        begun = Computation(HOST, assignor, soft.begun + 1, LONGEST_COMPUTATION_MS)
+        return ScheduledTarget(_begin(soft, replace(begun, snapshot=snapshot)), (), group)
     again_at_ms = ahead.schedule.again_at_ms if preview.is_awaiting_assignor else 0
     made = serve(ahead, soft, assignor, now_ms, again_at_ms)
     for record in made:
@@ -92,18 +120,38 @@ def serve(
     raises fails the attempt, not the group.
     """
     snapshot = snapshot_of(group, assignor, now_ms)
-    try:
-        assignment = soft.server_assignors[assignor](snapshot)
-        found = flaw_in(assignment, snapshot)
-    except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
-        text = f"{assignor}: {type(error).__name__}: {error}"
-        return [failed_attempt(group, soft.settings, group.group_epoch, text, now_ms)]
-    if found:
-        return [
-            failed_attempt(group, soft.settings, group.group_epoch, f"{assignor}: {found}", now_ms)
-        ]
+    assignment, error = run_assignor(assignor, soft.server_assignors[assignor], snapshot)
+    if assignment is None:
+        return [failed_attempt(group, soft.settings, group.group_epoch, error, now_ms)]
     assignment = replace(assignment, again_at_ms=again_at_ms)
     return list(target_records(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
+
+
+def run_assignor(
+    name: str, computes: Computes, snapshot: Snapshot
+) -> tuple[Assignment | None, str]:
+    """Return a server assignor's assignment; without a valid one None, and why."""
+    try:
+        assignment = computes(snapshot)
+        found = flaw_in(assignment, snapshot)
+    except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
+        return None, f"{name}: {type(error).__name__}: {error}"
+    return (None, f"{name}: {found}") if found else (assignment, "")
+
+
+def end_computation(
+    group: Group, soft: SoftState, command: EndComputation, now_ms: int
+) -> Decision:
+    """Make what the host has computed the target, unless that is of no use any more."""
+    computation = soft.computation
+    if computation is None or computation.number != command.number or not computation.snapshot:
+        return Decision(soft)
+    soft, snapshot = soft.without_computation(), computation.snapshot
+    if command.assignment is None:
+        epoch, why = snapshot.group_epoch, command.error
+        return Decision(soft, (failed_attempt(group, soft.settings, epoch, why, now_ms),))
+    computed = Computed(snapshot, command.assignment, COORDINATOR)
+    return Decision(soft, tuple(target_records(group, computed, now_ms)))
 
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:

@@ -102,6 +102,8 @@ class SoftState:
     """What else the rules may look up; the same while the process lives."""
     server_assignors: Mapping[str, Computes] = field(default_factory=lambda: SERVER_ASSIGNORS)
     """The server assignors, by name; likewise."""
+    offloads: bool = False
+    """Whether the host runs server assignors beside its loop, and tells the result later."""
     topics: Mapping[str, Topic] | None = None
     """The topics of the cluster, by name; None: this process does not know them yet."""
 

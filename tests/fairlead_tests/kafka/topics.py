@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    OffsetSpec,
+)
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 WAIT_S = 20.0
@@ -43,6 +49,19 @@ class Topics:
                 return
             assert time.monotonic() < deadline, f"{topic} has no leaders: {found}"
             time.sleep(0.02)
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Change the config of a topic; with `_` for dots."""
+        changes = [
+            ConfigEntry(
+                key.replace("_", "."),
+                value,
+                incremental_operation=AlterConfigOpType.SET,
+            )
+            for key, value in config.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)
+        self.admin.incremental_alter_configs([resource])[resource].result(WAIT_S)
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])[topic].result(WAIT_S)

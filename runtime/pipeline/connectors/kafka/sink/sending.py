@@ -2,7 +2,7 @@
 """A Kafka producer; its errors are raised as the exceptions of sinks."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,6 +23,25 @@ _DEFAULTS: Final[Settings] = {
     "queue.buffering.max.kbytes": 256 << 10,
     "message.max.bytes": 1_000_000_000,  # records were checked against their topic's own limit
 }
+_REFUSED: Final[Mapping[int, tuple[str, str]]] = {
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "is too large for its topic",
+        "raise max.message.bytes of the topic",
+    ),
+    KafkaError.INVALID_TIMESTAMP: (
+        "has a _timestamp that is too old, or too far ahead, for its topic",
+        "raise message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic",
+    ),
+    KafkaError.INVALID_RECORD: (
+        "is refused by its topic, as one without a key by a compacted topic",
+        "change the cleanup.policy of the topic",
+    ),
+    KafkaError.POLICY_VIOLATION: (
+        "violates a policy of the brokers",
+        "change that policy",
+    ),
+}
+"""What topics never accept, however long it waits: why, and what people can do."""
 _PURGED: Final = KafkaError._PURGE_QUEUE  # noqa: SLF001  # a local error code
 _POLL_S: Final = 0.2
 _PATIENCE_S: Final = 2 * REQUEST_S
@@ -135,11 +154,10 @@ class RecordSender:
     def _task_error(self, error: KafkaError) -> Exception:
         """Close the producer, and return the exception for the task."""
         self.close()
-        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-            return SinkBroken(
-                f"a record is too large for its topic ({error.str()}). The batch is kept: raise "
-                "max.message.bytes of the topic to publish it"
-            )
+        if refused := _REFUSED.get(error.code()):
+            what, remedy = refused
+            told = f"a record {what} ({error.str()}). The batch is kept: {remedy} to publish it"
+            return SinkBroken(told)
         if error.code() in FENCED:
             who = self._own.get("transactional.id", "this task")
             return SinkAway(f"another process publishes as {who}: {error.str()}")
