@@ -206,8 +206,7 @@ class Coordinator:
                     LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
         for asked in self.long_poll.due(now.steady_ms):
             with suppress(NoRoomError):  # unanswered, the member asks again
-                decision = self._decide_heartbeat(asked, now)
-                self._answer(asked.sender, decision.reply)
+                self._answer(asked.sender, self._decide_heartbeat(asked, now).reply)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
@@ -219,9 +218,8 @@ class Coordinator:
     # -- one decision
 
     def _decide(self, command: Command, now: Now) -> Decision:
-        return self.carry_out(
-            lambda group, soft: self.rules(group, soft, command, now.wall_ms), now
-        )
+        at_ms = now.wall_ms
+        return self.carry_out(lambda group, soft: self.rules(group, soft, command, at_ms), now)
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
         """Decide, and evolve the group; raises `UnwritableRecordError`, with nothing changed."""
