@@ -38,6 +38,19 @@ def test_a_level_is_set_in_all_processes_and_told_with_its_time(api: RestApi) ->
     assert api.gateway.announced == 1
 
 
+@pytest.mark.parametrize(
+    "name", ["fairlead", "fairlead.actors", "fairlead.runtime.node.worker", "fairlead.projections"]
+)
+def test_the_loggers_above_others_are_listed_and_set_as_these_are(api: RestApi, name: str) -> None:
+    path, below = f"/admin/loggers/{name}", f"{name}.below"
+    logging.getLogger(below)
+    assert name in api.client.get("/admin/loggers").json()
+    assert api.client.get(path).status_code == 200
+    assert {name, below} <= {*api.client.put(path, json={"level": "DEBUG"}).json()}
+    assert api.client.get(path).json()["level"] == "DEBUG"
+    assert logging.getLogger(below).isEnabledFor(logging.DEBUG)
+
+
 def test_loggers_that_are_off_are_not_listed_and_told_each_time_as_in_connect(api: RestApi) -> None:
     path = f"/admin/loggers/{QUIET}"
     for _ in range(2):

@@ -146,19 +146,18 @@ class FollowedGroup:
             self._built[what] = self.group.end, found
         return cast(T, found)
 
-    def watch(self, start: int) -> Sequence[EventLine]:
-        """Return the lines of what is new, from `start` on at the first call.
+    def watch(self, start: int) -> tuple[Sequence[EventLine], int]:
+        """Return the lines of what is new, and where it ends; `start` is for the first call.
 
-        Raises `LogError`, `CodecError`.
+        After an error the next call is a first one. Raises `LogError`, `CodecError`.
         """
         if self._watch is None:
             self._watch = GroupWatch(self._control, max(start, self._control.low()))
-        return self._watch.read()
-
-    @property
-    def told(self) -> int:
-        """The offset of the first entry that `watch` did not tell yet."""
-        return self._watch.next if self._watch else 0
+        try:
+            return self._watch.read(), self._watch.next
+        except Exception:
+            self._watch = None
+            raise
 
     def close(self) -> None:
         """Close the logs."""

@@ -4,6 +4,7 @@ A task tells its lag when it plans a batch; while it is paused, stopped or has f
 So this process asks the type of the source, rarely: a look may list a large folder.
 """
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,6 +25,7 @@ from ..backend.logs import FollowedGroup
 from ..backend.offsets import Judge
 from ..backend.service import Service
 
+LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 60.0
 REST_FACTOR: Final = 20
 """By how much a pause is longer than the looks before it, if they take long."""
@@ -48,8 +50,12 @@ class LagWatch:
         pause = LOOK_SECONDS / 4
         while not self._is_over.wait(pause):
             began = time.monotonic()
-            with suppress(LogError, CodecError, ApiError):
+            try:
                 self.look()
+            except (LogError, CodecError):
+                pass  # it is tried again
+            except Exception:
+                LOGGER.exception("the lag of connectors that do not run is not known")
             pause = max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began))
 
     def look(self) -> None:

@@ -17,7 +17,7 @@ from .....events.log.errors import LogError
 from .....projections.watch import lines
 from .....projections.watch.lines import EventLine
 from ....cluster.node_files import write_json
-from ..backend.logs import NodeLogs
+from ..backend.logs import FollowedGroup, NodeLogs
 
 LOGGER = logging.getLogger(lines.__name__)
 FILE: Final = "told.json"
@@ -58,12 +58,24 @@ class Teller:
         before = dict(self._told)
         for group_id in self._logs.group_ids():
             with suppress(LogError, CodecError), self._logs.apart(group_id) as logs:
-                for line in logs.watch(self._start_at(group_id, logs.group.end)):
-                    _write(line)
-                self._told[group_id] = logs.told
+                self._tell(group_id, logs)
         if self._told != before:
             with suppress(OSError):  # what is told twice then does no harm
                 write_json(self._file, self._told)
+
+    def _tell(self, group_id: str, logs: FollowedGroup) -> None:
+        """Tell what is new in a group; after a mistake of this code, what comes from now on."""
+        try:
+            found, end = logs.watch(self._start_at(group_id, logs.group.end))
+            for line in found:
+                _write(line)
+            self._told[group_id] = end
+        except (LogError, CodecError):
+            raise
+        except Exception:
+            at, self._told[group_id] = self._told.get(group_id, 0), logs.group.end
+            told = "what happened in group %s is not told from entry %d to %d of its log"
+            LOGGER.exception(told, group_id, at, logs.group.end)
 
     def _start_at(self, group_id: str, end: int) -> int:
         """Return where to begin in a group's log; one that nobody told so far begins at its end."""

@@ -1,0 +1,60 @@
+"""What happens to a group is told once, also over restarts of the process that tells it."""
+
+import json
+from typing import Any
+
+import pytest
+from rest.conftest import RestApi
+
+from fairlead.projections.watch import lines
+from fairlead.projections.watch.lines import EventLines
+from fairlead.runtime.interfaces.rest.watch.teller import FILE, Teller
+
+CONFIG = {"connector.class": "Locked", "password": "hunter-2"}
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    found = [each.getMessage() for each in caplog.records if each.name == lines.__name__]
+    caplog.clear()
+    return [each for each in found if each.startswith("connector ")]
+
+
+@pytest.fixture(autouse=True)
+def at_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", lines.__name__)
+
+
+def test_a_process_that_is_started_again_goes_on_where_the_last_one_ended(
+    api: RestApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.client.put("/connectors/a/config", json=CONFIG)
+    Teller(api.service.logs, api.data_dir).look()
+    assert told(caplog) == ["connector a was created by rest 127.0.0.1: Locked"]
+    api.client.put("/connectors/b/config", json=CONFIG)
+    api.service.logs.close()  # as the process does that ends; they are opened again below
+    again = Teller(api.service.logs, api.data_dir)
+    again.look()
+    again.look()
+    assert told(caplog) == ["connector b was created by rest 127.0.0.1: Locked"]
+    at = json.loads((api.data_dir / FILE).read_bytes())["connect"]
+    with api.service.logs.reading("connect") as found:
+        assert at == found.group.end
+    assert "hunter" not in caplog.text
+
+
+def test_a_mistake_in_a_line_costs_what_was_new_and_no_more(
+    api: RestApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("a mistake")
+
+    teller = Teller(api.service.logs, api.data_dir)
+    with monkeypatch.context() as patch:
+        patch.setattr(EventLines, "take", fail)
+        api.client.put("/connectors/a/config", json=CONFIG)
+        teller.look()
+    assert "what happened in group connect is not told from entry 0 to" in caplog.text
+    caplog.clear()
+    api.client.put("/connectors/b/config", json=CONFIG)
+    teller.look()
+    assert told(caplog) == ["connector b was created by rest 127.0.0.1: Locked"]
