@@ -183,3 +183,15 @@ def read_slow(run_folder: Path) -> tuple[SlowProcess, ...]:
         return tuple(SlowProcess(**each) for each in slow)
     except (OSError, ValueError, TypeError):
         return ()
+
+
+def spark_folder(data_dir: Path, name: str) -> Path:
+    """Return the folder of a JVM's own files; it and those above it are their owner's alone.
+
+    Raises `OSError`.
+    """
+    folder = data_dir / "cache" / "spark" / name
+    for each in (folder.parent.parent, folder.parent, folder):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        each.chmod(0o700)  # also one of a release that made it for everybody
+    return folder

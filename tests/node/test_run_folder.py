@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.actors.door.ports import Door
 from fairlead.events.log.process import ProcessId, process_of
+from fairlead.runtime.cluster.node_files import spark_folder
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
@@ -107,3 +108,15 @@ def sleeping() -> Generator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process
         process.kill()
+
+
+def test_the_files_of_a_jvm_are_their_owners_alone_also_where_they_once_were_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cache" / "spark" / "w1").mkdir(parents=True)
+    for each in ("cache", "cache/spark", "cache/spark/w1"):
+        (tmp_path / each).chmod(0o755)
+    folders = [spark_folder(tmp_path, name) for name in ("w1", "w2")]
+    assert folders == [tmp_path / "cache" / "spark" / name for name in ("w1", "w2")]
+    made = [tmp_path / "cache", tmp_path / "cache" / "spark", *folders]
+    assert [each.stat().st_mode & 0o777 for each in made] == [0o700] * 4

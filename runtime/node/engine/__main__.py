@@ -20,7 +20,7 @@ from ....actors.backoff import Backoff
 from ....actors.door import log_levels
 from ....actors.door.log_format import LogOutput
 from ...cluster.engine_state import log_change, state_of
-from ...cluster.node_files import EngineFile, engine_file, write_engine
+from ...cluster.node_files import EngineFile, engine_file, spark_folder, write_engine
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
 from ...pipeline.spark.cluster import SparkCluster
@@ -78,7 +78,7 @@ def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) 
     """Return the engine whose JVM the workers share; it is not open yet."""
     spec = brief["engine"]
     return Embedded(
-        data_dir / "cache" / "spark" / "shared",
+        spark_folder(data_dir, "shared"),
         cores=spec["cores"],
         heap=spec["heap"],
         conf=spec["conf"],

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ...cluster.node_files import spark_folder
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction
@@ -40,7 +41,7 @@ def open_engine(node: NodeSpec, worker: str) -> OpenEngine:
 
 def _engine_of(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
     engine = node.engine
-    folder = node.data_dir / "cache" / "spark" / worker
+    folder = spark_folder(node.data_dir, worker)
     cluster = SparkCluster.of(engine.master, node.reach.paths)
     if cluster is not None and is_connect(engine.master):
         return _connect_engine(folder, cluster, engine.conf, redaction)
