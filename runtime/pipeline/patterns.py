@@ -56,7 +56,7 @@ def compile_pattern(text: str) -> Pattern:
         elif (ahead := _LOOKAHEAD.match(rest)) and (end := _closing(rest)):
             conditions.append((_compiled(flags + rest[ahead.end() : end]), ahead[1] == "="))
             rest = rest[end + 1 :]
-        elif conditions and any(not depth and each == "|" for _, depth, each in _signs(rest)):
+        elif conditions and any(not depth and each == "|" for _, depth, each in signs(rest)):
             _compiled(text)  # the lookahead is of the first choice only, which RE2 refuses
             raise AssertionError("RE2 has lookahead")
         else:
@@ -65,11 +65,11 @@ def compile_pattern(text: str) -> Pattern:
 
 def _closing(text: str) -> int:
     """Return where the group ends with which a text begins; 0: nowhere."""
-    return next((place for place, depth, letter in _signs(text) if not depth and letter == ")"), 0)
+    return next((place for place, depth, letter in signs(text) if not depth and letter == ")"), 0)
 
 
-def _signs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield parentheses and bars with their places, and the depth after them."""
+def signs(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the parentheses and bars of a pattern, with their places and the depth after them."""
     depth, is_escaped, in_class = 0, False, False
     for place, letter in enumerate(text):
         if is_escaped or letter == "\\":

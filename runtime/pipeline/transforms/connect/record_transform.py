@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pyspark.sql.types import StructType
 
 from .....actors.settings import Value
+from ...backtracking import flaw_in_backtracking
 from ...spark.spelling import literal
 from ...spi.config import ConfigDef, ConfigInvalid, ParsedConfig
 from ...spi.context import Context
@@ -183,14 +184,17 @@ def not_empty(value: Value) -> str | None:
 
 
 def valid_regex(value: Value) -> str | None:
-    """Refuse a regular expression that is invalid in Python and Java; Java checks the rest."""
+    """Refuse what is no regular expression in Python and Java, and what may take for ever.
+
+    Java checks the rest.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):
             re.compile(_NAMED_GROUP.sub("P<", _JAVA_ONLY.sub("a", str(value))))
     except re.error as error:
         if error.msg.startswith(_WRONG_ANYWHERE):
             return f"is no regular expression: {error}"
-    return None
+    return flaw_in_backtracking(str(value)) or None
 
 
 def _pattern(value: Value) -> str | None:
