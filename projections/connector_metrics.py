@@ -97,6 +97,8 @@ def batches(groups: Groups) -> Iterator[Metric]:
     told = "When a batch was committed last."
     last = gauge("connector_last_commit_timestamp_seconds", told, *labels)
     told = "The last commit of that task of the connector which has committed nothing for longest."
+    never = "Tasks of the connector that never committed a batch."
+    uncommitted = gauge("connector_uncommitted_tasks", never, *labels)
     oldest = gauge("connector_oldest_commit_timestamp_seconds", told, *labels)
     for values, progress in _connectors(groups):
         batches.add_metric(values, progress.batches)
@@ -105,9 +107,10 @@ def batches(groups: Groups) -> Iterator[Metric]:
         waiting.add_metric(values, progress.unpublished)
         if progress.last_commit_ms:
             last.add_metric(values, progress.last_commit_ms / MS)
+        uncommitted.add_metric(values, progress.uncommitted)
         if progress.oldest_commit_ms:
             oldest.add_metric(values, progress.oldest_commit_ms / MS)
-    yield from (batches, seconds, waiting, last, oldest)
+    yield from (batches, seconds, waiting, last, oldest, uncommitted)
 
 
 def _connectors(groups: Groups) -> Iterator[tuple[list[str], Progress]]:

@@ -5,7 +5,7 @@ task) is looked up in the offset log, by key.
 """
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -174,6 +174,8 @@ class Progress:
     """What the batches took."""
     oldest_commit_ms: int = 0
     """The last commit of the task that has committed nothing for longest; 0: none ever did."""
+    uncommitted: int = 0
+    """How many tasks of a connector's present split never committed anything."""
 
     def plus(self, other: "Progress") -> "Progress":
         """Return this progress and another together."""
@@ -192,7 +194,7 @@ class Progress:
         )
 
 
-def connector_progress(progress: Mapping[int, Progress], tasks: Container[int]) -> Progress:
+def connector_progress(progress: Mapping[int, Progress], tasks: Collection[int]) -> Progress:
     """Return the progress of a connector's tasks together.
 
     `tasks` are those of its present split: others did their part, and have nothing left to read.
@@ -200,7 +202,8 @@ def connector_progress(progress: Mapping[int, Progress], tasks: Container[int]) 
     total = Progress()
     for task, each in progress.items():
         total = total.plus(each if task in tasks else replace(each, lag=NO_LAG, oldest_commit_ms=0))
-    return total
+    uncommitted = sum(task not in progress or not progress[task].last_commit_ms for task in tasks)
+    return replace(total, uncommitted=uncommitted)
 
 
 def task_progress(log: ReadableLog, connector: str) -> Mapping[int, Progress]:

@@ -82,9 +82,9 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
     write(tmp_path / "log", [first, second, alien, *waiting, published])
     with LogReader.open(tmp_path / "log") as log:
         assert connector_progress(task_progress(log, "a"), range(11)) == Progress(
-            6, 60, 50, 500, 2_000, 1, None, oldest_commit_ms=1_000
+            6, 60, 50, 500, 2_000, 1, None, oldest_commit_ms=1_000, uncommitted=9
         )
-        assert connector_progress(task_progress(log, "b"), range(1)) == Progress()
+        assert connector_progress(task_progress(log, "b"), range(1)) == Progress(uncommitted=1)
         assert task_progress(log, "a") == {
             0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300), oldest_commit_ms=1_000),
             10: Progress(1, 10, 10, 100, 2_000, 1, None, oldest_commit_ms=2_000),

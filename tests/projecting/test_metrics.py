@@ -46,7 +46,11 @@ def busy() -> GroupFigures:
         decider.group,
         {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
         {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
-        {"A": Progress(4, 100, 90, 900, 1_500, 1, LAG, cost=COST, oldest_commit_ms=1_200)},
+        {
+            "A": Progress(
+                4, 100, 90, 900, 1_500, 1, LAG, cost=COST, oldest_commit_ms=1_200, uncommitted=1
+            )
+        },
         failures={(decider.group.members["W1"].metadata.worker_url, Why.PROCESS_ENDED): 2},
         watched=Watched(durations(40, 700), durations(250), Counter({"A": 3})),
     )
@@ -130,6 +134,7 @@ def test_a_group_is_measured() -> None:
         ("fairlead_connector_unpublished_batches", of(connector="A")): 1,
         ("fairlead_connector_last_commit_timestamp_seconds", of(connector="A")): 1.5,
         ("fairlead_connector_oldest_commit_timestamp_seconds", of(connector="A")): 1.2,
+        ("fairlead_connector_uncommitted_tasks", of(connector="A")): 1,
         ("fairlead_connector_lag_bytes", of(connector="A")): 300,
         ("fairlead_connector_lag_records", of(connector="A")): 5,
         ("fairlead_connector_restarts_total", of(connector="A")): 3,
