@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.door.log_format import fields_of
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
-from fairlead.events.commits import CommitId
+from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.connectors import ConnectorConfig, TargetState, TaskStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -56,6 +57,37 @@ def test_what_a_task_waits_for_is_a_line_in_the_log_of_its_worker(
     log_report(StatusChanged(Resource("a", 1), Token(2, 1), RunState.RUNNING, *waits))
     told = [record.getMessage() for record in caplog.records]
     assert told == ["a-1 is RUNNING: outside: waiting for the sink: no route"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "is_first", "level"),
+    [
+        (0, True, logging.INFO),
+        (7, True, logging.INFO),
+        (1, False, logging.DEBUG),
+        (98, False, logging.DEBUG),
+        (99, False, logging.INFO),
+        (100, False, logging.DEBUG),
+        (199, False, logging.INFO),
+    ],
+)
+def test_the_first_batch_and_each_hundredth_is_a_line_and_all_are_for_who_debugs(
+    batch: int, is_first: bool, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    of = CommitId("flights", 1, Token(2, 1), batch)
+    manifest = Manifest("/lake", "staging", 9, 90, 1)
+    done = Commit(of, (), manifest, 10, skipped=1)
+    with caplog.at_level(logging.DEBUG):
+        log_report(BatchDone(done, 0, is_first, {"plan": 0.5, "run": 1.0}))
+    (line,) = caplog.records
+    assert line.getMessage() == (
+        f"flights-1 committed batch {batch}: 10 rows in, 9 out, 1 bad rows left out;"
+        " plan 0.500 s, run 1.000 s"
+    )
+    assert (line.levelno, fields_of(line)) == (
+        level,
+        {"connector": "flights", "task": 1, "epoch": 2},
+    )
 
 
 @pytest.mark.parametrize(
