@@ -17,6 +17,15 @@ from fairlead.runtime.pipeline.spi.offsets import (
 KINDS = {"topic": str, "partition": int}
 
 
+def refusal(document: Document) -> str:
+    """Return why a document is refused; "": it is taken."""
+    try:
+        check_members("partition", document, KINDS)
+    except OffsetRefused as refused:
+        return str(refused)
+    return ""
+
+
 @pytest.mark.parametrize(
     ("document", "flaw"),
     [
@@ -32,13 +41,11 @@ KINDS = {"topic": str, "partition": int}
 def test_a_document_has_just_the_members_of_its_source_each_of_its_type(
     document: Document, flaw: str
 ) -> None:
-    with pytest.raises(OffsetRefused) as refused:
-        check_members("partition", document, KINDS)
-    assert flaw in str(refused.value)
+    assert flaw in refusal(document)
 
 
 def test_a_document_with_just_these_members_is_taken() -> None:
-    check_members("partition", {"topic": "t", "partition": 0}, KINDS)
+    assert refusal({"topic": "t", "partition": 0}) == ""
 
 
 def test_a_source_that_cannot_seek_goes_to_its_beginning_by_losing_its_offsets() -> None:

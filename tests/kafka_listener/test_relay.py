@@ -54,7 +54,8 @@ def test_the_brokers_ports_are_there_before_any_client_asks_for_them(tmp_path: P
         broker.says(METADATA, METADATA_VERSION, {**answer, "Brokers": BROKERS[:1]})
         await served.listener.open_broker_ports([HostPort("127.0.0.1", broker.port)])
         await asyncio.gather(*served.listener._opening)
-        await served.dial(served.port + 2)
+        client = await served.dial(served.port + 2)
+        assert client.writer.get_extra_info("peername") == ("127.0.0.1", served.port + 2)
 
     between(tmp_path, play)
 
@@ -244,5 +245,6 @@ def test_a_client_that_goes_in_the_middle_of_an_answer_is_let_go(tmp_path: Path)
         async with asyncio.timeout(SECONDS):
             while served.listener._connections:
                 await asyncio.sleep(0.01)
+        assert broker.seen == [bytes.fromhex("0002000100000001ffff")], "it had been asked"
 
     between(tmp_path, play)

@@ -82,10 +82,13 @@ def told(group: Group, member_id: str, reported: Resources) -> tuple[object, ...
 
 
 @pytest.mark.parametrize("path", LIVES)
-def test_each_member_knows_of_itself_what_the_whole_log_says(path: Path, tmp_path: Path) -> None:
+def test_each_member_and_a_stranger_know_of_themselves_what_the_whole_log_says(
+    path: Path, tmp_path: Path
+) -> None:
     entries, rng = read_lines(path), Random(str(path.stem))
     records = [decode(each) for each in entries]
-    ids = sorted({each.member_id for each in records if isinstance(each, MemberMetadata)})
+    members = (each.member_id for each in records if isinstance(each, MemberMetadata))
+    ids = sorted({*members, "nobody"})  # who is no member reads that of itself
     resources = [each.resource for each in records if isinstance(each, TaskStatus)]
     with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
         readers = [MemberFollower(GROUP, each, log) for each in ids]
