@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 
 import uvicorn
 from setproctitle import setproctitle
@@ -225,6 +226,8 @@ def _serve(
     )
     for each in sockets:
         LOGGER.info("listening at %s", where(each))
+    # The first command would wait for what takes half a second to import.
+    Thread(target=service.find_plugins, name="plugins", daemon=True).start()
     gc.freeze()  # what was imported stays: to collect it would take longest when the process ends
     RestServer(config).run(sockets)
 
