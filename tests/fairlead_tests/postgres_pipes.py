@@ -133,6 +133,10 @@ class Reading:
         """Read until no input is left, and return the rows of some columns, sorted."""
         return sorted(row for table in self.take(limit) for row in rows(table, names))
 
+    def changes(self, *names: str, limit: Limit = AMPLE) -> list[Any]:
+        """Read, and return the rows of the operation and some columns, in their order."""
+        return [row for table in self.take(limit) for row in rows(table, ["__op", *names])]
+
     def close(self) -> None:
         for source in self.sources:
             source.close()

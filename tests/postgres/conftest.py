@@ -7,6 +7,7 @@ import adbc_driver_manager
 import pytest
 
 from fairlead.runtime.pipeline.connectors.postgres import poll_pause
+from fairlead.runtime.pipeline.connectors.postgres.source.log import source as log_source
 from fairlead.runtime.pipeline.connectors.postgres.tables import source
 from fairlead_tests.postgres_pipes import KnownDatabases, Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
@@ -60,6 +61,23 @@ def read(database: Database) -> Iterator[Callable[..., Reading]]:
 
     def of(**given: str) -> Reading:
         made.append(Reading.of(database, **given))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def read_log(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Reading]]:
+    """Return what reads the log by a config, without a rest; its sessions end with the test."""
+    monkeypatch.setattr(log_source, "_SETTLED_S", 0.0)
+    made: list[Reading] = []
+
+    def of(**given: str) -> Reading:
+        made.append(Reading.of(database, mode="log", **given))
         return made[-1]
 
     yield of

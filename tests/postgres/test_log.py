@@ -6,7 +6,7 @@ import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -38,18 +38,9 @@ SLOT = "SELECT slot_name::text FROM pg_replication_slots WHERE database = curren
 
 
 @pytest.fixture
-def read(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Read]:
-    """Return what reads the log by a config, without a rest; its sessions end with the test."""
-    monkeypatch.setattr(log_source, "_SETTLED_S", 0.0)
-    made: list[Reading] = []
-
-    def of(**given: str) -> Reading:
-        made.append(Reading.of(database, mode="log", **given))
-        return made[-1]
-
-    yield of
-    for each in made:
-        each.close()
+def read(read_log: Read) -> Read:
+    """Return what reads the log by a config."""
+    return read_log
 
 
 def told(reading: Reading, *names: str, limit: Limit = AMPLE) -> list[Any]:

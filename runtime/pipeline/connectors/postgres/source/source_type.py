@@ -250,7 +250,7 @@ def _log_source(
 
     def find(name: TableName) -> bool:
         with session.snapshot() as snapshot:
-            return any(each.name == name for each in TableFilter.of(settings).find(snapshot))
+            return TableFilter.of(settings).is_new(snapshot, name)
 
     told, parts = settings.text(keys.TASK_LOG), TaskShare.parse(settings.text(keys.TASK_SHARE))
     log = LogShare.parse(told) if told else None
@@ -258,10 +258,11 @@ def _log_source(
     since = max((each.since for each in parts.tables), default="")
     renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
+    rows = ChangeRows(session, settings)
     return LogSource(
         tables,
-        ChangeRows(session, settings),
-        ChangeStream(LogSession.of(config, context), slot, find),
+        rows,
+        ChangeStream(LogSession.of(config, context), slot, find, rows.columns_of),
         publication_of(settings, slot),
         log,
         CountingOffsets(since, known, renews, context.published_offsets),

@@ -32,6 +32,8 @@ SELECT o AS oid,
     coalesce(pg_relation_size(o::oid) / current_setting('block_size')::int8, 0)::int8 AS pages
 FROM unnest({}::int8[]) o"""
 """The pages of some tables; a table that is locked exclusively has it wait."""
+_PARTS: Final = """
+SELECT relid::oid::int8 AS oid FROM pg_partition_tree(to_regclass({})) WHERE level > 0"""
 _VIEWS: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, CASE c.relkind WHEN 'v' THEN 'a view'
     WHEN 'm' THEN 'a materialized view' ELSE 'a foreign table' END AS kind
@@ -100,6 +102,23 @@ class TableFilter:
         asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in wanted]))
         pages = {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
         return [replace(each, pages=pages[each.oid]) for each in wanted]
+
+    def is_new(self, snapshot: DatabaseSnapshot, name: TableName) -> bool:
+        """Tell whether a table with changes belongs to the tables to read.
+
+        Raises `BadInput` if it is a partitioned one of them, whose partitions are read.
+        """
+        found = self.find(snapshot)
+        asked = sql.SQL(_PARTS).format(sql.Literal(name.sql.as_string()))
+        parts = {each["oid"] for each in snapshot.table(asked).to_pylist()}
+        if any(each.oid in parts for each in found):
+            raise BadInput(
+                f"changes of {name} came by their root: the publication had "
+                "publish_via_partition_root = true then, and of such rows nobody knows where they "
+                "were. Set it to false. Read the tables again: stop the connector, drop its slot, "
+                "seek to earliest, resume"
+            )
+        return any(each.name == name for each in found)
 
     def find_views(self, snapshot: DatabaseSnapshot) -> Mapping[TableName, str]:
         """Return what matches and is not a table that can be read, with what it is instead."""

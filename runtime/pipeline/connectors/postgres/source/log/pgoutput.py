@@ -90,6 +90,8 @@ class Change(NamedTuple):
     identity FULL the whole row; else empty."""
     size: int
     """The size of its message, in bytes."""
+    emptied: frozenset[TableName] = frozenset()
+    """The published tables that its TRUNCATE empties."""
 
 
 class TransactionEnd(NamedTuple):
@@ -151,9 +153,10 @@ class PgOutput:
             old, at = _row(message, at)
             at += 1
         new, _ = _row(message, at)
-        if kind == b"O":
-            pairs = zip(new, old, strict=True)
-            new = tuple(was if now is UNCHANGED else now for now, was in pairs)
+        if kind != b"N":  # the old row of a key has nulls in the place of other columns
+            told = range(len(old)) if kind == b"O" else relation.key
+            pairs = enumerate(zip(new, old, strict=True))
+            new = tuple(was if now is UNCHANGED and at in told else now for at, (now, was) in pairs)
         return self._change(relation, Operation.UPDATE, new, message, old)
 
     def _change(
@@ -170,10 +173,12 @@ class PgOutput:
 
     def _truncates(self, message: bytes) -> Iterator[Change]:
         (count,) = _INT32.unpack_from(message, 1)
-        for number in range(count):
-            relation = self._relation_at(message, 6 + 4 * number)
+        relations = [self._relation_at(message, 6 + 4 * number) for number in range(count)]
+        emptied = frozenset(each.name for each in relations)
+        for relation in relations:
             nothing: Values = (None,) * len(relation.columns)
-            yield self._change(relation, Operation.TRUNCATE, nothing, message)
+            change = self._change(relation, Operation.TRUNCATE, nothing, message)
+            yield change._replace(emptied=emptied)
 
     def _relation_at(self, message: bytes, at: int) -> Relation:
         return self._relations[_UINT32.unpack_from(message, at)[0]]

@@ -66,8 +66,9 @@ class Publication:
         return ""
 
     def lacks(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
-        """Return which of some tables it lacks, for messages; empty: none, or it does not exist."""
-        if connection.execute(_LOOK, (self.name,)).fetchone() is None:
+        """Return which of some tables it lacks, for messages; empty: none, or it is unusable."""
+        found = connection.execute(_LOOK, (self.name,)).fetchone()
+        if found is None or found[2]:
             return ""
         return _listed(self._missing(connection, tables))
 

@@ -7,7 +7,7 @@ A row has the columns of its table, and metadata: `__op` (c, u, d, t; r for a ro
 becomes a delete and a create.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -22,8 +22,10 @@ from ...tables.catalog import TableShape
 from ...tables.columns import SourceColumn, TypeMapping
 from ...tables.reading import TOPIC
 from ...tables.session import DatabaseSnapshot, ReadSession, TableChanged
-from .pgoutput import UNCHANGED, Change, Operation, Relation, Value, Values
+from .groups import Group
+from .pgoutput import UNCHANGED, Change, Operation, Relation
 from .shares import FollowedTable
+from .versions import RowVersion, empties_a_part, known_before, versions_of
 
 OP, LSN, SEQ, TIME, DELETED = "__op", "__lsn", "__seq", "__ts_ms", "__deleted"
 COLUMNS: Final = pa.schema(
@@ -63,10 +65,15 @@ class _Column(NamedTuple):
 
 
 class ChangedRows(NamedTuple):
-    """The rows of changes; `left_out` counts updates whose TOAST values are gone."""
+    """The rows of changes.
+
+    `left_out` counts updates whose TOAST values are gone; `emptied` has the tables whose TRUNCATE
+    has no row, as it left others of their topic as they are.
+    """
 
     table: pa.Table
     left_out: int
+    emptied: frozenset[TableName]
 
 
 class ChangeRows:
@@ -80,21 +87,49 @@ class ChangeRows:
         self._skipped = {each for each in Operation if each.value in skipped}
         self._layouts: dict[Relation, tuple[_Column, ...]] = {}
 
-    def make(self, table: FollowedTable, changes: Sequence[Change]) -> ChangedRows:
-        """Convert changes to a table, all of the same layout; raises as the session does."""
+    def make(self, group: Group, siblings: Mapping[str, frozenset[TableName]]) -> ChangedRows:
+        """Convert changes, all of the same columns, to rows; raises as the session does.
+
+        `siblings` has the tables of each topic.
+        """
+        of: dict[tuple[FollowedTable, Relation], list[Change]] = {}
+        for table, change in group:
+            of.setdefault((table, change.relation), []).append(change)
+        made = [
+            self._of_one(table, changes, siblings.get(table.topic, frozenset()))
+            for (table, _), changes in of.items()
+        ]
+        rows = pa.concat_tables([each.table.select(made[0].table.column_names) for each in made])
+        left_out = sum(each.left_out for each in made)
+        emptied = frozenset[TableName]().union(*(each.emptied for each in made))
+        return ChangedRows(_in_order(rows) if len(made) > 1 else rows, left_out, emptied)
+
+    def columns_of(self, relation: Relation) -> Hashable:
+        """Return the columns of a table's rows, in any order, to compare with those of others."""
+        layout = self._layouts.get(relation) or self._layout(relation)
+        return frozenset((each.source.name, each.source.type) for each in layout)
+
+    def _of_one(
+        self,
+        table: FollowedTable,
+        changes: Sequence[Change],
+        siblings: frozenset[TableName],
+    ) -> ChangedRows:
+        """Convert changes of one table, all of the same layout."""
         relation = changes[0].relation
         layout = self._layouts.get(relation) or self._layout(relation)
         key = relation.key or tuple(at for at, each in enumerate(layout) if each.is_primary)
-        told = [*_expanded(changes, key)]
-        known = _known_before(told, key)
-        if any(UNCHANGED in each.values for each in known):
+        told = [*versions_of(changes, key)]
+        known = known_before(told, key)
+        if not all(each.is_whole for each in known):
             known = self._stored(relation, layout, known, key)
-        rows = [each for each in known if UNCHANGED not in each.values]
-        left_out = len(told) - len(rows)
-        rows = [each for each in rows if each.operation not in self._skipped]
+        whole = [each for each in known if each.is_whole]
+        wanted = [each for each in whole if each.operation not in self._skipped]
+        rows = [each for each in wanted if not empties_a_part(each.change, siblings)]
         with self._session.snapshot() as snapshot:
             values = _values(snapshot, layout, rows)
-        return ChangedRows(self._with_change(table, values, rows), left_out)
+        emptied = frozenset([table.name] if len(rows) < len(wanted) else [])
+        return ChangedRows(self._with_change(table, values, rows), len(told) - len(whole), emptied)
 
     def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
         """Return an empty table with the columns of one of the tables."""
@@ -134,18 +169,18 @@ class ChangeRows:
         self,
         relation: Relation,
         layout: Sequence[_Column],
-        changes: Sequence["_Row"],
+        changes: Sequence[RowVersion],
         key: Sequence[int],
-    ) -> list["_Row"]:
+    ) -> list[RowVersion]:
         """Return changes with unchanged TOAST values read from the present rows.
 
         The WAL does not have them. If a value has changed since, a later change has it.
         """
-        lacking = [each for each in changes if UNCHANGED in each.values]
+        lacking = [each for each in changes if not each.is_whole]
         columns = sorted(
             {at for each in lacking for at, v in enumerate(each.values) if v is UNCHANGED}
         )
-        filled: dict[int, _Row] = {}
+        filled: dict[int, RowVersion] = {}
         for _ in range(2 if key else 0):
             # A look that waits while its table is rewritten sees no rows: only a second one tells.
             if left := [each for each in lacking if id(each) not in filled]:
@@ -156,10 +191,10 @@ class ChangeRows:
         self,
         relation: Relation,
         layout: Sequence[_Column],
-        lacking: Sequence["_Row"],
+        lacking: Sequence[RowVersion],
         key: Sequence[int],
         columns: Sequence[int],
-    ) -> dict[int, "_Row"]:
+    ) -> dict[int, RowVersion]:
         """Return those changes, by their `id`, whose rows are in the table, with their values."""
         try:
             with self._session.snapshot() as snapshot:
@@ -170,7 +205,7 @@ class ChangeRows:
         return {id(each): each.with_values(row, columns) for each, row in rows}
 
     def _with_change(
-        self, table: FollowedTable, values: dict[str, Any], rows: Sequence["_Row"]
+        self, table: FollowedTable, values: dict[str, Any], rows: Sequence[RowVersion]
     ) -> pa.Table:
         values[TOPIC] = pa.repeat(pa.scalar(self._prefix + table.topic, pa.string()), len(rows))
         told = [
@@ -189,54 +224,14 @@ class ChangeRows:
         return pa.table(values)
 
 
-class _Row(NamedTuple):
-    """One row of a change; an update of the key gives two."""
-
-    change: Change
-    operation: Operation
-    values: Values
-
-    def with_values(self, found: dict[str, Any], columns: Iterable[int]) -> "_Row":
-        """Return the row with missing values filled in, by position."""
-        values = [*self.values]
-        for at in columns:
-            values[at] = found[f"v{at}"] if values[at] is UNCHANGED else values[at]
-        return self._replace(values=tuple(values))
-
-
-def _expanded(changes: Sequence[Change], key: Sequence[int]) -> Iterator[_Row]:
-    for change in changes:
-        old, operation = change.old, change.operation
-        if old and any(old[at] != change.values[at] for at in key):
-            yield _Row(change, Operation.DELETE, old)
-            operation = Operation.CREATE
-        yield _Row(change, operation, change.values)
-
-
-def _known_before(rows: Sequence[_Row], key: Sequence[int]) -> list[_Row]:
-    """Return rows with unchanged values taken from earlier rows of the same key."""
-    if not key or not any(UNCHANGED in each.values for each in rows):
-        return [*rows]
-    known: dict[tuple[Value, ...], Values] = {}
-    made: list[_Row] = []
-    for each in rows:
-        whose = tuple(each.values[at] for at in key)
-        values, before = each.values, known.get(whose)
-        if before is not None:
-            pairs = zip(values, before, strict=True)
-            values = tuple(was if now is UNCHANGED else now for now, was in pairs)
-        if each.operation is Operation.TRUNCATE:
-            known.clear()
-        elif each.operation is Operation.DELETE:
-            known.pop(whose, None)
-        else:
-            known[whose] = values
-        made.append(each._replace(values=values))
-    return made
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Return rows in the order of their changes; those of one change keep theirs."""
+    places = [*zip(rows[LSN].to_pylist(), rows[SEQ].to_pylist(), strict=True)]
+    return rows.take(sorted(range(rows.num_rows), key=places.__getitem__))
 
 
 def _values(
-    snapshot: DatabaseSnapshot, layout: Sequence[_Column], rows: Sequence[_Row]
+    snapshot: DatabaseSnapshot, layout: Sequence[_Column], rows: Sequence[RowVersion]
 ) -> dict[str, Any]:
     """Return the columns of rows by name, converted as those of the table."""
     if not layout:
@@ -257,7 +252,7 @@ def _look_up(
     snapshot: DatabaseSnapshot,
     name: TableName,
     layout: Sequence[_Column],
-    rows: Sequence[_Row],
+    rows: Sequence[RowVersion],
     key: Sequence[int],
     columns: Sequence[int],
 ) -> pa.Table:

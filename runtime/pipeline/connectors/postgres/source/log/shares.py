@@ -1,7 +1,7 @@
 """The share of the task that reads the WAL: the slot, and the tables with their snapshots."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 from ...names import TableName
@@ -37,6 +37,14 @@ class LogShare(NamedTuple):
 
     begin: str
     tables: tuple[FollowedTable, ...]
+
+    @property
+    def siblings(self) -> Mapping[str, frozenset[TableName]]:
+        """The tables of each topic: partitions have that of their partitioned table."""
+        found: dict[str, set[TableName]] = {}
+        for each in self.tables:
+            found.setdefault(each.topic, set()).add(each.name)
+        return {topic: frozenset(names) for topic, names in found.items()}
 
     @classmethod
     def of(cls, begin: str, tables: Sequence[TableShare]) -> Self:

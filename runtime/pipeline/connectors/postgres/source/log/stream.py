@@ -8,7 +8,7 @@ changes that were read are skipped.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +17,11 @@ from psycopg import sql
 
 from .....spi.source import Limit
 from ...names import TableName
-from ...tables.snapshots import LogSnapshot, whole_xid
+from .following import Following
+from .groups import ChangeGroups, Group
 from .pgoutput import Change, PgOutput, Relation, TransactionEnd
 from .positions import Position
 from .session import LogSession
-from .shares import FollowedTable
 from .slot import Slot, SlotState
 
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_BYTES = 16, 2_000, 1 << 22
@@ -32,30 +32,10 @@ _DECLARE: Final = sql.SQL("DECLARE fairlead_peek NO SCROLL CURSOR FOR {}")
 _FETCH: Final = sql.SQL("FETCH {} FROM fairlead_peek")
 
 
-@dataclass(frozen=True)
-class Following:
-    """A table, its snapshot, and the position up to which its changes are read."""
-
-    table: FollowedTable
-    snapshot: LogSnapshot | None
-    """None: there is no snapshot, and all changes are read."""
-    place: Position
-
-    def wants(self, change: Change, next_xid: int) -> bool:
-        """Tell whether a change is neither read nor in the snapshot."""
-        if change.position <= self.place:
-            return False
-        seen = self.snapshot
-        return seen is None or not seen.sees(whole_xid(change.xid, next_xid))
-
-
 class Window(NamedTuple):
-    """Changes by table, in order, with the new position.
+    """Groups of changes, with the new position."""
 
-    All changes of a table have the same layout.
-    """
-
-    groups: tuple[tuple[FollowedTable, tuple[Change, ...]], ...]
+    groups: tuple[Group, ...]
     end: Position
     has_more: bool
     held: TableName | None
@@ -93,12 +73,23 @@ class _Peek:
 
 
 class ChangeStream:
-    """Reads a slot; `find` tells whether a new table belongs to the connector."""
+    """Reads a slot.
 
-    def __init__(self, session: LogSession, slot: Slot, find: Callable[[TableName], bool]) -> None:
+    `find` tells whether a new table belongs to the connector, `columns_of` what tells the columns
+    of rows apart.
+    """
+
+    def __init__(
+        self,
+        session: LogSession,
+        slot: Slot,
+        find: Callable[[TableName], bool],
+        columns_of: Callable[[Relation], Hashable],
+    ) -> None:
         self.session = session
         self.slot = slot
         self._find = find
+        self._columns_of = columns_of
         self._foreign: set[tuple[int, TableName]] = set()
         """Tables that do not belong to the connector, by oid and name."""
         self._peek: _Peek | None = None
@@ -150,7 +141,7 @@ class ChangeStream:
     def _collect(
         self, peek: _Peek, place: Position, tables: Mapping[TableName, Following], limit: Limit
     ) -> Window:
-        made, held = _Groups(limit), None
+        made, held = ChangeGroups(limit, self._columns_of), None
         end = place
         while not made.is_full and (each := peek.next()) is not None:
             if isinstance(each, Change) and each.position > place:
@@ -179,30 +170,3 @@ class ChangeStream:
         if not is_ours:
             self._foreign.add(key)
         return is_ours
-
-
-class _Groups:
-    """Collects changes by table."""
-
-    def __init__(self, limit: Limit) -> None:
-        self._limit = limit
-        self._found: dict[FollowedTable, list[Change]] = {}
-        self._rows, self._bytes = 0, 0
-
-    def add(self, table: FollowedTable, change: Change) -> bool:
-        """Add a change; False if its layout differs from earlier changes of its table."""
-        group = self._found.setdefault(table, [])
-        if group and group[-1].relation != change.relation:
-            return False
-        group.append(change)
-        self._rows += 1
-        self._bytes += change.size
-        return True
-
-    @property
-    def is_full(self) -> bool:
-        return self._rows >= self._limit.rows or self._bytes >= self._limit.bytes
-
-    @property
-    def groups(self) -> tuple[tuple[FollowedTable, tuple[Change, ...]], ...]:
-        return tuple((table, tuple(group)) for table, group in self._found.items())
