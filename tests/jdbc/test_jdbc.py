@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.jdbc.connecting import why_away
-from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource
+from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource, TableRange
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
@@ -350,3 +351,13 @@ def test_a_column_that_holds_no_whole_numbers_is_told(value: Any) -> None:
     source = JdbcSource({}, {"t": "t"}, "id", "", 0.0, lambda _: (value, value))
     with pytest.raises(BadInput, match=r"t: id has .*: it must hold whole numbers"):
         source.plan({}, Limit(10, 1 << 20, 1))
+
+
+@pytest.mark.parametrize("column", ["_topic", "_TOPIC"])
+def test_a_column_whose_values_would_be_lost_is_refused(column: str) -> None:
+    frame = SimpleNamespace(columns=["ID", column])
+    reader = SimpleNamespace(options=lambda **_: SimpleNamespace(load=lambda: frame))
+    spark: Any = SimpleNamespace(read=SimpleNamespace(format=lambda _: reader))
+    source = JdbcSource({}, {"t": "t"}, "", "", 0.0, lambda _: None)
+    with pytest.raises(BadInput, match=f"t has a column {column}, by which rows tell their topic"):
+        source.read(spark, [TableRange("t")])

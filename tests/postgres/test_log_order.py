@@ -141,6 +141,89 @@ def test_tables_that_are_altered_are_read_in_order(database: Database, read_log:
     }
 
 
+@pytest.mark.parametrize("limit", [AMPLE, SMALL], ids=["ample", "small"])
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("made", ["filtered", "all_tables", "begun"])
+def test_rows_that_move_to_a_partition_that_is_new_are_deleted_before_its_snapshot(
+    database: Database, read_log: Read, made: str, tasks: int, limit: Limit
+) -> None:
+    for each in PARTITIONED:
+        database.run(each)
+    database.run("INSERT INTO o SELECT i, 'open', 0 FROM generate_series(1, 40) i")
+    mode = "filtered" if made == "begun" else made
+    reading = read_log(table_include_list=r"public\.o", publication_autocreate_mode=mode)
+    reading.begin(tasks=tasks)
+    target: dict[int, Any] = {}
+    if made != "begun":
+        applied(target, reading.changes("id", "status", "v", limit=limit))
+    database.run("CREATE TABLE o_late PARTITION OF o FOR VALUES IN ('late')")
+    database.run("UPDATE o SET status = 'late' WHERE id <= 20")
+    if made == "all_tables":  # the log is read up to the first change of the table that is new
+        applied(target, reading.changes("id", "status", "v", limit=limit))
+    database.run("UPDATE o SET status = 'late' WHERE id BETWEEN 21 AND 30")
+    database.run("UPDATE o SET status = 'open' WHERE id <= 5")
+    database.run("DELETE FROM o WHERE id BETWEEN 6 AND 8")
+    reading.begin(tasks=tasks)  # the connector looks for new tables
+    database.run("UPDATE o SET status = 'open' WHERE id BETWEEN 9 AND 10")
+    database.run("UPDATE o SET status = 'late' WHERE id BETWEEN 31 AND 32")
+    database.run("UPDATE o SET v = 1 WHERE id BETWEEN 11 AND 12")
+    split = reading.split
+    found = reading.changes("id", "status", "v", limit=limit)
+    there = {number: [*values] for number, *values in database.run("SELECT * FROM o")}
+    assert applied(target, found) == there
+    reading.begin(tasks=tasks)
+    assert (reading.split, reading.changes("id")) == (split, [])
+    database.run("UPDATE o SET status = 'done', v = 2")
+    found = reading.changes("id", "status", "v", limit=limit)
+    assert applied(target, found) == {number: ["done", 2] for number in there}
+
+
+def test_a_snapshot_that_waits_for_the_log_says_so(database: Database, read_log: Read) -> None:
+    for each in PARTITIONED:
+        database.run(each)
+    reading = read_log(table_include_list=r"public\.o")
+    assert reading.changes("id") == []
+    database.run("INSERT INTO o VALUES (1, 'open', 0)")
+    database.run("CREATE TABLE o_late PARTITION OF o FOR VALUES IN ('late')")
+    database.run("INSERT INTO o VALUES (2, 'late', 0)")
+    reading.begin(tasks=3)
+    log, *others = reading.sources
+    remarks = {source.plan(reading.offsets, AMPLE).remark for source in others}
+    assert "the snapshot of public.o_late waits until the log is read up to it" in remarks
+    plan = log.plan(reading.offsets, AMPLE)
+    assert plan.ranges[0]["id"].to_pylist() == [1]
+    assert sorted(reading.changes("id")) == [("c", 1), ("r", 2)]
+
+
+@pytest.mark.parametrize("mode", ["initial", "when_needed"])
+def test_a_table_that_was_left_out_for_a_time_is_told_or_read_again(
+    database: Database, read_log: Read, mode: str
+) -> None:
+    for each in PARTITIONED:
+        database.run(each)
+    database.run("INSERT INTO o VALUES (1, 'open', 0), (2, 'done', 0)")
+    reading = read_log(table_include_list=r"public\.o", snapshot_mode=mode)
+    assert sorted(reading.changes("id")) == [("r", 1), ("r", 2)]
+    database.run("ALTER TABLE o DETACH PARTITION o_done")
+    reading.begin()
+    database.run("INSERT INTO o_done (id, status, v) VALUES (3, 'done', 0)")
+    database.run("INSERT INTO o VALUES (4, 'open', 0)")
+    assert reading.changes("id") == [("c", 4)]
+    database.run("ALTER TABLE o ATTACH PARTITION o_done FOR VALUES IN ('done')")
+    if mode == "initial":
+        for _ in range(2):
+            with pytest.raises(BadInput, match=r"o_done was read, and then left out for a time"):
+                reading.begin()
+        for each in [*reading.offsets]:
+            if "o_done" in each:
+                del reading.offsets[each]
+    reading.begin()
+    assert sorted(reading.changes("id")) == [("r", 2), ("r", 3)]
+    database.run("UPDATE o SET v = 1 WHERE id = 3")
+    reading.begin()
+    assert reading.changes("id") == [("u", 3)]
+
+
 def test_a_truncate_of_one_partition_empties_no_target_and_is_told(
     database: Database, read_log: Read
 ) -> None:

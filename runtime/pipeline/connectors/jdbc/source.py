@@ -17,11 +17,13 @@ from .....events.commits import Advance, Document, identity
 from ...spi.context import SparkJob
 from ...spi.errors import BadInput, SourceAway
 from ...spi.source import BatchPlan, Limit, Source
+from . import keys
 from .connecting import why_away, without_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_TOPIC: Final = "_topic"
 _NUMBER: Final = "incrementing"
 """The member of offsets with the number, as in Connect JDBC."""
 _ROW_BYTES: Final = 64
@@ -88,7 +90,10 @@ class JdbcSource(Source[TableRange]):
         return BatchPlan()
 
     def read(self, spark: "SparkSession", ranges: Sequence[TableRange]) -> "DataFrame":
-        """Return the rows of a range, with their topic."""
+        """Return the rows of a range, with their topic; raises `BadInput` for a column of its name.
+
+        Spark tells names apart by their letters alone, not by their case.
+        """
         (part,) = ranges
         query = f"SELECT * FROM {self._rows_of(part)}"  # noqa: S608  # by whoever may ask anything
         told = {**self._options, "dbtable": f"({query}) fairlead_rows"}
@@ -102,7 +107,12 @@ class JdbcSource(Source[TableRange]):
                     "numPartitions": str(readers),
                 }
         frame = spark.read.format("jdbc").options(**told).load()
-        return frame.withColumn("_topic", sf.lit(f"{self._prefix}{part.table}"))
+        if taken := [each for each in frame.columns if each.lower() == _TOPIC]:
+            raise BadInput(
+                f"{part.table} has a column {taken[0]}, by which rows tell their topic, so that "
+                f"its values would be lost: read it by {keys.QUERY}, under another name"
+            )
+        return frame.withColumn(_TOPIC, sf.lit(f"{self._prefix}{part.table}"))
 
     def blame(self, error: Exception) -> BadInput | None:
         """Raise `SourceAway` for a connection error; other errors are unknown."""

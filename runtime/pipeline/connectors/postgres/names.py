@@ -31,12 +31,38 @@ class TableName(NamedTuple):
         return cls(".".join(parts[:-1]) or schema, parts[-1])
 
     @property
+    def only(self) -> sql.Composed:
+        """The name in SQL, without the tables that inherit from it."""
+        return sql.SQL("ONLY {}").format(self.sql)
+
+    @property
     def sql(self) -> sql.Identifier:
         """The name in SQL."""
         return sql.Identifier(self.schema, self.table)
 
+    @property
+    def key(self) -> str:
+        """The name in offsets, unlike that of any other table: a dotted schema is quoted."""
+        return f"{_quoted(self.schema)}.{self.table}"
+
+    @property
+    def spellings(self) -> frozenset[str]:
+        """What patterns may match: the parts as they are, and dotted ones quoted."""
+        return frozenset({str(self), self.quoted})
+
+    @property
+    def quoted(self) -> str:
+        """The name with dotted parts quoted."""
+        return f"{_quoted(self.schema)}.{_quoted(self.table)}"
+
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
+
+
+def _quoted(part: str) -> str:
+    """Return a part of a name, quoted as in SQL if it would be taken for several."""
+    is_plain = "." not in part and not part.startswith('"')
+    return part if is_plain else '"{}"'.format(part.replace('"', '""'))
 
 
 def _closing(text: str) -> int:

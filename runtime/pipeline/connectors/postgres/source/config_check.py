@@ -13,12 +13,14 @@ from ....spi.types import Look, SourceColumns
 from ..connecting import Server
 from ..tables import keys
 from ..tables.catalog import FoundTable, TableFilter, TableShape
+from ..tables.checks.unread import Unread
 from ..tables.columns import TypeMapping
 from ..tables.cursors import XMIN_RANGE, cursor_of
 from ..tables.session import DatabaseSnapshot, ReadSession
-from .log.rows import COLUMNS
-from .log.session import LogSession
-from .log.split import flaw_in_server, publication_of, slot_of
+from .log.changes.rows import COLUMNS
+from .log.server.prerequisites import flaw_in_server, flaw_in_tables, remarks
+from .log.server.session import LogSession
+from .log.split import publication_of, slot_of
 from .query import offset_checks as query_offset_checks
 
 
@@ -27,8 +29,8 @@ def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedCon
     if settings.text(keys.QUERY):
         return query_offset_checks.look(session.server, settings)
     with session.snapshot() as snapshot:
-        seen = _look(snapshot, settings)
         found = TableFilter.of(settings).find(snapshot)
+        seen = _look(snapshot, config, settings, found)
     flaws = _flaws_in_log(session.server, config, settings, found)
     return seen.plus(Look(flaws, _idle(config)))
 
@@ -59,17 +61,24 @@ def _flaws_in_log(
         return {keys.INCLUDE: flaw} if flaw else {}
 
 
-def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
-    tables = TableFilter.of(settings)
-    found = tables.find(snapshot)
-    views = tables.find_views(snapshot) if tables.include else {}
-    told = tuple(
-        f"{name} is {kind}, which is not read as tables are: name it in {keys.QUERY}"
-        for name, kind in views.items()
-    )
-    if told and not found:
-        key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
+def _look(
+    snapshot: DatabaseSnapshot,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    found: Sequence[FoundTable],
+) -> Look:
+    rules, is_logged = TableFilter.of(settings), settings.text(keys.MODE) == keys.LOG
+    unread = Unread.find(snapshot, rules)
+    views = unread.views if rules.include else {}
+    told = (*(f"{name} {reason}" for name, reason in views.items()), *unread.remarks)
+    key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
+    if told and not found and rules.include:
         return Look({key: "; ".join(told)})
+    if is_logged and (flaw := flaw_in_tables(snapshot, settings, config, found)):
+        return Look({keys.INCLUDE: flaw})
+    if is_logged:
+        publication = publication_of(settings, slot_of(settings, config.get("name", "")))
+        told = tuple(dict.fromkeys((*told, *remarks(settings, config, publication, snapshot))))
     warnings = (*told, *_ambiguous(snapshot, settings))
     return _look_at_tables(snapshot, settings, found).plus(Look(warnings=warnings))
 

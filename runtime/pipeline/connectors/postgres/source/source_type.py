@@ -4,6 +4,7 @@
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import ClassVar, Final
 
 from ......events.commits import Document
@@ -23,19 +24,24 @@ from ....spi.offsets import Offsets, Seek, refuse_deferred
 from ....spi.types import Look, SourceType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
-from ..tables import keys, offset_checks
+from ..tables import keys
 from ..tables.catalog import FoundTable, TableFilter, TableShape
-from ..tables.columns import TypeMapping
+from ..tables.checks import offset_checks
+from ..tables.checks.unread import Unread, refuse_none
+from ..tables.columns import TableRefused, TypeMapping
 from ..tables.cursors import cursor_of
+from ..tables.remarks import CatalogRemarks
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ..tables.source import TableSource
 from .config_check import look_at
 from .log import offset_checks as log_offset_checks
+from .log.changes.rows import ChangeRows
+from .log.changes.shares import LogShare
 from .log.renewal import CountingOffsets
-from .log.rows import ChangeRows
-from .log.session import LogSession
-from .log.shares import LogShare
+from .log.server.identities import key_of_target
+from .log.server.prerequisites import remarks
+from .log.server.session import LogSession
 from .log.source import LogSource
 from .log.split import LogSplit, publication_of, slot_of
 from .log.stream import ChangeStream
@@ -69,7 +75,7 @@ class PostgresSourceType(SourceType):
         self._log: LogSplit | None = None
         if settings.text(keys.MODE) == keys.LOG:
             self._talk = LogSession.of(config, context)
-            self._log = LogSplit(context, settings, self._session, self._talk)
+            self._log = LogSplit(context, config, settings, self._session, self._talk)
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
@@ -127,7 +133,8 @@ class PostgresSourceType(SourceType):
                 key, _, told = str(error).partition(": ")
                 return Look({key: told})
             except BadInput as error:
-                return Look({keys.URL: str(error)})
+                key = keys.INCLUDE if isinstance(error, TableRefused) else keys.URL
+                return Look({key: str(error)})
             except (Away, TableChanged) as away:
                 return Look(warnings=(f"{keys.URL}: {away}",))
 
@@ -180,8 +187,7 @@ class PostgresSourceType(SourceType):
                 return self._log.split(max_tasks)
             with self._session.snapshot() as snapshot:
                 found = TableFilter.of(self.settings).find(snapshot)
-                if not found:
-                    raise NotReady("no table is there that is to be read")
+                refuse_none(snapshot, self.settings, found)
                 seen = snapshot.horizon()
                 tables = [
                     begun_in(self._known, each.name, each.oid) or self._begin(snapshot, each, seen)
@@ -215,10 +221,12 @@ class PostgresSourceType(SourceType):
             return QuerySource(server, settings)
         session = ReadSession(server)
         share = TaskShare.parse(settings.text(keys.TASK_SHARE))
-        tables = TableSource(session, share, settings, context.published_offsets)
-        if settings.text(keys.MODE) != keys.LOG:
-            return tables
-        return _log_source(context, config, settings, tables, session)
+        if settings.text(keys.MODE) == keys.LOG:
+            return _log_source(context, config, settings, share, session)
+        rules, told = TableFilter.of(settings), None
+        if context.resource.task == 0:
+            told = CatalogRemarks(lambda seen: Unread.find(seen, rules).remarks)
+        return TableSource(session, share, settings, context.published_offsets, told)
 
     def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
         """Return the share of a table whose snapshot begins now."""
@@ -243,7 +251,7 @@ def _log_source(
     context: Context,
     config: Mapping[str, str],
     settings: ParsedConfig,
-    tables: TableSource,
+    share: TaskShare,
     session: ReadSession,
 ) -> LogSource:
     """Make the source of a task in mode log."""
@@ -252,18 +260,20 @@ def _log_source(
         with session.snapshot() as snapshot:
             return TableFilter.of(settings).is_new(snapshot, name)
 
-    told, parts = settings.text(keys.TASK_LOG), TaskShare.parse(settings.text(keys.TASK_SHARE))
+    told = settings.text(keys.TASK_LOG)
     log = LogShare.parse(told) if told else None
-    known = log.tables if log else parts.tables
-    since = max((each.since for each in parts.tables), default="")
+    known = log.tables if log else share.tables
+    since = max((each.since for each in share.tables), default="")
     renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
-    rows = ChangeRows(session, settings)
+    publication = publication_of(settings, slot)
+    catalog = CatalogRemarks(partial(remarks, settings, config, publication)) if log else None
+    rows = ChangeRows(session, settings, key_of_target(config))
     return LogSource(
-        tables,
+        TableSource(session, share, settings, context.published_offsets, catalog),
         rows,
         ChangeStream(LogSession.of(config, context), slot, find, rows.columns_of),
-        publication_of(settings, slot),
+        publication,
         log,
         CountingOffsets(since, known, renews, context.published_offsets),
     )

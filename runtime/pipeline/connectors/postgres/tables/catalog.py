@@ -2,7 +2,7 @@
 """The tables to read, and their columns, from the catalog."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -15,12 +15,13 @@ from ....spi.errors import BadInput
 from ..base_types import base_type
 from ..names import TableName
 from . import keys
-from .columns import SourceColumn, TypeMapping
+from .columns import SourceColumn, TypeMapping, refuse_taken
 from .session import DatabaseSnapshot, TableChanged
 
 _TABLES: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, rn.nspname::text AS root_schema,
-    r.relname::text AS root, c.oid::int8 AS oid, pg_relation_filenode(c.oid)::int8 AS file
+    r.relname::text AS root, c.oid::int8 AS oid, pg_relation_filenode(c.oid)::int8 AS file,
+    c.relpersistence = 'p' AS is_in_log
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
 JOIN pg_namespace rn ON rn.oid = r.relnamespace
@@ -34,12 +35,6 @@ FROM unnest({}::int8[]) o"""
 """The pages of some tables; a table that is locked exclusively has it wait."""
 _PARTS: Final = """
 SELECT relid::oid::int8 AS oid FROM pg_partition_tree(to_regclass({})) WHERE level > 0"""
-_VIEWS: Final = """
-SELECT n.nspname::text AS schema, c.relname::text AS name, CASE c.relkind WHEN 'v' THEN 'a view'
-    WHEN 'm' THEN 'a materialized view' ELSE 'a foreign table' END AS kind
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('v', 'm', 'f') AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
-    AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
 _SHAPE: Final = f"""
 SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
@@ -59,23 +54,32 @@ _OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
 
 @dataclass(frozen=True)
 class FoundTable:
-    """A table to read; `topic` is the topic of its rows, without the prefix."""
+    """A table to read."""
 
     name: TableName
-    topic: str
-    """The table's name, or that of the partitioned table that it belongs to."""
+    root: TableName
+    """The partitioned table that it belongs to, or the table itself."""
     oid: int
     file: int
     """Its relfilenode, which changes if the table is rewritten."""
     pages: int
 
+    @property
+    def topic(self) -> str:
+        """The topic of its rows, without the prefix."""
+        return str(self.root)
+
 
 @dataclass(frozen=True)
 class TableFilter:
-    """The include and exclude rules of a config."""
+    """The include and exclude rules of a config.
+
+    `is_logged`: the tables are read by the WAL, which has no changes of unlogged ones.
+    """
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    is_logged: bool = False
 
     @classmethod
     def of(cls, settings: ParsedConfig) -> Self:
@@ -83,7 +87,8 @@ class TableFilter:
         bare = settings.items(keys.WHITELIST)
         named = [each if re.search(r"\.", each) else rf".*\.{each}" for each in bare]
         include = (*settings.items(keys.INCLUDE), *named)
-        return cls(include, settings.items(keys.EXCLUDE))
+        is_logged = settings.text(keys.MODE) == keys.LOG
+        return cls(include, settings.items(keys.EXCLUDE), is_logged)
 
     def find(self, snapshot: DatabaseSnapshot) -> Sequence[FoundTable]:
         """Return the existing tables that match, by name."""
@@ -91,14 +96,15 @@ class TableFilter:
         found = [
             FoundTable(
                 TableName(each["schema"], each["name"]),
-                f"{each['root_schema']}.{each['root']}",
+                TableName(each["root_schema"], each["root"]),
                 each["oid"],
                 each["file"],
                 0,
             )
             for each in rows
+            if each["is_in_log"] or not self.is_logged
         ]
-        wanted = [each for each in found if self._means(each.name, each.topic)]
+        wanted = [each for each in found if self.means(each.name, each.root)]
         asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in wanted]))
         pages = {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
         return [replace(each, pages=pages[each.oid]) for each in wanted]
@@ -120,17 +126,16 @@ class TableFilter:
             )
         return any(each.name == name for each in found)
 
-    def find_views(self, snapshot: DatabaseSnapshot) -> Mapping[TableName, str]:
-        """Return what matches and is not a table that can be read, with what it is instead."""
-        rows = snapshot.table(sql.SQL(_VIEWS)).to_pylist()
-        found = {TableName(each["schema"], each["name"]): each["kind"] for each in rows}
-        return {name: kind for name, kind in found.items() if self._means(name, str(name))}
-
-    def _means(self, name: TableName, topic: str) -> bool:
-        names = {str(name), topic}
+    def means(self, name: TableName, root: TableName) -> bool:
+        """Tell whether a table, or the partitioned table that it belongs to, is to be read."""
+        names = name.spellings | root.spellings
         is_in = not self.include or _fits(self.include, names)
         is_own = _OWN.fullmatch(name.table)
-        return is_in and not is_own and not _fits(self.exclude, names)
+        return is_in and not is_own and not self.leaves_out(name, root)
+
+    def leaves_out(self, name: TableName, root: TableName) -> bool:
+        """Tell whether a table is excluded by name."""
+        return _fits(self.exclude, name.spellings | root.spellings)
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class TableShape:
         *,
         is_logged: bool = False,
     ) -> Self:
-        """Read the shape of a table in a snapshot; raises `TableChanged`.
+        """Read the shape of a table in a snapshot; raises `TableChanged`, `TableRefused`.
 
         `is_logged` leaves out generated columns, which the WAL does not have.
         """
@@ -171,6 +176,7 @@ class TableShape:
         rows = snapshot.table(sql.SQL(_SHAPE).format(*given)).to_pylist()
         if not rows:
             raise TableChanged(f"{name} has no columns")
+        refuse_taken(f"{name}", [each["name"] for each in rows], is_logged=is_logged)
         columns = tuple(
             SourceColumn.of(each["name"], each["kind"], each["width"], each["dimensions"], mapping)
             for each in rows
@@ -214,5 +220,5 @@ def refuse_replaced(name: TableName, earlier: int, oid: int) -> None:
         )
 
 
-def _fits(patterns: Sequence[str], names: set[str]) -> bool:
+def _fits(patterns: Sequence[str], names: Collection[str]) -> bool:
     return any(compile_pattern(each).matches(name) for each in patterns for name in names)

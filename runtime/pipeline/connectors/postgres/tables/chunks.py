@@ -138,7 +138,7 @@ class SnapshotShare:
 
 def chunk_partition(share: TableShare, number: int) -> Document:
     """Return the source partition of a chunk of a table."""
-    bare: dict[str, str | int] = {"table": str(share.name), "chunk": number}
+    bare: dict[str, str | int] = {"table": share.name.key, "chunk": number}
     return {"slot": share.slot, **bare} if share.slot else bare
 
 

@@ -1,6 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false
 """The columns of a table: their SQL expressions, and the conversion of results to Arrow types."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -39,6 +40,11 @@ _INFINITE: Final = {
 the ends of the years 1 to 9999, Spark's range."""
 _FIRST_TIME: Final = -210_866_803_200_000_000
 """The first timestamp of PostgreSQL, in 4713 BC; ADBC's sums of later ones than 294246 wrap."""
+TOPIC: Final = "_topic"
+OP, LSN, SEQ, TIME, DELETED = "__op", "__lsn", "__seq", "__ts_ms", "__deleted"
+_OF_ALL: Final = frozenset({TOPIC, OP, DELETED})
+"""Those that rows have in any mode, and those by which sinks delete."""
+_OF_LOG: Final = frozenset({LSN, SEQ, TIME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +196,21 @@ def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
         is_end = pc.equal(numbers, pa.scalar(wrapped, number))
         numbers = pc.if_else(is_end, pa.scalar(end, number), numbers)
     return numbers.cast(kind)
+
+
+class TableRefused(BadInput):
+    """A table cannot be read as it is; the text names the remedy."""
+
+
+def refuse_taken(name: str, columns: Sequence[str], *, is_logged: bool) -> None:
+    """Raise `TableRefused` for columns whose values would be lost, or taken for something else."""
+    own = _OF_ALL | _OF_LOG if is_logged else _OF_ALL
+    taken = sorted(each for each in columns if each.lower() in own)  # Spark ignores the case
+    if taken:
+        told = ", ".join(taken)
+        remedy = "" if is_logged else f", read it by {keys.QUERY} (SELECT … AS another name)"
+        raise TableRefused(
+            f"{name} has a column {told}, a name by which rows tell where they come from and what "
+            f"happened to them, so that its values would be lost: rename it{remedy}, or leave the "
+            f"table out by {keys.EXCLUDE}"
+        )

@@ -65,7 +65,7 @@ class Cursor:
         """Return the highest value in a table; None: there is none."""
         if self.highest_of_all is None:
             return None
-        query = sql.SQL("SELECT {} AS highest FROM {}").format(self.highest_of_all, name.sql)
+        query = sql.SQL("SELECT {} AS highest FROM {}").format(self.highest_of_all, name.only)
         highest: CursorValue = snapshot.row(query)[0]
         return highest
 

@@ -3,17 +3,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from psycopg import sql
 
 from ..names import TableName
 from .catalog import TableShape, look_for_rewrite
-from .columns import SourceColumn
+from .columns import TOPIC, SourceColumn
 from .session import DatabaseSnapshot
-
-TOPIC: Final = "_topic"
 
 
 class Read(NamedTuple):
@@ -70,7 +68,7 @@ class TableReader:
         rest: sql.Composable | None = None,
     ) -> Read:
         """Return the rows that meet a condition; raises `TableChanged`."""
-        rows = RowReader(self.name.sql, self.shape.columns, self.topic)
+        rows = RowReader(self.name.only, self.shape.columns, self.topic)
         found = rows.read(snapshot, where, beside, rest)
         look_for_rewrite(snapshot, self.name, self.shape)
         return found

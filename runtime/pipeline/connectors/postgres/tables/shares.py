@@ -44,6 +44,8 @@ class TableShare(NamedTuple):
     """The table's oid when its snapshot was planned; 0: unknown."""
     is_renewed: bool = False
     """Whether another table had its name before, to which offsets without an oid belong."""
+    until: str = ""
+    """The LSN up to which the log of other tables must be read before its snapshot; empty: none."""
 
     @property
     def name(self) -> TableName:
@@ -62,8 +64,10 @@ class TaskShare(NamedTuple):
         return cls(tuple(TableShare(*each) for each in json.loads(text)))
 
     def __str__(self) -> str:
-        # The last member is left out where it says nothing: earlier releases do not know it.
-        told = [each if each.is_renewed else each[:-1] for each in self.tables]
+        # The last members are left out where they say nothing: earlier releases do not know them.
+        told = [
+            each[: None if each.until else -1 if each.is_renewed else -2] for each in self.tables
+        ]
         return json.dumps(told, separators=(",", ":"))
 
 

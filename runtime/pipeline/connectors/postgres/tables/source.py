@@ -7,7 +7,7 @@ reader of the table has published its rows: an older row must not follow a newer
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,6 +18,8 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ParsedConfig
 from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
+from ..dotted import by_present_names, with_logged_starts
+from ..names import TableName
 from ..poll_pause import PollPause
 from . import keys
 from .catalog import TableShape, refuse_replaced
@@ -25,6 +27,7 @@ from .chunks import SnapshotShare, is_snapshot_read
 from .columns import TypeMapping
 from .cursors import Cursor, cursor_of
 from .reading import TableReader
+from .remarks import CatalogRemarks
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot
@@ -91,10 +94,16 @@ class TableSource(Source[pa.Table]):
         share: TaskShare,
         settings: ParsedConfig,
         settled: Callable[[], Mapping[str, Document]],
+        catalog: CatalogRemarks | None = None,
     ) -> None:
         self._session = session
-        self._settled = settled
+        self._published = settled
         """Reads the published offsets of all tasks."""
+        self.share = share
+        self.held: Collection[TableName] = ()
+        """Tables whose snapshots must not be read yet."""
+        self.catalog = catalog
+        """The remarks about tables, which one task makes."""
         self._settings = settings
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
         self._is_logged = mode == keys.LOG
@@ -120,10 +129,13 @@ class TableSource(Source[pa.Table]):
         if not any(each.rest.is_over for each in self._tables):
             return BatchPlan(remark=self._with_audits(self._waits))
         self._waits = ""
+        named = by_present_names(offsets, self.share.tables)
         try:
             with self._session.snapshot() as snapshot:
                 seen = snapshot.horizon()
-                found = self._fetch(_Look(snapshot, seen, offsets, limit))
+                if self.catalog is not None:
+                    self.catalog.refresh(snapshot)
+                found = self._fetch(_Look(snapshot, seen, named, limit))
         except TableChanged as changed:
             for each in self._tables:
                 each.reader = each.snapshot = None  # its shape and its file are read again
@@ -132,7 +144,8 @@ class TableSource(Source[pa.Table]):
         if found is None:
             return BatchPlan(remark=remark)
         rows, advances, backlog, lag = found
-        return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
+        plan = BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
+        return plan if named is offsets else with_logged_starts(plan, offsets)
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
         """Return the fetched rows."""
@@ -162,13 +175,15 @@ class TableSource(Source[pa.Table]):
         )
 
     def _with_audits(self, remark: str) -> str:
-        """Return the remark with the counts of missed rows added."""
+        """Return the remark with those about tables, and the counts of missed rows, added."""
         audits = (each.audit.remark(each.share.name) for each in self._tables)
-        return "; ".join(filter(None, (remark, self._forked, *audits)))
+        catalog = self.catalog.text if self.catalog is not None else ""
+        return "; ".join(filter(None, (remark, self._forked, *audits, catalog)))
 
     def _fetch(self, look: _Look) -> FetchedRows | None:
         for table in self._tables:
-            if table.has_snapshot and (found := self._snapshot(look, table)):
+            is_due = table.has_snapshot and table.share.name not in self.held
+            if is_due and (found := self._snapshot(look, table)):
                 return found
         for _ in range(len(self._tables)):
             table = self._tables[0]
@@ -240,7 +255,8 @@ class TableSource(Source[pa.Table]):
     def _may_follow(self, table: _TableState, place: TablePlace, start: Document | None) -> bool:
         """Tell whether all earlier rows of a table are published."""
         if not table.is_settled:
-            share, settled = table.share, self._settled()
+            share = table.share
+            settled = by_present_names(self._published(), self.share.tables)
             partition = identity(follow_partition(share))
             is_read = place.is_whole or is_snapshot_read(share, settled)
             table.is_settled = is_read and settled.get(partition) == start
@@ -274,5 +290,5 @@ class TableSource(Source[pa.Table]):
 
 def follow_partition(share: TableShare) -> Document:
     """Return the source partition of a table's new rows."""
-    bare = {"table": str(share.name)}
+    bare = {"table": share.name.key}
     return {"slot": share.slot, **bare} if share.slot else bare

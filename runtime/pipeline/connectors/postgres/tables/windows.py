@@ -236,7 +236,7 @@ class TableAudit:
         window = written_within(since.horizon, place.horizon)
         is_old = cursor.is_old(since.cursor, since.horizon)
         query = sql.SQL("SELECT count(*) FROM {} WHERE {} AND {}")
-        (found,) = snapshot.row(query.format(reader.name.sql, window, is_old))
+        (found,) = snapshot.row(query.format(reader.name.only, window, is_old))
         self.missed += found
 
     def remark(self, name: object) -> str:

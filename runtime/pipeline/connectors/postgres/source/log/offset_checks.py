@@ -17,8 +17,8 @@ from .....spi.offsets import (
 from ...tables.catalog import TableFilter
 from ...tables.session import ReadSession
 from ...tables.snapshots import LogSnapshot
-from .positions import Position, slot_partition, table_partition
-from .slot import READ_AGAIN, Slot
+from .changes.positions import Position, slot_partition, table_partition
+from .server.slot import READ_AGAIN, Slot
 
 _CHUNK: Final = {"slot": str, "table": str, "chunk": int}
 _STATE: Final = {"horizon": int, "file": int, "snapshot": str}
@@ -70,7 +70,7 @@ def seek(
         PartitionOffset(slot_partition(slot.name), end),
         *(
             PartitionOffset(
-                table_partition(slot.name, str(each.name)),
+                table_partition(slot.name, each.name.key),
                 {**end, "whole": True, "oid": each.oid},
             )
             for each in found

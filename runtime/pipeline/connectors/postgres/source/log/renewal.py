@@ -7,7 +7,7 @@ until they change, but are ignored. So are the offsets of a table that was dropp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +15,12 @@ import pyarrow as pa
 from .......events.commits import Document, identity
 from .....spi.errors import NotReady
 from .....spi.source import BatchPlan, Limit
+from ...dotted import by_present_names, with_logged_starts
 from ...tables.shares import TableShare
 from ...tables.snapshots import LogSnapshot, parse_lsn
-from .positions import slot_partition
-from .shares import FollowedTable
-from .slot import READ_AGAIN, SlotGone
+from .changes.positions import slot_partition
+from .changes.shares import FollowedTable
+from .server.slot import READ_AGAIN, SlotGone
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,10 @@ class CountingOffsets:
                 raise
             told = str(gone).removesuffix(READ_AGAIN)
             raise NotReady(f"{told}The connector has the tables read again") from None
-        at = [replace(each, start=offsets.get(identity(each.partition))) for each in plan.advances]
-        return replace(plan, advances=tuple(at))
+        return with_logged_starts(plan, offsets)
 
     def _valid(self, offsets: Mapping[str, Document]) -> Mapping[str, Document]:
-        valid = offsets_since(offsets, self.since)
+        valid = by_present_names(offsets_since(offsets, self.since), self.tables)
         return offsets_of(valid, self.tables) if self.renews else valid
 
 
@@ -72,12 +72,14 @@ def offsets_of(
     Offsets of earlier releases have no oid: those of chunks count if their snapshot is that of the
     table, those of a table that is read from its latest change unless it was made anew since.
     """
-    present = {repr(str(each.name)): each for each in tables}
+    present = {repr(each.name.key): each for each in tables}
 
     def is_of(partition: str, offset: Document) -> bool:
         table = present.get(partition.partition("table=")[2])
         if table is None or not table.oid:
             return True
+        if table.until and offset.get("snapshot", table.snapshot) != table.snapshot:
+            return False  # it was not followed for a time
         if "oid" in offset:
             return offset["oid"] == table.oid
         if offset.get("whole"):

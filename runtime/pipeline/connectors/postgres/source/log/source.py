@@ -22,15 +22,15 @@ from .....spi.source import BatchPlan, Limit, Source
 from ...names import TableName
 from ...poll_pause import PollPause
 from ...tables.source import TableSource
-from .following import FollowedTables
-from .groups import Group
-from .positions import Position, slot_partition, table_partition
-from .publication import Publication
+from .changes.groups import Group
+from .changes.positions import Position, slot_partition, table_partition
+from .changes.rows import ChangeRows
+from .changes.shares import FollowedTable, LogShare
+from .following import FollowedTables, is_open, opened
 from .renewal import CountingOffsets
-from .rows import ChangeRows
-from .shares import LogShare
-from .slot import SlotState
+from .server.publication import Publication
 from .stream import ChangeStream
+from .told import LogRemarks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,9 +41,6 @@ _IDLE_BYTES: Final = 1 << 20
 _IDLE_S: Final = 10.0
 """After this much WAL, and time, without a change the offset advances all the same, since
 the server retains the WAL after it."""
-_REREAD_TOLD: Final = 1 << 28
-"""How much WAL each peek may read again before a remark."""
-_MEBIBYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,9 @@ class LogSource(Source[pa.Table]):
         self._pause = PollPause()
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
-        self._left_out = 0
-        """The number of updates that were left out."""
-        self._emptied: frozenset[TableName] = frozenset()
-        """The tables whose TRUNCATE was left out."""
-        self._remarked = ""
-        """The remark of the last poll."""
+        self._remarks = LogRemarks(stream.slot.name, tables.catalog)
+        self._told = ""
+        """The remark of the last plan, which stays while it pauses."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
@@ -99,7 +93,7 @@ class LogSource(Source[pa.Table]):
             self._batches.clear()  # its rows were not committed: they are read again
             self._stream.rewind()
         plan = self._counting.plan(self._fetch, offsets, limit)
-        self._planned = plan.advances or self._planned
+        self._planned, self._told = plan.advances or self._planned, plan.remark
         return plan
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
@@ -140,19 +134,41 @@ class LogSource(Source[pa.Table]):
         self._session.close()
 
     def _fetch(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
-        if not self._is_read:
-            plan = self._tables.plan(offsets, limit)
-            if plan.ranges:
-                return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
-            self._is_read = True
-        if self._log is None or not self._pause.is_over:
+        if not self._pause.is_over:
+            return BatchPlan(remark=self._told)
+        if not self._is_read and (found := self._snapshot(offsets, limit)):
+            return found
+        if self._log is None:
             return BatchPlan()
         if waits := self._log.wait():
-            self._pause.wait(_SETTLED_S)
-            return BatchPlan(remark=waits)
+            return self._waiting(waits)
         if self._batches:
             return self._next(self._log, offsets)
         return self._window(self._log, offsets, limit)
+
+    def _snapshot(
+        self, offsets: Mapping[str, Document], limit: Limit
+    ) -> BatchPlan[pa.Table] | None:
+        """Fetch the next rows of the snapshot; None: go on with the log, if this task reads it."""
+        self._tables.held = held = self._held()
+        plan = self._tables.plan(offsets, limit)
+        if plan.ranges:
+            return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
+        self._is_read = not held
+        if not held or self._log is not None:
+            return None
+        told = ", ".join(sorted(map(str, held)))
+        return self._waiting(f"the snapshot of {told} waits until the log is read up to it")
+
+    def _waiting(self, remark: str) -> BatchPlan[pa.Table]:
+        self._pause.wait(_SETTLED_S)
+        return BatchPlan(remark=remark)
+
+    def _held(self) -> frozenset[TableName]:
+        """Return the tables of this task whose snapshots must not be read yet."""
+        later = [each for each in self._tables.share.tables if each.until]
+        logged = self._counting.settled() if later else {}
+        return frozenset(each.name for each in later if not is_open(each, self._slot.name, logged))
 
     def _as_read(self, rows: pa.Table) -> pa.Table:
         return self._rows.read(rows, time.time_ns() // 1_000_000)
@@ -161,20 +177,25 @@ class LogSource(Source[pa.Table]):
         self, log: FollowedTables, offsets: Mapping[str, Document], limit: Limit
     ) -> BatchPlan[pa.Table]:
         began, place = time.monotonic(), log.place(offsets)
+        self._remarks.look_at_tables(self._rows.session)
+        if due := log.due(place):
+            return self._open(log, offsets, due, place)
         window = self._stream.read(place, log.following(offsets), limit)
         if window is None:
-            return BatchPlan(remark=self._remark(None))
+            return BatchPlan(remark=self._remarks.text)
         slot, last = slot_partition(self._slot.name), len(window.groups) - 1
         left = max(0, window.slot.written - window.end.lsn)
         for number, group in enumerate(window.groups):
-            names = dict.fromkeys(str(table.name) for table, _ in group)
+            names = dict.fromkeys(table.name.key for table, _ in group)
             ahead = tuple(table_partition(self._slot.name, name) for name in names)
             partitions = (slot,) if number == last else ahead
             self._batches.append(_Batch(group, partitions, window.end, window.has_more, left))
-        self._remarked = self._remark(window.slot)
+        self._remarks.look_at_slot(window.slot)
         self._pause.after_look(began, found=bool(self._batches))
         if self._batches:
             return self._next(log, offsets)
+        if due := log.due(window.end, window.held):
+            return self._open(log, offsets, due, window.end)
         if window.held is not None:
             return BatchPlan(remark=f"the log waits until {window.held}, which is new, is taken up")
         is_fruitless = (
@@ -187,8 +208,8 @@ class LogSource(Source[pa.Table]):
         batch = self._batches[0]
         rows, left_out, emptied = self._rows.make(batch.group, log.siblings)
         self._batches.popleft()
-        self._left_out += left_out
-        self._emptied |= emptied
+        self._remarks.left_out += left_out
+        self._remarks.emptied |= emptied
         if not rows.num_rows and self._batches:
             return self._next(log, offsets)
         lag = Lag(len(self._batches) + batch.has_more, batch.left_bytes)
@@ -211,8 +232,28 @@ class LogSource(Source[pa.Table]):
             rows.num_rows,
             has_more,
             lag,
-            self._remarked,
+            self._remarks.text,
         )
+
+    def _open(
+        self,
+        log: FollowedTables,
+        offsets: Mapping[str, Document],
+        due: Sequence[FollowedTable],
+        place: Position,
+    ) -> BatchPlan[pa.Table]:
+        """Have the snapshots of tables read, by a batch without rows."""
+        nothing = self._rows.nothing(log.share.tables)
+        if nothing is None:
+            return BatchPlan(remark=self._remarks.text)
+        advances: list[Advance] = []
+        for table in due:
+            partition = table_partition(self._slot.name, table.name.key)
+            end = opened(table, place).document
+            advances.append(Advance(partition, offsets.get(identity(partition)), end))
+        self._stream.rewind()
+        self._pause.end()
+        return BatchPlan((nothing,), tuple(advances), 0, 0, remark=self._remarks.text)
 
     def _move_on(
         self,
@@ -234,39 +275,9 @@ class LogSource(Source[pa.Table]):
         is_new = not offsets and not any(each.chunks for each in tables)
         nothing = self._rows.nothing(tables) if is_due or is_new else None
         if nothing is None:
-            return BatchPlan(remark=self._remarked)
+            return BatchPlan(remark=self._remarks.text)
         partition = slot_partition(self._slot.name)
         advance = Advance(partition, offsets.get(identity(partition)), end.document)
         self._moved_at = time.monotonic()
         self._pause.end()
-        return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarked)
-
-    def _remark(self, slot: SlotState | None) -> str:
-        """Return the remark about the slot, or about left out updates."""
-        if slot is None:
-            return self._remarked
-        told: list[str] = []
-        if slot.most_bytes is not None and 2 * slot.kept_bytes >= slot.most_bytes:
-            told.append(
-                f"the slot {self._slot.name} keeps {slot.kept_bytes // _MEBIBYTE} MB of the "
-                f"server's log, and is lost with {slot.most_bytes // _MEBIBYTE} MB "
-                "(max_slot_wal_keep_size)"
-            )
-        if slot.reread_bytes >= _REREAD_TOLD:
-            told.append(
-                f"each look has the server read {slot.reread_bytes // _MEBIBYTE} MB of its log "
-                "again, for a transaction is open since then (backend_xid in pg_stat_activity, "
-                "pg_prepared_xacts)"
-            )
-        if self._left_out:
-            told.append(
-                f"{self._left_out} updates were left out of rows that are deleted since: the log "
-                "does not have their large values, unless the table's REPLICA IDENTITY is FULL"
-            )
-        if self._emptied:
-            names = ", ".join(sorted(map(str, self._emptied)))
-            told.append(
-                f"a TRUNCATE of {names} was left out: it emptied a part of the partitioned table, "
-                "and a row that tells of it would empty all of its target"
-            )
-        return "; ".join(told)
+        return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarks.text)

@@ -10,7 +10,7 @@ Started snapshots are kept as long as an offset refers to them and the slot exis
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import psycopg
 
@@ -18,31 +18,36 @@ from .......events.commits import Document, identity
 from .....spi.config import ParsedConfig
 from .....spi.context import Context
 from .....spi.errors import BadInput, NotReady
+from ...dotted import by_present_names
 from ...names import TableName
 from ...tables import keys
 from ...tables.catalog import FoundTable, TableFilter, refuse_replaced
+from ...tables.checks.unread import refuse_none
 from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
-from .positions import slot_partition, table_partition
-from .publication import Publication
+from .changes.positions import slot_partition, table_partition
+from .changes.shares import LogShare
 from .renewal import is_overtaken, offsets_since
-from .session import WAL_LEVEL_REMEDY, LogSession
-from .shares import LogShare
-from .slot import READ_AGAIN, Slot, SlotState, own_name
-
-_SERVER: Final = (
-    "SELECT current_setting('wal_level'), current_setting('server_encoding'), pg_is_in_recovery()"
-)
+from .server.prerequisites import flaw_in_server, flaw_in_tables
+from .server.publication import Publication
+from .server.session import LogSession
+from .server.slot import READ_AGAIN, Slot, SlotState, own_name
 
 
 class LogSplit:
     """Splits the work of one connector, repeatedly."""
 
     def __init__(
-        self, context: Context, settings: ParsedConfig, session: ReadSession, talk: LogSession
+        self,
+        context: Context,
+        config: Mapping[str, str],
+        settings: ParsedConfig,
+        session: ReadSession,
+        talk: LogSession,
     ) -> None:
         self._context = context
+        self._config = config
         self._settings = settings
         self._session = session
         self._talk = talk
@@ -65,10 +70,8 @@ class LogSplit:
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the keys of each task; raises `NotReady`, `BadInput`, `SourceAway`."""
-        found = self._find()
+        found = self._find(is_checked=True)
         names = [each.name for each in found]
-        if not names:
-            raise NotReady("no table is there that is to be read")
         self._look_for_replaced(found)
         with self._talk.talking() as connection:
             if flaw := flaw_in_server(connection):
@@ -79,7 +82,8 @@ class LogSplit:
             kept = (begun_in(self._known, each.name, each.oid) for each in found)
             begun = {each.name: each for each in kept if each}
             if new := [name for name in names if name not in begun]:
-                begun |= self._begun(connection, state, new)
+                self._look_for_away([each for each in found if begun and each.name in new])
+                begun |= self._begun(connection, state, new, is_later=bool(begun))
         self._known, self._new = begun, {}
         shares = deal([*begun.values()], max_tasks if self._has_snapshot else 1, is_cut=True)
         log = LogShare.of(self._begin, [*begun.values()])
@@ -88,9 +92,15 @@ class LogSplit:
             for number, each in enumerate(shares)
         ]
 
-    def _find(self) -> Sequence[FoundTable]:
+    def _find(self, *, is_checked: bool = False) -> Sequence[FoundTable]:
+        """Return the tables; `is_checked` raises `NotReady`, `BadInput` if they cannot be read."""
         with self._session.snapshot() as snapshot:
-            return TableFilter.of(self._settings).find(snapshot)
+            found = TableFilter.of(self._settings).find(snapshot)
+            if is_checked:
+                refuse_none(snapshot, self._settings, found)
+                if flaw := flaw_in_tables(snapshot, self._settings, self._config, found):
+                    raise BadInput(flaw)
+            return found
 
     def _look_for_replaced(self, found: Sequence[FoundTable]) -> None:
         """Raise `BadInput` if a table has another oid than the one that is read.
@@ -98,9 +108,9 @@ class LogSplit:
         Its rows before its first change in the publication are in no log. `when_needed` begins a
         new snapshot.
         """
-        logged = self._logged()
+        logged = self._logged(found)
         for table in found if logged else ():
-            partition = table_partition(self.slot.name, str(table.name))
+            partition = table_partition(self.slot.name, table.name.key)
             offset: Any = logged.get(identity(partition), {})
             known = self._known.get(table.name)
             if not self._renews:
@@ -110,6 +120,28 @@ class LogSplit:
                 self._renewed.add(table.name)
                 self._context.warn(f"{table.name} was made anew: it is read again")
 
+    def _look_for_away(self, found: Sequence[FoundTable]) -> None:
+        """Raise `BadInput` if a table that was read was not followed since, although others were.
+
+        It was left out by a pattern, detached from its partitioned table, or unlogged. Its changes
+        then were passed over. `when_needed` begins a new snapshot.
+        """
+        logged = offsets_since(self._logged(found), self._since)
+        for table in found:
+            name = f"table={table.name.key!r}"
+            chunks: list[Any] = [
+                each for key, each in logged.items() if "chunk=" in key and key.endswith(name)
+            ]
+            if chunks and self._renews:
+                self._context.warn(f"{table.name} was not followed for a time: it is read again")
+            elif chunks:
+                refuse_replaced(table.name, chunks[0].get("oid", 0), table.oid)
+                raise BadInput(
+                    f"{table.name} was read, and then left out for a time: what was written to it "
+                    "since was passed over. Read it again: stop the connector, remove the offsets "
+                    f"of {table.name} (or seek to earliest), resume"
+                )
+
     def _look_for_unpublished(
         self, connection: "psycopg.Connection[Any]", found: Sequence[FoundTable]
     ) -> None:
@@ -117,7 +149,7 @@ class LogSplit:
 
         Its changes since then are in no log. With `when_needed` the slot is begun again.
         """
-        logged = self._logged()
+        logged = self._logged(found)
         begun = [each.name for each in found if begun_in(self._known, each.name, each.oid)]
         sought = self._sought(logged, begun)
         read = [each for each in begun if each not in sought]
@@ -134,17 +166,17 @@ class LogSplit:
         self, logged: Mapping[str, Document], names: Sequence[TableName]
     ) -> Collection[TableName]:
         """Return the tables whose position a user has set; none if anything was read since."""
-        parts = {each: table_partition(self.slot.name, str(each)) for each in names}
+        parts = {each: table_partition(self.slot.name, each.key) for each in names}
         offsets = {each: logged.get(identity(part)) for each, part in parts.items()}
         slot = logged.get(identity(slot_partition(self.slot.name)))
         places = {each.get("lsn") for each in (slot, *offsets.values()) if each}
         found = [name for name, each in offsets.items() if each and each.get("whole")]
         return found if len(places) == 1 else ()
 
-    def _logged(self) -> Mapping[str, Document]:
-        """Return the connector's offsets of its slot."""
-        mine = f"slot={self.slot.name!r}"
-        return {key: each for key, each in self._context.logged_offsets().items() if mine in key}
+    def _logged(self, found: Sequence[FoundTable] = ()) -> Mapping[str, Document]:
+        """Return the connector's offsets of its slot, for tables by their present names."""
+        mine, logged = f"slot={self.slot.name!r}", self._context.logged_offsets()
+        return by_present_names({key: logged[key] for key in logged if mine in key}, found)
 
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
         """Create the slot if needed, and return its state; drop outdated snapshots."""
@@ -171,9 +203,17 @@ class LogSplit:
         return state
 
     def _begun(
-        self, connection: "psycopg.Connection[Any]", state: SlotState, new: Sequence[TableName]
+        self,
+        connection: "psycopg.Connection[Any]",
+        state: SlotState,
+        new: Sequence[TableName],
+        *,
+        is_later: bool,
     ) -> Mapping[TableName, TableShare]:
-        """Begin the snapshots of new tables."""
+        """Begin the snapshots of new tables; `is_later`: others are read already.
+
+        What the log has of these up to then comes first: a row may have moved to a new table since.
+        """
         if not self._has_snapshot:
             found = [each for each in self._find() if each.name in new]
             return {each.name: self._share(each, 0, "", 0) for each in found}
@@ -190,12 +230,12 @@ class LogSplit:
             there, seen = TableFilter.of(self._settings).find(after), after.horizon()
         self._session.wait_durable(seen)  # what S saw must survive a crash
         found = [each for each in there if each.name in new]
-        return {
-            each.name: self._share(
-                each, snapshot.lo, str(snapshot), max(1, -(-each.pages // CHUNK_PAGES))
-            )
-            for each in found
-        }
+        begun: dict[TableName, TableShare] = {}
+        for each in found:
+            chunks = max(1, -(-each.pages // CHUNK_PAGES))
+            share = self._share(each, snapshot.lo, str(snapshot), chunks)
+            begun[each.name] = share._replace(until=seen.written if is_later else "")
+        return begun
 
     def _share(self, table: FoundTable, horizon: int, snapshot: str, chunks: int) -> TableShare:
         return TableShare(
@@ -224,17 +264,6 @@ def slot_of(settings: ParsedConfig, connector: str) -> Slot:
 
 def publication_of(settings: ParsedConfig, slot: Slot) -> Publication:
     """Return the publication of a slot."""
-    return Publication(slot.publication, settings.text(keys.AUTOCREATE))
-
-
-def flaw_in_server(connection: "psycopg.Connection[Any]") -> str:
-    """Return why the server's WAL cannot be read; empty: it can."""
-    row = connection.execute(_SERVER).fetchone()
-    level, encoding, is_standby = row or ("", "", False)
-    if is_standby:
-        return "the server is a standby: its log is read on the primary"
-    if level != "logical":
-        return f"wal_level is {level}: {WAL_LEVEL_REMEDY}"
-    if encoding != "UTF8":
-        return f"the database is encoded in {encoding}: {keys.MODE}={keys.LOG} reads UTF8"
-    return ""
+    skipped = frozenset(settings.items(keys.SKIPPED))
+    has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
+    return Publication(slot.publication, settings.text(keys.AUTOCREATE), skipped, has_snapshot)

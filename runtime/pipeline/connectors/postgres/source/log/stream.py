@@ -17,12 +17,12 @@ from psycopg import sql
 
 from .....spi.source import Limit
 from ...names import TableName
+from .changes.groups import ChangeGroups, Group
+from .changes.pgoutput import Change, PgOutput, Relation, TransactionEnd
+from .changes.positions import Position
 from .following import Following
-from .groups import ChangeGroups, Group
-from .pgoutput import Change, PgOutput, Relation, TransactionEnd
-from .positions import Position
-from .session import LogSession
-from .slot import Slot, SlotState
+from .server.session import LogSession
+from .server.slot import Slot, SlotState
 
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_BYTES = 16, 2_000, 1 << 22
 """The first and the most messages in a fetch, and its target in bytes."""
@@ -39,7 +39,7 @@ class Window(NamedTuple):
     end: Position
     has_more: bool
     held: TableName | None
-    """A new table whose changes come next; the connector must add it first."""
+    """A new table whose changes come next; it must be added, or its snapshot read, first."""
     slot: SlotState
 
 
@@ -121,6 +121,7 @@ class ChangeStream:
     def rewind(self) -> None:
         """Have the next window begin at its place, although the last one ended elsewhere."""
         self._peek = None
+        self._quiet = 0
 
     def _begin(
         self, connection: "psycopg.Connection[Any]", place: Position, limit: Limit
@@ -146,9 +147,9 @@ class ChangeStream:
         while not made.is_full and (each := peek.next()) is not None:
             if isinstance(each, Change) and each.position > place:
                 following = tables.get(each.relation.name)
-                if following is None and self._is_held(each.relation):
-                    held = each.relation.name
                 is_wanted = following and following.wants(each, peek.slot.next_xid)
+                if following.is_held and is_wanted if following else self._is_held(each.relation):
+                    held = each.relation.name
                 if held or (following and is_wanted and not made.add(following.table, each)):
                     peek.left.appendleft(each)
                     break

@@ -14,7 +14,7 @@ from ...base_types import base_type
 from ...connecting import Server, brief, is_away
 from ...names import words
 from ...tables import keys
-from ...tables.columns import SourceColumn, TypeMapping
+from ...tables.columns import TOPIC, SourceColumn, TypeMapping
 
 XID: Final = "xid8"
 _NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid", XID})
@@ -85,6 +85,11 @@ class QueryShape:
         names = [each.name for each in told]
         if twice := sorted({each for each in names if names.count(each) > 1}):
             raise ConfigInvalid(f"{keys.QUERY}: gives {', '.join(twice)} twice: name them by AS")
+        if TOPIC in map(str.lower, names):
+            raise ConfigInvalid(
+                f"{keys.QUERY}: gives {TOPIC}, by which rows tell their topic, so that its values "
+                "would be lost: name it otherwise by AS"
+            )
         by_name = {name: kind for name, (kind, _) in zip(names, types, strict=True)}
         return cls(query, columns, _growing(settings, by_name))
 

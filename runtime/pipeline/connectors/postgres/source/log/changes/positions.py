@@ -8,8 +8,8 @@ once.
 
 from typing import Any, NamedTuple, Self
 
-from .......events.commits import Document
-from ...tables.snapshots import parse_lsn, spell_lsn
+from ........events.commits import Document
+from ....tables.snapshots import parse_lsn, spell_lsn
 
 
 class Position(NamedTuple):

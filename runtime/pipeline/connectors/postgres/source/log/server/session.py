@@ -7,10 +7,10 @@ from typing import Any, Final, Self
 
 import psycopg
 
-from .....spi.context import Context
-from .....spi.errors import Away, BadInput, SourceAway
-from ...connecting import Server, application_name, brief, is_away, is_data
-from ...tables import keys
+from ......spi.context import Context
+from ......spi.errors import Away, BadInput, SourceAway
+from ....connecting import Server, application_name, brief, is_away, is_data
+from ....tables import keys
 
 _OTHERS: Final = """
 WITH others AS MATERIALIZED (

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
-from ...names import TableName
-from ...tables.shares import TableShare
-from ...tables.snapshots import LogSnapshot
+from ....names import TableName
+from ....tables.shares import TableShare
+from ....tables.snapshots import LogSnapshot
 
 
 class FollowedTable(NamedTuple):
@@ -20,6 +20,8 @@ class FollowedTable(NamedTuple):
     oid: int = 0
     is_renewed: bool = False
     """Whether another table had its name before, to which offsets without an oid belong."""
+    until: str = ""
+    """The LSN up to which the log of other tables must be read before its snapshot; empty: none."""
 
     @property
     def name(self) -> TableName:
@@ -54,7 +56,13 @@ class LogShare(NamedTuple):
             begin,
             tuple(
                 FollowedTable(
-                    *each.name, each.topic, each.snapshot, each.end, each.oid, each.is_renewed
+                    *each.name,
+                    each.topic,
+                    each.snapshot,
+                    each.end,
+                    each.oid,
+                    each.is_renewed,
+                    each.until,
                 )
                 for each in found
             ),
@@ -68,5 +76,7 @@ class LogShare(NamedTuple):
 
     def __str__(self) -> str:
         # As in `TaskShare`.
-        told = [each if each.is_renewed else each[:-1] for each in self.tables]
+        told = [
+            each[: None if each.until else -1 if each.is_renewed else -2] for each in self.tables
+        ]
         return json.dumps((self.begin, told), separators=(",", ":"))

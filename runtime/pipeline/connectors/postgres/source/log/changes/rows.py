@@ -7,27 +7,36 @@ A row has the columns of its table, and metadata: `__op` (c, u, d, t; r for a ro
 becomes a delete and a create.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from psycopg import sql
 
-from .....spi.config import ParsedConfig
-from ...base_types import base_type
-from ...names import TableName, words
-from ...tables import keys
-from ...tables.catalog import TableShape
-from ...tables.columns import SourceColumn, TypeMapping
-from ...tables.reading import TOPIC
-from ...tables.session import DatabaseSnapshot, ReadSession, TableChanged
+from ......spi.config import ParsedConfig
+from ....base_types import base_type
+from ....names import TableName
+from ....tables import keys
+from ....tables.catalog import TableShape
+from ....tables.columns import (
+    DELETED,
+    LSN,
+    OP,
+    SEQ,
+    TIME,
+    TOPIC,
+    SourceColumn,
+    TypeMapping,
+    refuse_taken,
+)
+from ....tables.session import ReadSession, TableChanged
 from .groups import Group
 from .pgoutput import UNCHANGED, Change, Operation, Relation
 from .shares import FollowedTable
+from .typed_rows import LogColumn, stored_texts, typed_values
 from .versions import RowVersion, empties_a_part, known_before, versions_of
 
-OP, LSN, SEQ, TIME, DELETED = "__op", "__lsn", "__seq", "__ts_ms", "__deleted"
 COLUMNS: Final = pa.schema(
     [
         (OP, pa.string()),
@@ -50,18 +59,6 @@ LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({{}}) AND a.attname = k.nam
 LEFT JOIN {base_type("k.oid", "k.width", "coalesce(a.attndims, 1)")} t ON true
 LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
 ORDER BY k.place"""  # noqa: S608  # of constants
-_MADE: Final = "SELECT {} FROM (SELECT {} FROM unnest({}) g({})) r"
-_STORED: Final = """
-SELECT o.at::int8 AS at, {} FROM unnest({}) WITH ORDINALITY o({}, at) JOIN {} t ON {}"""
-
-
-class _Column(NamedTuple):
-    source: SourceColumn
-    type: str
-    """The SQL type."""
-    told: str
-    """The same for texts of the log: labels stay texts, as their enum may have others by now."""
-    is_primary: bool
 
 
 class ChangedRows(NamedTuple):
@@ -79,13 +76,17 @@ class ChangedRows(NamedTuple):
 class ChangeRows:
     """Converts changes to rows in a read session."""
 
-    def __init__(self, session: ReadSession, settings: ParsedConfig) -> None:
-        self._session = session
+    def __init__(
+        self, session: ReadSession, settings: ParsedConfig, target_key: tuple[str, ...] | None
+    ) -> None:
+        self.session = session
+        self._target_key = target_key
+        """The columns by which the target knows a row; empty: unknown, None: it adds rows."""
         self._mapping = TypeMapping.of(settings)
         self._prefix = settings.text(keys.TOPIC_PREFIX)
         skipped = settings.items(keys.SKIPPED)
         self._skipped = {each for each in Operation if each.value in skipped}
-        self._layouts: dict[Relation, tuple[_Column, ...]] = {}
+        self._layouts: dict[Relation, tuple[LogColumn, ...]] = {}
 
     def make(self, group: Group, siblings: Mapping[str, frozenset[TableName]]) -> ChangedRows:
         """Convert changes, all of the same columns, to rows; raises as the session does.
@@ -118,7 +119,7 @@ class ChangeRows:
         """Convert changes of one table, all of the same layout."""
         relation = changes[0].relation
         layout = self._layouts.get(relation) or self._layout(relation)
-        key = relation.key or tuple(at for at, each in enumerate(layout) if each.is_primary)
+        key = relation.key or self._key_of_whole(layout)
         told = [*versions_of(changes, key)]
         known = known_before(told, key)
         if not all(each.is_whole for each in known):
@@ -126,15 +127,15 @@ class ChangeRows:
         whole = [each for each in known if each.is_whole]
         wanted = [each for each in whole if each.operation not in self._skipped]
         rows = [each for each in wanted if not empties_a_part(each.change, siblings)]
-        with self._session.snapshot() as snapshot:
-            values = _values(snapshot, layout, rows)
+        with self.session.snapshot() as snapshot:
+            values = typed_values(snapshot, layout, rows)
         emptied = frozenset([table.name] if len(rows) < len(wanted) else [])
         return ChangedRows(self._with_change(table, values, rows), len(told) - len(whole), emptied)
 
     def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
         """Return an empty table with the columns of one of the tables."""
         for table in tables:
-            with suppress(TableChanged), self._session.snapshot() as snapshot:
+            with suppress(TableChanged), self.session.snapshot() as snapshot:
                 shape = TableShape.read(snapshot, table.name, self._mapping, is_logged=True)
                 empty = shape.schema.empty_table()
                 return self.read(empty.append_column(TOPIC, pa.array([], pa.string())), 0)
@@ -148,27 +149,38 @@ class ChangeRows:
             rows = rows.append_column(name, column)
         return rows
 
-    def _layout(self, relation: Relation) -> tuple[_Column, ...]:
+    def _layout(self, relation: Relation) -> tuple[LogColumn, ...]:
         """Return the columns of a table at the change, with the types of the present catalog."""
         names = [each.name for each in relation.columns]
+        refuse_taken(f"{relation.name}", names, is_logged=True)
         oids = [each.type_oid for each in relation.columns]
         widths = [each.width for each in relation.columns]
         given = map(sql.Literal, (names, oids, widths, relation.name.sql.as_string()))
-        with self._session.snapshot() as snapshot:
+        with self.session.snapshot() as snapshot:
             found = snapshot.table(sql.SQL(_LAYOUT).format(*given)).to_pylist()
         made = self._layouts[relation] = tuple(self._column(each) for each in found)
         return made
 
-    def _column(self, row: dict[str, Any]) -> _Column:
+    def _column(self, row: dict[str, Any]) -> LogColumn:
         kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
         made = SourceColumn.of(row["name"], kind, width, row["dimensions"] or 1, self._mapping)
         type_name = row["type"] or "text"
-        return _Column(made, type_name, row["told"] or type_name, row["is_primary"])
+        return LogColumn(made, type_name, row["told"] or type_name, row["is_primary"])
+
+    def _key_of_whole(self, layout: Sequence[LogColumn]) -> tuple[int, ...]:
+        """Return what tells rows apart whose old values are all known (REPLICA IDENTITY FULL).
+
+        If nothing is known to, and the target has a key, then any value.
+        """
+        wanted = self._target_key or ()
+        found = (each.is_primary or each.source.name in wanted for each in layout)
+        key = tuple(at for at, is_of_it in enumerate(found) if is_of_it)
+        return key or (() if self._target_key is None else tuple(range(len(layout))))
 
     def _stored(
         self,
         relation: Relation,
-        layout: Sequence[_Column],
+        layout: Sequence[LogColumn],
         changes: Sequence[RowVersion],
         key: Sequence[int],
     ) -> list[RowVersion]:
@@ -190,15 +202,15 @@ class ChangeRows:
     def _filled(
         self,
         relation: Relation,
-        layout: Sequence[_Column],
+        layout: Sequence[LogColumn],
         lacking: Sequence[RowVersion],
         key: Sequence[int],
         columns: Sequence[int],
     ) -> dict[int, RowVersion]:
         """Return those changes, by their `id`, whose rows are in the table, with their values."""
         try:
-            with self._session.snapshot() as snapshot:
-                found = _look_up(snapshot, relation.name, layout, lacking, key, columns)
+            with self.session.snapshot() as snapshot:
+                found = stored_texts(snapshot, relation.name, layout, lacking, key, columns)
         except TableChanged:
             return {}
         rows = ((lacking[row["at"] - 1], row) for row in found.to_pylist())
@@ -228,64 +240,3 @@ def _in_order(rows: pa.Table) -> pa.Table:
     """Return rows in the order of their changes; those of one change keep theirs."""
     places = [*zip(rows[LSN].to_pylist(), rows[SEQ].to_pylist(), strict=True)]
     return rows.take(sorted(range(rows.num_rows), key=places.__getitem__))
-
-
-def _values(
-    snapshot: DatabaseSnapshot, layout: Sequence[_Column], rows: Sequence[RowVersion]
-) -> dict[str, Any]:
-    """Return the columns of rows by name, converted as those of the table."""
-    if not layout:
-        return {}
-    texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
-    typed = (
-        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.told), _name(each.source.name))
-        for at, each in enumerate(layout)
-    )
-    chosen = (each.source.expression for each in layout)
-    names = [f"c{at}" for at in range(len(layout))]
-    parts = (_joined(chosen), _joined(typed), _arrays(names), _joined(map(_name, names)))
-    found = snapshot.table(sql.SQL(_MADE).format(*parts), _parameters(texts))
-    return {each.source.name: each.source.finished(found[each.source.name]) for each in layout}
-
-
-def _look_up(
-    snapshot: DatabaseSnapshot,
-    name: TableName,
-    layout: Sequence[_Column],
-    rows: Sequence[RowVersion],
-    key: Sequence[int],
-    columns: Sequence[int],
-) -> pa.Table:
-    """Read columns of the rows with some keys, as texts, with the key's number, from 1."""
-    wanted = (
-        sql.SQL("t.{}::text AS {}").format(_name(layout[at].source.name), _name(f"v{at}"))
-        for at in columns
-    )
-    names = [f"k{at}" for at in key]
-    same = (
-        sql.SQL("t.{} = o.{}::{}").format(
-            _name(layout[at].source.name), _name(f"k{at}"), words(layout[at].type)
-        )
-        for at in key
-    )
-    parts = (_joined(wanted), _arrays(names), _joined(map(_name, names)), name.sql)
-    query = sql.SQL(_STORED).format(*parts, sql.SQL(" AND ").join(same))
-    return snapshot.table(query, _parameters([[each.values[at] for each in rows] for at in key]))
-
-
-def _parameters(texts: Sequence[Sequence[Any]]) -> pa.RecordBatch:
-    """Return arrays of texts as one row of parameters."""
-    kind = pa.list_(pa.string())
-    return pa.record_batch({str(at): pa.array([each], kind) for at, each in enumerate(texts)})
-
-
-def _arrays(names: Sequence[str]) -> sql.Composed:
-    return _joined(words(f"${at}::text[]") for at in range(1, len(names) + 1))
-
-
-def _joined(parts: Iterable[sql.Composable]) -> sql.Composed:
-    return sql.SQL(", ").join(parts)
-
-
-def _name(text: str) -> sql.Identifier:
-    return sql.Identifier(text)

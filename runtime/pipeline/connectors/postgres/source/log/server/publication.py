@@ -12,12 +12,28 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from .....spi.errors import BadInput
-from ...names import TableName
-from ...tables import keys
+from ......spi.errors import BadInput
+from ....names import TableName
+from ....tables import keys
+from ....tables.checks.unread import listed
+from ....tables.session import DatabaseSnapshot
 
 _LOOK: Final = """
-SELECT puballtables, pubupdate OR pubdelete, pubviaroot FROM pg_publication WHERE pubname = %s"""
+SELECT puballtables, pubupdate OR pubdelete, pubviaroot, array_remove(ARRAY[
+        CASE WHEN NOT pubinsert THEN 'c' END, CASE WHEN NOT pubupdate THEN 'u' END,
+        CASE WHEN NOT pubdelete THEN 'd' END], NULL) FROM pg_publication WHERE pubname = %s"""
+_NO_TRUNCATE: Final = sql.SQL(
+    "SELECT NOT coalesce(bool_and(pubtruncate), true) FROM pg_publication WHERE pubname = {}"
+)
+_IN_PART: Final = """
+SELECT t.schemaname::text, t.tablename::text, coalesce('WHERE ' || (to_jsonb(t)->>'rowfilter'),
+    'without ' || (SELECT string_agg(a.attname, ', ' ORDER BY a.attnum) FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+            AND jsonb_typeof(to_jsonb(t)->'attnames') = 'array'
+            AND NOT (to_jsonb(t)->'attnames') ? a.attname::text)) AS part
+FROM pg_publication_tables t JOIN pg_namespace n ON n.nspname = t.schemaname
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename WHERE pubname = %s"""
+"""The tables of a publication with its row filters, or the columns that it leaves out."""
 _TABLES: Final = (
     "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s"
 )
@@ -30,7 +46,7 @@ WHERE (n.nspname::text, c.relname::text) IN (SELECT * FROM unnest(%s::text[], %s
     OR c.relreplident = 'i' AND NOT EXISTS (
         SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident))
 ORDER BY 1, 2"""
-_SHOWN: Final = 5
+_TOLD: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,10 @@ class Publication:
 
     name: str
     mode: str
+    skipped: frozenset[str] = frozenset()
+    """The operations that it need not publish."""
+    has_snapshot: bool = True
+    """Whether rows are read that it may leave out."""
 
     def flaw(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
         """Return why it cannot publish tables; empty: it can."""
@@ -53,24 +73,61 @@ class Publication:
                 f"the publication {self.name} publishes partitions by their root, whose rows "
                 "cannot be told apart: ALTER PUBLICATION … SET (publish_via_partition_root = false)"
             )
+        if found is not None and (flaw := self._flaw_in_parts(connection, found[3], tables)):
+            return flaw
         missing = self._missing(connection, tables) if found is not None else []
         if missing and (self.mode != keys.FILTERED or (found and found[0])):
-            return f"the publication {self.name} lacks {_listed(missing)}: {self._add(missing)}"
+            return f"the publication {self.name} lacks {listed(missing)}: {self._add(missing)}"
         tells_changes = found is None or found[1]
         if tells_changes and (bare := self._without_identity(connection, tables)):
             return (
-                f"{_listed(bare)}: there is no primary key, and no other replica identity, so that "
+                f"{listed(bare)}: there is no primary key, and no other replica identity, so that "
                 "no change of a row could be told, and PostgreSQL would refuse all of them: ALTER "
                 f"TABLE … ADD PRIMARY KEY …, ALTER TABLE … REPLICA IDENTITY FULL, or {keys.EXCLUDE}"
             )
         return ""
+
+    def _flaw_in_parts(
+        self,
+        connection: "psycopg.Connection[Any]",
+        unpublished: Sequence[str],
+        tables: Collection[TableName],
+    ) -> str:
+        """Return which changes it leaves out, so that rows of the target stay as they were."""
+        name = sql.Identifier(self.name).as_string()
+        if lacks := [each for each in unpublished if each not in self.skipped]:
+            told, skipped = " and ".join(_TOLD[each] for each in lacks), ",".join(unpublished)
+            return (
+                f"the publication {self.name} does not publish {told}, so that these would be "
+                f"missing in the target without a word: ALTER PUBLICATION {name} SET (publish = "
+                f"'insert, update, delete, truncate'), or say so: {keys.SKIPPED}={skipped}. "
+                "What it has left out so far is in no log"
+            )
+        rows = connection.execute(_IN_PART, (self.name,)) if self.has_snapshot else ()
+        for schema, table, part in rows:
+            if part and TableName(schema, table) in tables:
+                return (
+                    f"the publication {self.name} publishes {schema}.{table} {part}: what the "
+                    "snapshot has beside that would never change in the target. Publish all of it "
+                    "(leave out rows and columns by a transform), or read only what it publishes: "
+                    f"{keys.SNAPSHOT_MODE}={keys.NO_DATA}. What it has left out is in no log"
+                )
+        return ""
+
+    def remarks(self, snapshot: DatabaseSnapshot) -> Sequence[str]:
+        """Return what to know about it, for the status."""
+        (is_lacking,) = snapshot.row(_NO_TRUNCATE.format(sql.Literal(self.name)))
+        if not is_lacking or "t" in self.skipped:
+            return ()
+        told = f"the publication {self.name} does not publish TRUNCATE: rows that one removes stay"
+        return (f"{told}; {keys.SKIPPED}=t says that this is meant",)
 
     def lacks(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
         """Return which of some tables it lacks, for messages; empty: none, or it is unusable."""
         found = connection.execute(_LOOK, (self.name,)).fetchone()
         if found is None or found[2]:
             return ""
-        return _listed(self._missing(connection, tables))
+        return listed(self._missing(connection, tables))
 
     def make(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> None:
         """Create it, or add missing tables; raises `BadInput` if a user has to do it."""
@@ -119,9 +176,4 @@ class Publication:
 
 
 def _sql(tables: Sequence[TableName]) -> str:
-    return ", ".join(each.sql.as_string() for each in tables)
-
-
-def _listed(tables: Sequence[TableName]) -> str:
-    shown = ", ".join(map(str, tables[:_SHOWN]))
-    return shown if len(tables) <= _SHOWN else f"{shown} and {len(tables) - _SHOWN} more"
+    return ", ".join(each.only.as_string() for each in tables)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from .....spi.errors import BadInput
-from ...names import TableName
+from ......spi.errors import BadInput
+from ....names import TableName
 from .positions import Position
 
 _EPOCH_MS: Final = 946_684_800_000

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...names import TableName
+from ....names import TableName
 from .pgoutput import UNCHANGED, Change, Operation, Value, Values
 
 

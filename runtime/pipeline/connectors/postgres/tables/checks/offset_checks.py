@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from ......events.commits import Document
-from ....spi.config import ParsedConfig
-from ....spi.errors import OffsetRefused
-from ....spi.offsets import (
+from .......events.commits import Document
+from .....spi.config import ParsedConfig
+from .....spi.errors import OffsetRefused
+from .....spi.offsets import (
     Offsets,
     PartitionOffset,
     Seek,
@@ -15,12 +15,12 @@ from ....spi.offsets import (
     check_members,
     seek_from_the_beginning,
 )
-from . import keys
-from .catalog import FoundTable, TableFilter, TableShape
-from .columns import TypeMapping
-from .cursors import TimeCursor, cursor_of
-from .session import DatabaseSnapshot
-from .windows import TablePlace
+from .. import keys
+from ..catalog import FoundTable, TableFilter, TableShape
+from ..columns import TypeMapping
+from ..cursors import TimeCursor, cursor_of
+from ..session import DatabaseSnapshot
+from ..windows import TablePlace
 
 _CHUNK: Final = {"horizon": int, "file": int}
 _WHOLE: Final[Mapping[str, type]] = {"horizon": int}
@@ -62,7 +62,7 @@ def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Of
     if to is SeekEnd.EARLIEST:
         return seek_from_the_beginning(to, known)
     tables = TableFilter.of(settings).find(snapshot)
-    followed = [{"table": str(each.name)} for each in tables]
+    followed = [{"table": each.name.key} for each in tables]
     gone = [PartitionOffset(each.partition, None) for each in known if "chunk" in each.partition]
     places = [_place(snapshot, settings, each, to) for each in tables]
     return [

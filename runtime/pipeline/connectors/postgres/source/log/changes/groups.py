@@ -8,7 +8,7 @@ before it is deleted, and the same holds for tables whose rows one target collec
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-from .....spi.source import Limit
+from ......spi.source import Limit
 from .pgoutput import Change, Relation
 from .shares import FollowedTable
 

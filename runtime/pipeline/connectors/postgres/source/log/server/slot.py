@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import psycopg
 from psycopg import sql
 
-from .....spi.errors import BadInput, SourceAway
-from ...tables import keys
-from ...tables.snapshots import parse_lsn, spell_lsn
-from .positions import Position
+from ......spi.errors import BadInput, SourceAway
+from ....tables import keys
+from ....tables.snapshots import parse_lsn, spell_lsn
+from ..changes.positions import Position
 
 _STATE: Final = """
 SELECT plugin::text, slot_type::text, database::text = current_database(), temporary,

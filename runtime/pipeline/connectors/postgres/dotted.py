@@ -1,0 +1,60 @@
+"""Offsets of earlier releases for tables whose schema has a dot.
+
+The offsets of "a.b".c and of a."b.c" had one name, a.b.c. The first one is "a.b".c in offsets now,
+and offsets under the old name are its own if they have its oid.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from .....events.commits import Document, identity
+from ...spi.source import BatchPlan
+from .names import TableName
+
+
+class NamedTable(Protocol):
+    """A table with its oid, 0 if that is unknown."""
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        ...
+
+    @property
+    def oid(self) -> int:
+        """Its oid."""
+        ...
+
+
+def by_present_names(
+    offsets: Mapping[str, Document], tables: Sequence[NamedTable]
+) -> Mapping[str, Document]:
+    """Return the offsets, keyed by partition, with those of dotted schemas under their new names.
+
+    An offset without an oid stays where it is if another table has the old name.
+    """
+    names = {each.name.key for each in tables}
+    dotted = {repr(str(each.name)): each for each in tables if each.name.key != str(each.name)}
+    if not dotted:
+        return offsets
+    found = dict[str, Document]()
+    for partition, offset in offsets.items():
+        head, _, name = partition.partition("table=")
+        table = dotted.get(name)
+        is_alone = table is not None and str(table.name) not in names
+        if table is not None and offset.get("oid", table.oid if is_alone else None) == table.oid:
+            found.setdefault(f"{head}table={table.name.key!r}", offset)
+        else:
+            found[partition] = offset
+    return found
+
+
+def with_logged_starts(
+    plan: BatchPlan[pa.Table], offsets: Mapping[str, Document]
+) -> BatchPlan[pa.Table]:
+    """Return a plan whose advances start at the logged offsets, whatever it was made from."""
+    at = [replace(each, start=offsets.get(identity(each.partition))) for each in plan.advances]
+    return replace(plan, advances=tuple(at))

@@ -1,0 +1,1 @@
+"""What keeps tables, or rows of them, from being read: told, or refused."""
