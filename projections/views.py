@@ -120,6 +120,14 @@ def count_errors(group: Group, name: str) -> Counter[ErrorClass]:
     return Counter(each for each in found if each)
 
 
+def is_at_rest(group: Group, name: str) -> bool:
+    """Tell whether a connector is paused or stopped, or has a task that failed."""
+    if group.target_state(name) is not RunState.RUNNING:
+        return True
+    tasks = (Resource(name, number) for number in group.task_numbers(name))
+    return any(resource_status(group, each).state is RunState.FAILED for each in tasks)
+
+
 def sorted_members(group: Group) -> list[Member]:
     """Return the members of a group, ordered by worker."""
     return sorted(group.workers(), key=lambda m: (m.metadata.worker_url, m.member_id))

@@ -59,8 +59,16 @@ def test_the_lag_of_a_connector_at_rest_grows_while_its_source_does(
     landing.rmdir()
     watch.look()
     assert value(api, "fairlead_connector_lag_bytes", connector="a") is None, "nobody knows"
+
+
+def test_what_a_look_has_found_counts_only_while_the_connector_is_at_rest(
+    api: RestApi, landing: Path
+) -> None:
+    put(api, landing)
+    api.client.put("/connectors/a/pause")
+    LagWatch(api.service).look()
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") == 4
     api.client.put("/connectors/a/resume")
-    watch.look()
     assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
 
 

@@ -28,6 +28,7 @@ from .....projections.views import (
     Progress,
     connector_names,
     connector_progress,
+    is_at_rest,
     logged_offsets,
     read_topics,
     task_progress,
@@ -121,7 +122,8 @@ class FollowedGroup:
         }
         watched = Watched() if self._watch is None else self._watch.counted
         counted = self._rebalances.by_cause, logs, progress, skipping, dict(self._rebalances.losses)
-        return GroupFigures(self.group, *counted, self.unread, watched)
+        at_rest = {name: lag for name, lag in self.unread.items() if is_at_rest(self.group, name)}
+        return GroupFigures(self.group, *counted, at_rest, watched)
 
     def _all_progress(self, offsets_end: int) -> Mapping[str, Mapping[int, Progress]]:
         """Return the progress of all tasks by connector, read again only after a record."""
@@ -136,10 +138,7 @@ class FollowedGroup:
         self._rebalances.catch_up(self._control)
 
     def remember(self, what: Hashable, build: Callable[[], T]) -> T:
-        """Return a value that depends on the group alone, built once for each end of its log.
-
-        Called with the lock; `what` is what was asked.
-        """
+        """Return a value that depends on the group alone, built once for each end of its log."""
         end, found = self._built.get(what, (-1, None))
         if end != self.group.end:
             found = build()

@@ -6,19 +6,20 @@ So this process asks the type of the source, rarely: a look may list a large fol
 
 import logging
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Thread
 from typing import Final
 
 from .....events.commits import Lag
-from .....events.connectors import ConnectorConfig
 from .....events.entries.codec import CodecError
-from .....events.group import Group
 from .....events.log.errors import LogError
-from .....events.model import Resource, RunState
-from .....projections.views import Progress, connector_progress, resource_status
+from .....projections.views import (
+    Progress,
+    connector_names,
+    connector_progress,
+    is_at_rest,
+)
 from ....pipeline.spi.offsets import PartitionOffset
 from ..backend.errors import ApiError
 from ..backend.logs import FollowedGroup
@@ -63,8 +64,9 @@ class LagWatch:
         logs, group_id = self._service.logs, self._service.group_id
         with logs.reading(group_id) as found:
             resting = [
-                (config, found.offsets(config.connector), _progress(found, config.connector))
-                for config in at_rest(found.group)
+                (found.group.connectors[name], found.offsets(name), _progress(found, name))
+                for name in connector_names(found.group)
+                if is_at_rest(found.group, name)
             ]
         unread: dict[str, Lag] = {}
         for config, offsets, progress in resting:
@@ -80,18 +82,6 @@ class LagWatch:
 
 def _progress(logs: FollowedGroup, name: str) -> Progress:
     return connector_progress(logs.task_progress(name), logs.group.task_numbers(name))
-
-
-def at_rest(group: Group) -> Iterator[ConnectorConfig]:
-    """Yield the connectors of a group that are paused or stopped, or have a task that failed."""
-    for name, config in group.connectors.items():
-        tasks = (Resource(name, number) for number in group.task_numbers(name))
-        if config.deleting:
-            continue
-        if group.target_state(name) is not RunState.RUNNING or any(
-            resource_status(group, each).state is RunState.FAILED for each in tasks
-        ):
-            yield config
 
 
 def with_bytes(lag: Lag, progress: Progress) -> Lag:
