@@ -6,13 +6,24 @@ from pathlib import Path
 
 import pytest
 from connectors.conftest import Run
+from pyspark.sql.types import LongType, StructField, StructType
 
-from fairlead.runtime.pipeline.connectors.files.numeric_codes import NumericCodeScan
+from fairlead.runtime.pipeline.connectors.evolution.odd_texts import (
+    OddTextScan,
+    csv_edges,
+    odd_in_csv,
+)
 from fairlead_tests.tasks.numbers import Reports
 
 Config = dict[str, str]
 SAMPLED = "n,x,s\n" + 12_000 * "1,2.5,a\n"
 """More than is looked at to infer a schema."""
+
+
+def scan(separator: str, quote: str, *, trims: bool) -> OddTextScan:
+    columns = StructType([StructField("n", LongType())])
+    edges = csv_edges(separator, quote, trims=trims)
+    return OddTextScan(odd_in_csv(columns, edges, finds_codes=True))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +42,7 @@ SAMPLED = "n,x,s\n" + 12_000 * "1,2.5,a\n"
 def test_they_are_found_wherever_a_value_begins_in_pieces_as_well(
     text: bytes, *, has_any: bool
 ) -> None:
-    whole, pieces = (NumericCodeScan(",", '"', trims=False) for _ in range(2))
+    whole, pieces = (scan(",", '"', trims=False) for _ in range(2))
     whole.feed(text)
     for each in text:
         pieces.feed(bytes([each]))
@@ -39,9 +50,9 @@ def test_they_are_found_wherever_a_value_begins_in_pieces_as_well(
 
 
 def test_blanks_that_are_trimmed_hide_none_and_separators_are_any_letters() -> None:
-    scan = NumericCodeScan("|", "", trims=True)
-    scan.feed(b"a|  01\n")
-    assert scan.found
+    found = scan("|", "", trims=True)
+    found.feed(b"a|  01\n")
+    assert found.found
 
 
 @pytest.fixture

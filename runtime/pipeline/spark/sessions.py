@@ -27,6 +27,8 @@ POOL: Final = "spark.scheduler.pool"
 _READERS: Final = "_fairlead_readers"
 """The session attribute with its cached readers."""
 _MOST_READERS: Final = 256
+_ZONE_OF: Final = "_fairlead_zone"
+"""The session attribute with its time zone."""
 _SCRATCH_OF: Final = "_fairlead_scratch"
 """The session attribute with the path of its folder for temporary files."""
 
@@ -138,6 +140,14 @@ def scratch_of(session: SparkSession) -> str | None:
         known[_SCRATCH_OF] = Path(warehouse).with_name(SCRATCH)
     scratch = known[_SCRATCH_OF]
     return str(scratch) if scratch.is_dir() else None
+
+
+def zone_of(session: SparkSession) -> str:
+    """Return the zone of times without a zone in a session."""
+    known = vars(session)
+    if _ZONE_OF not in known:  # cached, since each batch asks
+        known[_ZONE_OF] = str(session.conf.get("spark.sql.session.timeZone"))
+    return str(known[_ZONE_OF])
 
 
 def session_beside(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

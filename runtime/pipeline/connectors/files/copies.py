@@ -44,8 +44,8 @@ class FileSurvey:
     """Whether each line is a record, so that Spark may split the file."""
     quotes_nothing: bool = False
     """Whether it may have `""`, an empty string, which is not a number."""
-    has_codes: bool = False
-    """Whether it may have numeric codes such as `01234`."""
+    is_odd: bool = False
+    """Whether it may have texts that Spark's reader takes for other values (`odd_texts`)."""
     header: tuple[str, ...] = ()
     """The names in the header; empty: unknown."""
     columns: "StructType | None" = None
@@ -147,7 +147,7 @@ def merge_small_files(
         return [replace(each, text=None) for each in files]
     alike: defaultdict[tuple[object, ...], list[FileSurvey]] = defaultdict(list)
     for each in small:
-        values = each.quotes_nothing, each.has_codes
+        values = each.quotes_nothing, each.is_odd
         alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
     part = max(_LEAST_PART, -(-total // cores()))

@@ -22,6 +22,7 @@ from ....spark.spelling import path_to_read, path_to_write
 from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import is_of_nanoseconds, parquet_columns, rows_of, to_ddl
 from ...evolution.json_columns import JsonColumns
+from ...evolution.odd_texts import OddTextScan
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, parse_ddl
 from ..compression import is_compressed
 from ..copies import Copies, FileSurvey
@@ -132,15 +133,21 @@ def _looked_at(
         refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
         text = partial(_refuse_text, file)
         columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
-        path = to_utf8(file, form.style.encoding, copies, within, columns.feed)
-        return FileSurvey(path, columns=parse_ddl(to_ddl(columns.end())))
+        odd = OddTextScan(form.odd)
+
+        def show(chunk: bytes) -> None:
+            columns.feed(chunk)
+            odd.feed(chunk)
+
+        path = to_utf8(file, form.style.encoding, copies, within, show)
+        schema = parse_ddl(to_ddl(columns.end()))
+        return FileSurvey(path, is_odd=odd.found, columns=schema)
     if form.name == "parquet":
         if form.tolerant:
             with asking_about(file):
                 rows_of(file)
         return _of_parquet(file)
-    how = {"keeps_text": keeps_text, "finds_codes": form.refuses_codes}
-    found = survey_csv(file, form.style, copies, within, **how)
+    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, odd=form.odd)
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found))

@@ -13,44 +13,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
-from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     LongType,
-    NumericType,
     StringType,
     StructField,
     StructType,
 )
 
-from ....spark.sessions import read_csv
-from ....spark.spelling import path_to_read, quoted
+from ....spark.sessions import zone_of
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import rows_of
 from ...evolution.filling import fill_columns
+from ...evolution.odd_texts import csv_edges, odd_in_csv, odd_in_json
 from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_given
 from .. import keys
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle
 from ..options import options_to_read
-from ..text_values import TextValues
-from .bad_rows import (
-    FILE,
+from ..rows.bad_rows import (
     KEEPING,
-    RAW,
     csv_reason,
     json_reason,
     load_json,
     load_parquet,
-    refuse_value,
     split_bad_rows,
-    with_file,
-    with_raw,
 )
+from ..rows.json_values import JsonValues
+from ..rows.text_values import TextValues
+from .csv_rows import read_csv_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _OF_FILES: Final = frozenset({"header", "multiline", "enforceschema", "columnpruning"})
 """Options of files, which `from_csv` and `from_json` do not take."""
@@ -134,28 +129,31 @@ class ReadFormat:
     def _read(
         self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
     ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
-        return self._part(self._load(spark, files), copies)
+        frame = self._load(spark, files)
+        if not self.parts_rows:
+            return frame, ()
+        values = self.text_values(spark)
+        options = self.parser_options()
+        if self.name == "json":
+            is_odd = any(each.is_odd for each in files)
+            reason = json_reason(self.columns, options, JsonValues(values, is_odd))
+        else:
+            reason = csv_reason(self.columns, options, values)
+        good, rejects = split_bad_rows(frame, reason, copies.originals)
+        return good, (rejects,)
 
     def _load(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":
         """Return the rows of files, including bad rows if these are tolerated."""
         if self.name == "csv":
-            return self._csv(spark, files)
-        reader = spark.read.options(**self._options()).format(self.name)
+            return read_csv_files(self, spark, files)
+        reader = spark.read.options(**self.reader_options()).format(self.name)
         if self.name == "json":
-            return load_json(reader, self.columns, files, self._options(), keeps=self.parts_rows)
+            values = JsonValues(self.text_values(spark), any(each.is_odd for each in files))
+            keeps = self.parts_rows
+            return load_json(
+                reader, self.columns, files, self.reader_options(), values, keeps=keeps
+            )
         return load_parquet(reader, self.columns, files)
-
-    def _part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
-        """Split a loaded frame into good and bad rows."""
-        if not self.parts_rows:
-            return frame, ()
-        options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
-        if self.name == "json":
-            reason = json_reason(self.columns, options)
-        else:
-            reason = csv_reason(self.columns, options, self._text_values().is_misfit)
-        good, rejects = split_bad_rows(frame, reason, copies.originals)
-        return good, (rejects,)
 
     @property
     def parts_rows(self) -> bool:
@@ -163,11 +161,12 @@ class ReadFormat:
         return self.tolerant and self.name != "parquet"
 
     @property
-    def refuses_codes(self) -> bool:
-        """Whether numeric codes must be searched, as bad values for number columns."""
-        return self.is_inferred and any(
-            isinstance(each.dataType, NumericType) for each in self.columns.fields
-        )
+    def odd(self) -> str:
+        """The pattern of texts for which numbers are read as texts; empty: there are none."""
+        if self.name == "json":
+            return odd_in_json(self.columns)
+        edges = csv_edges(self.style.separator, self.style.quote, trims=self.style.trim)
+        return odd_in_csv(self.columns, edges, finds_codes=self.is_inferred)
 
     @property
     def columns(self) -> StructType:
@@ -188,80 +187,24 @@ class ReadFormat:
         except BadInput:  # reading the file reports the error
             return -1
 
-    def _csv(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":
-        schema = self.columns
-        is_one = len(schema.fields) == 1  # a null is an empty line then, which a line reader skips
-        named = sorted(
-            (
-                (each.line_end, each.is_by_lines and not is_one, self._as_text(each, schema)),
-                each.path,
-            )
-            for each in files
-        )
-        frames = [
-            self._alike(spark, schema, lines, [each[1] for each in group])
-            for lines, group in groupby(named, lambda each: each[0])
-        ]
-        return reduce(lambda one, other: one.unionAll(other), frames)
-
-    def _as_text(self, found: FileSurvey, schema: StructType) -> bool:
-        """Tell whether to read a file as text and convert it afterwards, which costs a third more.
-
-        Spark's reader knows only one text for null, refuses `""` in a number column instead of
-        reading null, and takes `01234` for a number.
-        """
-        has_types = any(not isinstance(each.dataType, StringType) for each in schema.fields)
-        is_misread = found.quotes_nothing or found.has_codes
-        return len(self.style.nulls) > 1 or (is_misread and has_types)
-
-    def _alike(
-        self,
-        spark: "SparkSession",
-        schema: StructType,
-        lines: tuple[str, bool, bool],
-        files: Sequence[Path],
-    ) -> "DataFrame":
-        """Return the rows of files with the same line end, `is_by_lines` and `_as_text`."""
-        (line_end, by_lines, as_text), nulls = lines, self.style.nulls
-        # `""` is not null, so null needs a text that no file has.
-        null = nulls[0] if len(nulls) == 1 and not as_text else self.null_stand_in
-        how = {"nullvalue": null, "linesep": line_end, "multiline": str(not by_lines).lower()}
-        paths = [path_to_read(each) for each in files]
-        parts = self.parts_rows
-        texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
-        given = texts if as_text else schema
-        read = with_raw(given) if parts else given
-        frame = read_csv(spark, read, {**how, **self._options()}, paths)
-        frame = with_file(frame) if parts else frame
-        return self._typed(frame, schema) if as_text else frame
-
-    def _typed(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
-        """Convert text columns to their types, as the reader would."""
-        values = self._text_values()
-        is_strict = self._options()["mode"].upper() == "FAILFAST"
-        fits: Column = sf.expr("true")
-        columns: list[Column] = []
-        for each in schema.fields:
-            text = frame[quoted(each.name)]
-            columns.append(values.value(text, each).alias(each.name))
-            if is_strict or self.parts_rows:
-                otherwise = refuse_value(text, each) if is_strict else sf.expr("false")
-                fits = sf.when(values.is_misfit(text, each), otherwise).otherwise(fits)
-        if not self.parts_rows:
-            return frame.where(fits).select(*columns)
-        options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
-        texts = sf.struct(*(frame[quoted(each.name)] for each in schema.fields))
-        row = sf.when(~fits, sf.to_csv(texts, options))
-        return frame.select(*columns, sf.coalesce(frame[RAW], row).alias(RAW), FILE)
-
-    def _text_values(self) -> TextValues:
-        return TextValues(self.style.nulls, self.options, self.is_inferred)
+    def text_values(self, spark: "SparkSession") -> TextValues:
+        """Return the language of values in a session."""
+        is_json = self.name == "json"
+        nulls, is_inferred = (() if is_json else self.style.nulls), self.is_inferred
+        values = TextValues(nulls, self.options, is_inferred, is_json, not is_json)
+        return values.within(zone_of(spark))
 
     def option(self, name: str) -> str:
         """Return the user's value of an option of Spark's reader; `name` is in lower case."""
         return self.options.get(name, "")
 
-    def _options(self) -> dict[str, str]:
+    def parser_options(self) -> dict[str, str]:
+        """Return the options that `from_csv` and `from_json` take."""
+        given = self.reader_options()
+        return {name: text for name, text in given.items() if name not in _OF_FILES}
+
+    def reader_options(self) -> dict[str, str]:
+        """Return the options of Spark's reader."""
         if self.name == "parquet":
             return {**self.options}
         # By default, a user's column `_corrupt_record` would be taken for Spark's and overwritten.

@@ -17,7 +17,7 @@ from ....spi.errors import BadInput, LostRange, SchemaRefused, SourceAway, Unrea
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
 from ..copies import Copies, FileSurvey, merge_small_files
-from .bad_rows import BAD_VALUE
+from ..rows.bad_rows import BAD_VALUE
 from .file_survey import MOST_HELD, LookAhead, admit, held_of, survey_file
 from .formats import ReadFormat
 from .listing import SourceFile

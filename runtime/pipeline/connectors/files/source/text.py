@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import IO, Final
 
 from ....spi.errors import BadInput
+from ...evolution.odd_texts import OddTextScan
 from .. import keys
 from ..compression import decompress, is_spark_only
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
-from ..numeric_codes import NumericCodeScan
 from .listing import asking_about
 
 _CHUNK: Final = 4 << 20
@@ -75,22 +75,22 @@ def survey_csv(
     within: str | None,
     *,
     keeps_text: bool = False,
-    finds_codes: bool = False,
+    odd: str = "",
 ) -> FileSurvey:
     """Scan a csv file, and copy it if Spark cannot read it directly.
 
-    `keeps_text`: the result has the text of a small file with one record per line. `finds_codes`:
-    search numeric codes. Raises `BadInput` if a quote is never closed, since a reader takes all
+    `keeps_text`: the result has the text of a small file with one record per line. `odd`: the
+    pattern of odd texts. Raises `BadInput` if a quote is never closed, since a reader takes all
     that follows for one value; and for a compression that only Spark can read, since the header
     cannot be checked.
     """
     _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    names = NumericCodeScan(style.separator, style.quote, trims=style.trim)
+    odd_texts = OddTextScan(odd)
     comments = style.comments()
     chunks = comments.without(decode(file, style.encoding))
-    if finds_codes:
-        chunks = _shown(chunks, names.feed)
+    if odd:
+        chunks = _shown(chunks, odd_texts.feed)
     head = text = next(chunks)
     scan.feed(head)
     for chunk in chunks:
@@ -109,7 +109,7 @@ def survey_csv(
     # If a file begins with an empty line, its header is not in the first line.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
     kept = text if is_small else None
-    values = scan.quotes_nothing, names.found
+    values = scan.quotes_nothing, odd_texts.found
     return FileSurvey(path, line_end, is_by_lines, *values, header, text=kept)
 
 

@@ -16,16 +16,19 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import Passing
 from ....batches.frames import frame_of
+from ....spark.sessions import zone_of
 from ....spark.spelling import literal, quoted, refusal
 from ....spi.config import ConfigInvalid
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
+from ...evolution.json_numbers import find_number_flaws
 from ...evolution.names import find_twins
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
-from ...files.small_integers import is_misfit, is_widened, widened
-from ...files.source.bad_rows import RAW, json_reason
+from ...files.rows.bad_rows import RAW, json_reason
+from ...files.rows.json_values import JsonValues
+from ...files.rows.text_values import TextValues
 from .records.bad_records import (
     NAMED,
     PLACE,
@@ -48,6 +51,7 @@ FLAW: Final = "_fairlead_flaw"
 """The column with the reason why a value must not be read; null: it may."""
 _OPTIONS: Final = {"allowSingleQuotes": "false"}
 """Like Kafka's own converter."""
+_TEXTS: Final = TextValues(has_seconds=True, has_blank_nulls=False)
 
 
 class KafkaRows(NamedTuple):
@@ -129,6 +133,8 @@ class JsonDecoder(RecordDecoder):
         self._left_out: dict[str, None] = {}
         """The other columns that were left out."""
         self._rejects: list[Rejects] = []
+        self._values = JsonValues(_TEXTS)
+        """The values of the session that parses the batch."""
 
     @property
     def parts_rows(self) -> bool:
@@ -196,11 +202,12 @@ class JsonDecoder(RecordDecoder):
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        raw = pa.table({LONE: as_text(table["_value"]), FLAW: table[FLAW], **columns})
+        flaws = find_number_flaws(table["_value"], table[FLAW], schema)
+        raw = pa.table({LONE: as_text(table["_value"]), FLAW: flaws, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-        parsed = sf.from_json(
-            sf.col(LONE), StructType([*widened(schema).fields, _CORRUPT_FIELD]), options
-        )
+        self._values = JsonValues(_TEXTS.within(zone_of(spark)))
+        read = StructType([*self._values.schema_to_read(schema).fields, _CORRUPT_FIELD])
+        parsed = sf.from_json(sf.when(sf.col(FLAW).isNull(), sf.col(LONE)), read, options)
         # `explode` makes Spark parse once, not again for each column and condition.
         return frame_of(spark, raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
 
@@ -210,11 +217,10 @@ class JsonDecoder(RecordDecoder):
         bad = sf.expr(
             f"{empty} OR {FLAW} IS NOT NULL OR coalesce({PARSED}.{CORRUPT} IS NOT NULL, false)"
         )
-        wide = [each for each in schema.fields if is_widened(each.dataType)]
-        for each in wide:
-            bad |= is_misfit(sf.col(PARSED).getField(each.name), each.dataType)
-        own = StructType([*schema.fields, _CORRUPT_FIELD])
-        casts = {PARSED: sf.col(PARSED).try_cast(own)} if wide else {}
+        read, values = sf.col(PARSED), self._values
+        if other := values.converted(schema):
+            bad |= values.is_misfit(read, schema)
+        casts = {PARSED: values.value(read, schema)} if other else {}
         if not self._rows.parts_bad:
             sound = frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
             return sound.withColumns(casts) if casts else sound
@@ -229,7 +235,7 @@ class JsonDecoder(RecordDecoder):
         letters = (
             frame.where(CORRUPT)
             .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), FLAW)
-            .select("position", _reason(schema).alias("reason"), sf.col(RAW).alias("raw"))
+            .select("position", _reason(schema, values).alias("reason"), sf.col(RAW).alias("raw"))
         )
         count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))
@@ -251,9 +257,9 @@ class JsonDecoder(RecordDecoder):
         return sf.expr(f"CAST({refusal(*told)} AS BOOLEAN)")
 
 
-def _reason(schema: StructType) -> "Column":
+def _reason(schema: StructType, values: JsonValues) -> "Column":
     flaw = sf.concat(sf.lit("it "), sf.col(FLAW))
-    return sf.when(flaw.isNotNull(), flaw).otherwise(json_reason(schema, _OPTIONS))
+    return sf.when(flaw.isNotNull(), flaw).otherwise(json_reason(schema, _OPTIONS, values))
 
 
 def columns_clash(one: str, other: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
-    NumericType,
+    DataType,
     StringType,
     StructField,
     StructType,
@@ -24,11 +24,15 @@ from ....batches.row_files import path_of
 from ....spark.spelling import path_to_read, quoted
 from ....spi.rows import Rejects
 from ..copies import FileSurvey
-from ..numeric_codes import NUMERIC_CODE
-from ..small_integers import IN_PARQUET, is_misfit, is_widened, widened
+from .json_values import JsonValues
+from .small_integers import is_misfit, is_widened, widened
+from .text_values import TextValues
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
+
+    Hint = Callable[[Column, DataType], Column]
+    """What else is to be said of a text that does not fit a type."""
 
 RAW: Final = "__fairlead_raw"
 """The column with the text of a bad row; null in good rows."""
@@ -38,10 +42,6 @@ BAD_VALUE: Final = "fairlead bad value"
 """The beginning of a job's error for a bad value; the file and the reason follow."""
 _QUOTED: Final = 100
 """How many characters of a bad value an error shows."""
-_OF_CODES: Final = (
-    ", which loses zeros or a sign as a number: give the columns in `source.schema`, this one as "
-    "STRING, or as a number type to read it as a number"
-)
 KEEPING: Final = {"mode": "PERMISSIVE", "columnnameofcorruptrecord": RAW}
 """Options of Spark's readers, in lower case, to keep bad rows."""
 
@@ -78,82 +78,86 @@ def split_bad_rows(
     return good, Rejects(bad, lambda: int(passing.values.get(_BAD, 0)))
 
 
-def csv_reason(
-    schema: StructType,
-    options: Mapping[str, str],
-    misfit: "Callable[[Column, StructField], Column]",
-) -> "Column":
-    """Return the reason for a bad csv row: a wrong number of values, or the first bad value.
-
-    `misfit` tells whether a text does not fit a column.
-    """
+def csv_reason(schema: StructType, options: Mapping[str, str], values: TextValues) -> "Column":
+    """Return the reason for a bad csv row: a wrong number of values, or the first bad value."""
     texts = ", ".join(f"_{number} STRING" for number in range(len(schema.fields)))
     parsed = sf.from_csv(sf.col(RAW), f"{texts}, {RAW} STRING", {**options, **KEEPING})
     found = sf.when(parsed[RAW].isNotNull(), f"does not have {len(schema.fields)} values")
     for number, each in enumerate(schema.fields):
         if not isinstance(each.dataType, StringType):
             text = parsed[f"_{number}"]
-            found = found.when(misfit(text, each), _about(each, text))
+            hint = values.hint(text, each.dataType)
+            found = found.when(values.is_misfit(text, each.dataType), _about(each, text, hint))
     return found.otherwise(_misfit(schema))
 
 
-def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
-    """Return the reason for a bad json line: not an object, or the first bad value."""
-    raw = sf.col(RAW)
-    whole = sf.from_json(raw, "MAP<STRING, STRING>", dict(options))
+def json_reason(
+    schema: StructType, options: Mapping[str, str], values: JsonValues, raw: str = RAW
+) -> "Column":
+    """Return the reason for a bad json line: not an object, or the first bad value.
+
+    `raw` is the column with the line.
+    """
+    line = sf.col(raw)
+    whole = sf.from_json(line, "MAP<STRING, STRING>", dict(options))
     found = sf.when(whole.isNull(), "is not a JSON object")
     for each in schema.fields:
-        alone = with_raw(widened(StructType([each])))
-        parsed = sf.from_json(raw, alone, {**options, **KEEPING})
+        alone = StructType([each])
+        read = with_raw(values.schema_to_read(alone))
+        parsed = sf.from_json(line, read, {**options, **KEEPING})
         is_bad = parsed[RAW].isNotNull()
-        if is_widened(each.dataType):
-            is_bad |= is_misfit(parsed.getField(each.name), each.dataType)
-        found = found.when(is_bad, _about(each, whole[each.name]))
+        if values.converted(alone):
+            is_bad |= values.is_misfit(parsed.getField(each.name), each.dataType)
+        text = whole[each.name]
+        found = found.when(is_bad, _about(each, text, values.hint(text, each.dataType)))
     return found.otherwise(_misfit(schema))
 
 
-def load_json(
+def load_json(  # one of them has no default for safety
     reader: "DataFrameReader",
     schema: StructType,
     files: Sequence[FileSurvey],
     options: Mapping[str, str],
+    values: JsonValues,
     *,
     keeps: bool,
 ) -> "DataFrame":
     """Return the rows of JSON files, with bad ones and the files of all if the caller `keeps` them.
 
-    `options` are those of the reader. A TINYINT that does not fit is like any other bad value.
+    `options` are those of the reader. A value that was read as another type and does not fit is
+    like any other bad value.
     """
-    read = widened(schema)
+    read = values.schema_to_read(schema)
     frame = reader.schema(with_raw(read) if keeps else read).load(_paths(files))
     frame = with_file(frame) if keeps else frame
-    wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
-    if not wide:
+    other = values.converted(schema)
+    if not other:
         return frame
-    misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
+    kinds = {each.name: (frame[quoted(each.name)], each.dataType) for each in other}
+    misfits = {name: values.is_misfit(*each) for name, each in kinds.items()}
+    made = {name: values.value(*each) for name, each in kinds.items()}
     if keeps:
         row = sf.to_json(sf.struct(*(frame[quoted(name)] for name in schema.names)))
         raw = sf.coalesce(frame[RAW], sf.when(reduce(or_, misfits.values()), row))
-        return frame.withColumns({**_narrow(frame, wide.values()), RAW: raw})
-    if options["mode"].upper() == "FAILFAST":
-        frame = _where_all_fit(frame, wide, misfits)
-    return frame.withColumns(_narrow(frame, wide.values()))
+        return frame.withColumns({**made, RAW: raw})
+    if options["mode"].upper() != "FAILFAST":
+        good = {name: sf.when(~misfits[name], value) for name, value in made.items()}
+        return frame.withColumns(good)
+    fields = {each.name: each for each in other}
+    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(made)
 
 
 def load_parquet(
     reader: "DataFrameReader", schema: StructType, files: Sequence[FileSurvey]
 ) -> "DataFrame":
     """Return the rows of parquet files; a value that does not fit its type fails the job."""
-    wide = {each.name: each for each in schema.fields if is_widened(each.dataType, IN_PARQUET)}
+    wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
     stored = [field for each in files if each.columns for field in each.columns.fields]
     own = {name.lower(): each.dataType for name, each in wide.items()}
     if all(own.get(each.name.lower(), each.dataType) == each.dataType for each in stored):
         return reader.schema(schema).load(_paths(files))  # the usual case, at no cost
-    frame = reader.schema(widened(schema, IN_PARQUET)).load(_paths(files))
-    misfits = {
-        name: is_misfit(frame[quoted(name)], each.dataType, IN_PARQUET)
-        for name, each in wide.items()
-    }
+    frame = reader.schema(widened(schema)).load(_paths(files))
+    misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
     return _where_all_fit(frame, wide, misfits).withColumns(_narrow(frame, wide.values()))
 
 
@@ -166,46 +170,31 @@ def _narrow(frame: "DataFrame", fields: Iterable[StructField]) -> "dict[str, Col
 
 
 def _where_all_fit(
-    frame: "DataFrame", fields: Mapping[str, StructField], misfits: "Mapping[str, Column]"
+    frame: "DataFrame",
+    fields: Mapping[str, StructField],
+    misfits: "Mapping[str, Column]",
+    hint: "Hint | None" = None,
 ) -> "DataFrame":
     """Fail the job for the first value that does not fit."""
     for name, is_bad in misfits.items():
-        refused = refuse_value(frame[quoted(name)].cast("string"), fields[name])
+        text = frame[quoted(name)].cast("string")
+        more = hint(text, fields[name].dataType) if hint else sf.lit("")
+        refused = refuse_value(text, fields[name], more)
         frame = frame.where(sf.when(is_bad, refused).otherwise(sf.expr("true")))
     return frame
 
 
-def refuse_value(text: "Column", column: StructField) -> "Column":
-    """Return an expression that fails the job with the bad value and its file."""
+def refuse_value(text: "Column", column: StructField, hint: "Column") -> "Column":
+    """Return an expression that fails the job with the bad value, its file and a hint."""
+    place = sf.concat(sf.lit(f"{BAD_VALUE} "), sf.input_file_name(), sf.lit(" "))
+    cut = sf.left(text, sf.lit(_QUOTED))
+    return sf.raise_error(sf.concat(place, _about(column, cut, hint))).cast("boolean")
+
+
+def _about(column: StructField, text: "Column", hint: "Column") -> "Column":
     kind = column.dataType.simpleString().upper()
-    why = sf.lit(f' column {quoted(column.name)} ({kind}): For input string: "')
-    message = sf.concat(
-        sf.lit(f"{BAD_VALUE} "),
-        sf.input_file_name(),
-        why,
-        sf.left(text, sf.lit(_QUOTED)),
-        sf.lit('"'),
-        _way_out(text, column),
-    )
-    return sf.raise_error(message).cast("boolean")
-
-
-def _about(column: StructField, text: "Column") -> "Column":
-    kind = column.dataType.simpleString().upper()
-    return sf.concat(
-        sf.lit(f'column {quoted(column.name)} ({kind}): For input string: "'),
-        sf.coalesce(text, sf.lit("")),
-        sf.lit('"'),
-        _way_out(text, column),
-    )
-
-
-def _way_out(text: "Column", column: StructField) -> "Column":
-    """Return the remedy for a numeric code; empty for other bad values."""
-    if not isinstance(column.dataType, NumericType):
-        return sf.lit("")
-    is_code = text.rlike(NUMERIC_CODE) & text.try_cast(column.dataType).isNotNull()
-    return sf.when(is_code, _OF_CODES).otherwise("")
+    told = sf.lit(f'column {quoted(column.name)} ({kind}): For input string: "')
+    return sf.concat(told, sf.coalesce(text, sf.lit("")), sf.lit('"'), hint)
 
 
 def _misfit(schema: StructType) -> str:

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Small integers: Spark cuts numbers that do not fit them, without a word.
+"""Small integers in parquet: Spark cuts numbers that do not fit them, without a word.
 
-Its parser of JSON takes 128 to 255 for a TINYINT, and makes them negative. Its reader of parquet
-takes any INT for a TINYINT or a SMALLINT. So such columns are read with a wider type, and compared.
-A column with a map is left as it is, since Spark compares no maps.
+Its reader takes any INT for a TINYINT or a SMALLINT. So such columns are read with a wider type,
+and compared (`json_values` does it for JSON). A column with a map is left as it is, since Spark
+compares no maps.
 """
 
 from collections.abc import Mapping
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 Wider = Mapping[type[DataType], DataType]
 """The types to read other types with."""
 
-IN_JSON: Final[Wider] = {ByteType: ShortType()}
 IN_PARQUET: Final[Wider] = {ByteType: IntegerType(), ShortType: IntegerType()}
 
 
-def widened(schema: StructType, wider: Wider = IN_JSON) -> StructType:
+def widened(schema: StructType, wider: Wider = IN_PARQUET) -> StructType:
     """Return the schema to read with."""
     fields = ((each.name, _wide(each.dataType, wider), each.nullable) for each in schema.fields)
     return StructType([StructField(*each) for each in fields])
 
 
-def is_widened(kind: DataType, wider: Wider = IN_JSON) -> bool:
+def is_widened(kind: DataType, wider: Wider = IN_PARQUET) -> bool:
     """Tell whether a column of a type is read with another one."""
     return _wide(kind, wider) != kind
 
 
-def is_misfit(value: "Column", kind: DataType, wider: Wider = IN_JSON) -> "Column":
+def is_misfit(value: "Column", kind: DataType, wider: Wider = IN_PARQUET) -> "Column":
     """Tell whether a value that was read with a wider type does not fit its column's."""
     return ~value.eqNullSafe(value.try_cast(kind).cast(_wide(kind, wider)))
 

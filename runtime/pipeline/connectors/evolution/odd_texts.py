@@ -1,0 +1,120 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Finds texts in csv and json that Spark's readers may take for other values than they say.
+
+A number in a DOUBLE may overflow, `12D` is 12.0 to Java, and `01234` (a ZIP code) loses its zero in
+a column that was inferred as a number. Such texts are rare: this scan finds the files that may have
+one, and only there numbers are read as texts and converted by `text_values`.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    MapType,
+    NumericType,
+    StructType,
+)
+
+_ENDS: Final = b"\r\n"
+_BLANKS: Final = b" \t"
+_IN_JSON: Final = b':[,"{ \t\r\n'
+"""What stands before a number, or a text of digits, in JSON."""
+_CODE: Final = r"(?:\+|-?0[0-9])"
+_REACH: Final = 4096
+"""How much of a chunk is scanned again with the next one: a match may span both."""
+_OFFSET_BYTES: Final = 8
+_FAR: Final[dict[type[DataType], tuple[int, int]]] = {
+    FloatType: (2, 30),
+    DoubleType: (3, 200),
+    DecimalType: (3, 400),
+}
+"""From how many digits of an exponent, and how many digits in all, a number may be out of range, or
+hold a core for minutes while it is converted."""
+
+
+def odd_in_csv(schema: StructType, edges: bytes, *, finds_codes: bool) -> str:
+    """Return the pattern of odd texts for a csv schema; empty if it can have none.
+
+    `edges` are the bytes between which values stand; `finds_codes`: numeric codes are odd.
+    """
+    kinds = {type(each.dataType) for each in schema.fields}
+    parts = [*_far(kinds)]
+    if kinds & {FloatType, DoubleType}:
+        parts += [r"[+-]?0[xX]", rf"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[dDfF](?:[{_class(edges)}]|\z)"]
+    if finds_codes and any(issubclass(each, NumericType) for each in kinds):
+        parts.append(_CODE)
+    return _between(edges, parts)
+
+
+def odd_in_json(schema: StructType) -> str:
+    """Return the pattern of odd numbers for a json schema; empty if it can have none."""
+    return _between(_IN_JSON, [*_far(set(_leaves(schema)))])
+
+
+def _far(kinds: set[type[DataType]]) -> Iterator[str]:
+    for kind, (exponent, digits) in _FAR.items():
+        if kind in kinds:
+            yield rf"[+-]?[0-9.]+[eE][+-]?[0-9]{{{exponent}}}"
+            yield rf"[+-]?[0-9.]{{{digits}}}"
+
+
+def _between(edges: bytes, parts: list[str]) -> str:
+    return rf"[{_class(edges)}](?:{'|'.join(parts)})" if parts else ""
+
+
+def _class(edges: bytes) -> str:
+    return "".join(f"\\x{each:02x}" for each in edges)
+
+
+def _leaves(kind: DataType) -> Iterator[type[DataType]]:
+    if isinstance(kind, StructType):
+        for each in kind.fields:
+            yield from _leaves(each.dataType)
+    elif isinstance(kind, ArrayType):
+        yield from _leaves(kind.elementType)
+    elif isinstance(kind, MapType):
+        yield from _leaves(kind.valueType)
+    else:
+        yield type(kind)
+
+
+def csv_edges(separator: str, quote: str, *, trims: bool) -> bytes:
+    """Return the bytes between which the values of a csv dialect stand."""
+    return separator.encode() + quote.encode() + _ENDS + (_BLANKS if trims else b"")
+
+
+class OddTextScan:
+    """Searches a text for a pattern of odd texts, chunk by chunk."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._tail = b"\n"
+        """The end of the scanned text."""
+        self.found = False
+        """Whether a value may be odd; a part of a longer text may look like one."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Scan the next chunk, unless something was found."""
+        if self.found or not self._pattern:
+            return
+        # Arrow's regular expressions are ten times as fast as Python's, and release the GIL.
+        self.found = self._is_in(self._tail + chunk[:_REACH]) or self._is_in(chunk)
+        self._tail = (self._tail + chunk)[-_REACH:]
+
+    def _is_in(self, data: bytes) -> bool:
+        ends = b"".join(each.to_bytes(_OFFSET_BYTES, "little") for each in (0, len(data)))
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
+        text = pa.Array.from_buffers(pa.large_binary(), 1, buffers)  # without a copy
+        return pc.match_substring_regex(text, self._pattern)[0].as_py() is True
+
+
+def may_be_odd(values: pa.ChunkedArray, pattern: str) -> bool:
+    """Tell whether any of many texts may have an odd one."""
+    return bool(pattern) and pc.any(pc.match_substring_regex(values, pattern)).as_py() is True

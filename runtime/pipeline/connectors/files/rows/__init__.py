@@ -1,0 +1,1 @@
+"""Rows of files: the language of values, what is read with which type, bad rows."""

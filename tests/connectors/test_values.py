@@ -1,0 +1,312 @@
+# pyright: basic
+"""One language of values: a text is the same value, or none, whatever stands beside it.
+
+It holds for csv by each of its two ways, for json and for records of Kafka.
+"""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as sf
+from pyspark.sql.types import TimestampType
+
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
+from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.kafka.source.decoding import JsonDecoder, KafkaRows
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import TaskError
+from fairlead.runtime.pipeline.spark.sessions import session_beside
+
+pytestmark = pytest.mark.spark
+
+NEW_YORK, LORD_HOWE, SAO_PAULO = "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo"
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # in UTC, without saying so
+Values = dict[str, str | None]
+"""Texts with their values as Spark's casts show them; None: the text does not fit."""
+
+NUMBERS: Values = {
+    "1.5": "1.5",
+    "-1": "-1.0",
+    "1.": "1.0",
+    ".5": "0.5",
+    "1e3": "1000.0",
+    "1E-05": "1.0E-5",
+    "-0.0": "-0.0",
+    "0e999": "0.0",
+    "12D": None,
+    "7f": None,
+    "1.5d": None,
+    "0x1p3": None,
+    "1e400": None,
+    "-1e400": None,
+    "1e-400": None,
+    "9" * 400: None,
+    "1.2.3": None,
+    "abc": None,
+}
+TYPES: dict[str, Values] = {
+    "DOUBLE": {**NUMBERS, "1e39": "1.0E39", "1e-50": "1.0E-50", "1e308": "1.0E308"},
+    "FLOAT": {**NUMBERS, "1e39": None, "1e-50": None, "3.4e38": "3.4E38", "9" * 39: None},
+    "DECIMAL(10,2)": {
+        "1.25": "1.25",
+        "1e3": "1000.00",
+        "1.005": "1.01",
+        "1e16000000": None,
+        "1e-16000000": None,
+        "1" * 2_000: None,
+        "123456789": None,
+        "1d": None,
+    },
+    "DATE": {
+        "2026-01-05": "2026-01-05",
+        "2026-1-5": "2026-01-05",
+        "2026-01-05 10:30": "2026-01-05",
+        "2026-01-05T10:30:00.5+02:00": "2026-01-05",
+        "2026-01-05 garbage": None,
+        "2026-01-05 10:30pm": None,
+        "2026-01-05T": None,
+        "2026-02-30": None,
+        "2026-01": None,
+        "2026": None,
+        "10:30": None,
+        "300000-01-01": None,
+    },
+    "TIMESTAMP": {
+        "2026-01-05": "2026-01-05 00:00:00",
+        "2026-01-05 10:30": "2026-01-05 10:30:00",
+        "2026-01-05T10:30:00.123456Z": "2026-01-05 10:30:00.123456",
+        "2026-01-05 10:30:00+02:00": "2026-01-05 08:30:00",
+        "2026-03-08 02:30:00": "2026-03-08 02:30:00",
+        "10:30": None,
+        "T10:30": None,
+        "2026": None,
+        "2026-01": None,
+        "2026-01-05 10:30 garbage": None,
+        "2026-01-05 25:00": None,
+        "300000-01-01": None,
+        "294248-01-01": None,
+        "1700000000000000000": None,
+    },
+    "TIMESTAMP_NTZ": {
+        "2026-01-05": "2026-01-05 00:00:00",
+        "2026-03-08 02:30:00": "2026-03-08 02:30:00",
+        "2024-02-28T10:11:12+02:00": None,
+        "2024-02-28T10:11:12Z": None,
+        "10:30": None,
+        "300000-01-01": None,
+    },
+}
+OF_CSV: dict[str, Values] = {
+    "BOOLEAN": {"true": "true", "FALSE": "false", "yes": None, "t": None, "1": None, "n": None},
+    "INT": {"12": "12", "+1": "1", "007": "7", "1.5": None, "12D": None, "2147483648": None},
+    "DOUBLE": {"Inf": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN", "inf": None, "nan": None},
+}
+NEW_YORKS: Values = {
+    "2026-03-08 01:59:59": "2026-03-08 06:59:59",
+    "2026-03-08 02:30:00": None,
+    "2026-03-08T02": None,
+    "2026-03-08 03:30:00": "2026-03-08 07:30:00",
+    "2026-03-08 02:30:00Z": "2026-03-08 02:30:00",
+    "2026-11-01 00:59:59": "2026-11-01 04:59:59",
+    "2026-11-01 01:30:00": None,
+    "2026-11-01 01:30:00-05:00": "2026-11-01 06:30:00",
+    "2026-11-01 02:00:00": "2026-11-01 07:00:00",
+}
+IN_ZONES: dict[str, Values] = {
+    NEW_YORK: NEW_YORKS,
+    LORD_HOWE: {
+        "2026-10-04 02:15:00": None,
+        "2026-10-04 02:30:00": "2026-10-03 15:30:00",
+        "2026-04-05 01:45:00": None,
+        "2026-04-05 01:15:00": "2026-04-04 14:15:00",
+    },
+    SAO_PAULO: {"2018-11-04": None, "2018-11-05": "2018-11-05 02:00:00"},
+}
+
+
+def read(spark: Any, form: ReadFormat, file: Path) -> dict[int, str | None]:
+    """Return the values by `k`; those of bad rows are not there."""
+    rows, _ = form.rows(spark, [survey_file(form, file, Copies(), None)], Copies())
+    return shown(rows)
+
+
+def shown(rows: Any) -> dict[int, str | None]:
+    """Return the values by `k` as texts, instants in UTC."""
+    is_instant = isinstance(rows.schema["v"].dataType, TimestampType)
+    value = sf.unix_micros("v") if is_instant else sf.col("v").cast("string")
+    found = {each.k: each.v for each in rows.select("k", value.alias("v")).collect()}
+    return {key: _instant(it) if is_instant else it for key, it in found.items()}
+
+
+def _instant(micros: int | None) -> str | None:
+    return micros if micros is None else (EPOCH + timedelta(microseconds=micros)).isoformat(" ")
+
+
+def expected(values: Values) -> dict[int, str]:
+    return {number: value for number, value in enumerate(values.values()) if value is not None}
+
+
+def from_csv(spark: Any, folder: Path, kind: str, values: Values) -> list[dict[int, str | None]]:
+    """Read values by the reader's way, and by the way of files that have a `""`."""
+    lines = [f"{number},{text},x\n" for number, text in enumerate(values)]
+    file, found = folder / "a.csv", []
+    for beside in ("", '-1,,""\n'):
+        file.write_text("k,v,s\n" + "".join(lines) + beside)
+        form = ReadFormat("csv", f"k INT, v {kind}, s STRING", tolerant=True)
+        found.append(read(spark, form, file))
+    assert found[1].pop(-1) is None
+    nulls = ReadFormat("csv", form.schema, CsvStyle(nulls=("NA", "-")), tolerant=True)
+    file.write_text("k,v,s\n" + "".join(lines))
+    return [*found, read(spark, nulls, file)]
+
+
+def in_json(text: str, kind: str) -> str:
+    return json.dumps(text) if kind in {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ"} else text
+
+
+def is_json(text: str, kind: str) -> bool:
+    try:
+        json.loads(in_json(text, kind))
+    except ValueError:
+        return False
+    return True
+
+
+def from_json(
+    spark: Any, folder: Path, kind: str, values: Values, shape: str = "{}"
+) -> list[dict[int, str | None]]:
+    """Read values from a file of json, and from records of Kafka."""
+    lines = [
+        f'{{"k": {number}, "v": {shape.format(in_json(text, kind))}}}'
+        for number, text in enumerate(values)
+    ]
+    whole = {
+        "[{}]": f"ARRAY<{kind}>",
+        '{{"f": {}}}': f"STRUCT<f: {kind}>",
+        '{{"m": [{}]}}': f"MAP<STRING, ARRAY<{kind}>>",
+    }
+    ddl = f"k INT, v {whole.get(shape, kind)}"
+    file = folder / "a.json"
+    file.write_text("\n".join(lines))
+    count = len(lines)
+    table = pa.table(
+        {
+            "_value": pa.array([each.encode() for each in lines], pa.binary()),
+            "_topic": ["t"] * count,
+            "_partition": pa.array([0] * count, pa.int32()),
+            "_offset": pa.array(range(count), pa.int64()),
+        }
+    )
+    made = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=True), ddl)
+    return [
+        read(spark, ReadFormat("json", ddl, tolerant=True), file),
+        shown(made.decode(spark, table)),
+    ]
+
+
+@pytest.mark.parametrize("kind", [*TYPES, *OF_CSV])
+def test_a_text_of_csv_is_the_same_value_whatever_stands_beside_it(
+    engine: Embedded, tmp_path: Path, kind: str
+) -> None:
+    values = TYPES.get(kind, {}) | OF_CSV.get(kind, {})
+    run = lambda spark: from_csv(_in(spark, "UTC"), tmp_path, kind, values)  # noqa: E731
+    assert engine.run("values", run) == 3 * [expected(values)]
+
+
+def _in(spark: Any, zone: str) -> Any:
+    return session_beside(spark, {"spark.sql.session.timeZone": zone})
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_json_has_the_same_values_in_files_and_in_records(
+    engine: Embedded, tmp_path: Path, kind: str
+) -> None:
+    values = {text: it for text, it in TYPES[kind].items() if is_json(text, kind)}
+    values = {text: "-1.0" if text == "-1" else it for text, it in values.items()}
+    run = lambda spark: from_json(_in(spark, "UTC"), tmp_path, kind, values)  # noqa: E731
+    assert engine.run("values", run) == 2 * [expected(values)]
+
+
+@pytest.mark.parametrize("zone", IN_ZONES)
+def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
+    engine: Embedded, tmp_path: Path, zone: str
+) -> None:
+    def run(spark: Any) -> list[dict[int, str | None]]:
+        there, utc = _in(spark, zone), _in(spark, "UTC")
+        option = {"timezone": zone}
+        file = tmp_path / "a.csv"
+        ways = [
+            *from_csv(there, tmp_path, "TIMESTAMP", IN_ZONES[zone]),
+            *from_json(there, tmp_path, "TIMESTAMP", IN_ZONES[zone]),
+        ]
+        form = ReadFormat("csv", "k INT, v TIMESTAMP, s STRING", tolerant=True, options=option)
+        return [*ways, read(utc, form, file)]
+
+    assert engine.run("values", run) == 6 * [expected(IN_ZONES[zone])]
+
+
+@pytest.mark.parametrize("shape", ["[{}]", '{{"f": {}}}', '{{"m": [{}]}}'])
+@pytest.mark.parametrize("kind", ["DOUBLE", "TIMESTAMP", "DATE"])
+def test_nested_values_of_json_are_values_of_their_types(
+    engine: Embedded, tmp_path: Path, kind: str, shape: str
+) -> None:
+    values = {text: it for text, it in TYPES[kind].items() if is_json(text, kind)}
+
+    def run(spark: Any) -> list[set[int]]:
+        found = from_json(_in(spark, "UTC"), tmp_path, kind, values, shape)
+        return [{*each} for each in found]
+
+    assert engine.run("values", run) == 2 * [{*expected(values)}]
+
+
+def test_an_integer_of_json_is_a_time_in_seconds_and_no_finer_number(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    seconds = (
+        "0",
+        "-1",
+        "86400",
+        "1700000000",
+        "2026",
+        *(f"1700000000{n * '000'}" for n in (1, 2, 3)),
+    )
+    lines = [f'{{"k": {number}, "v": {text}}}\n' for number, text in enumerate(seconds)]
+    (tmp_path / "a.json").write_text("".join(lines))
+    form = ReadFormat("json", "k INT, v TIMESTAMP", tolerant=True)
+    run = lambda spark: read(_in(spark, "UTC"), form, tmp_path / "a.json")  # noqa: E731
+    assert engine.run("values", run) == {
+        0: "1970-01-01 00:00:00",
+        1: "1969-12-31 23:59:59",
+        2: "1970-01-02 00:00:00",
+        3: "2023-11-14 22:13:20",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "hint"),
+    [
+        ("TIMESTAMP", "2026-03-08 02:30:00", f"clocks of {NEW_YORK} have not, or have twice"),
+        ("DOUBLE", "1e400", ""),
+        ("DATE", "2026-01-05 garbage", ""),
+    ],
+)
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_a_text_that_is_no_value_ends_the_job_with_file_column_and_text(  # a table
+    engine: Embedded, tmp_path: Path, fmt: str, kind: str, text: str, hint: str
+) -> None:
+    lines = {"csv": f"k,v\n1,{text}\n", "json": f'{{"k": 1, "v": {in_json(text, kind)}}}\n'}
+    file = tmp_path / f"a.{fmt}"
+    file.write_text(lines[fmt])
+    form = ReadFormat(fmt, f"k INT, v {kind}")
+    with pytest.raises(TaskError) as told:
+        engine.run("values", lambda spark: read(_in(spark, NEW_YORK), form, file))
+    assert f'{file} column `v` ({kind}): For input string: "{text}"{hint and ", a time"}' in str(
+        told.value
+    )
+    assert hint in str(told.value)
