@@ -64,6 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-stories", action="store_true", help="write what happens into the stories"
     )
+    parser.addoption(
+        "--rewrite-samples", action="store_true", help="write what commands show into README"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
