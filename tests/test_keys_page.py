@@ -1,4 +1,4 @@
-"""KEYS.md has every key of every built-in type, and every setting of a node.
+"""runtime/KEYS.md has every key of every built-in type, and every setting of a node.
 
 `pytest tests/test_keys_page.py --rewrite-samples` writes the page again.
 """
@@ -20,12 +20,12 @@ from fairlead.runtime.pipeline.transforms.types import (
 )
 from fairlead_tests import TESTS
 
-PAGE = TESTS.parent / "KEYS.md"
+PAGE = TESTS.parent / "runtime" / "KEYS.md"
 README = TESTS.parent / "README.md"
 HEAD = """\
 # Keys
 
-Every key of a connector's config, and every setting of a node, by name; [README.md](README.md)
+Every key of a connector's config, and every setting of a node, by name; [README.md](../README.md)
 explains them in their places. `fairlead explain KEY` shows one of them, and
 `fairlead describe plugin TYPE --search WORD` searches. This page is written by
 `pytest tests/test_keys_page.py --rewrite-samples`.
@@ -105,7 +105,7 @@ def test_the_page_has_every_key_with_its_type_and_default(pytestconfig: pytest.C
         PAGE.write_text(page)
     there = _keys_of(PAGE.read_text())
     assert there == _keys_of(page), "pytest tests/test_keys_page.py --rewrite-samples writes it"
-    assert "(KEYS.md)" in README.read_text()
+    assert "(runtime/KEYS.md)" in README.read_text()
 
 
 def _keys_of(page: str) -> list[tuple[str, ...]]:
