@@ -200,6 +200,13 @@ def test_columns_that_differ_only_in_case_are_refused(tmp_path: Path, header: st
         infer_schema("csv", found, PLAIN, MUCH)
 
 
+@pytest.mark.parametrize("evolution", ["fail", "add-columns"])
+def test_headers_of_several_files_may_differ_in_case(tmp_path: Path, evolution: str) -> None:
+    found = files(tmp_path, "id,name\n1,x\n", "ID,Name\n2.5,y\n")
+    schema = infer_schema("csv", found, PLAIN, MUCH, evolution=evolution)
+    assert schema == "`id` DOUBLE, `name` STRING"
+
+
 def test_columns_of_several_files_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
     found = files(tmp_path, '{"a": 1}\n', '{"A": 1}\n')
     with pytest.raises(BadInput, match=r"^columns \(a, A\) differ at most in upper"):

@@ -1,11 +1,14 @@
 # pyright: basic
 """A text file is looked through before Spark reads it: its encoding, line ends and header."""
 
+import bz2
 import csv
 import errno
+import gzip
 import io
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -162,6 +165,31 @@ def test_a_file_that_does_not_say_its_byte_order_is_named(tmp_path: Path, encodi
     style = CsvStyle(header=False, encoding=encoding)
     with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: is not {encoding}: .* with BOM; set"):
         looked_at(tmp_path, "a,b\n".encode(f"{encoding}-LE"), style)
+
+
+@pytest.mark.parametrize("chunk", [3, 1 << 20])
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize("zeros", [0, 1, 512, 10_000])
+def test_zeros_behind_a_compressed_file_are_not_for_spark(  # a table
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chunk: int,
+    suffix: str,
+    pack: Callable[[bytes], bytes],
+    zeros: int,
+) -> None:
+    monkeypatch.setattr(compression, "_CHUNK", chunk)
+    file = tmp_path / f"a.csv{suffix}"
+    file.write_bytes(pack(b"id\n1\n") + pack(b"2\n") + pack(b"") + bytes(zeros))
+    for read in (
+        lambda copies: survey_csv(file, CsvStyle(), copies, None).path,
+        lambda copies: text_files.to_utf8(file, "UTF-8", copies, None, lambda _: None),
+    ):
+        copies = Copies()
+        path = read(copies)
+        assert (path == file) is (zeros == 0)
+        assert zeros == 0 or path.read_bytes() == b"id\n1\n2\n"
+        copies.clear()
 
 
 @pytest.mark.parametrize("chunk", [3, 1 << 20])

@@ -5,6 +5,7 @@ import bz2
 import gzip
 import io
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -39,6 +40,41 @@ def decompress(file: Path, stream: IO[bytes]) -> IO[bytes]:
             return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd"))
         case _:
             return stream
+
+
+def is_padded(stream: IO[bytes], suffix: str) -> bool:
+    """Tell whether zeros follow a .gz or .bz2 file, as tapes and block copies leave them.
+
+    gzip, bzip2 and Python pass over them, Hadoop does not. The file is known to unpack.
+    """
+    if suffix.lower() not in _MEMBERS:
+        return False
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(max(0, size - 4))
+    end = stream.read()
+    # The end of a .gz is the size of its text, which is seldom smaller than the file.
+    if not end.endswith(b"\0") or (size > _CHUNK and int.from_bytes(end, "little") >= size):
+        return False
+    stream.seek(0)
+    return _has_zeros_behind(stream, _MEMBERS[suffix.lower()])
+
+
+def _has_zeros_behind(stream: IO[bytes], member: Callable[[], Any]) -> bool:
+    unpack = member()
+    while packed := stream.read(_CHUNK):
+        while packed:
+            unpack.decompress(packed)
+            packed = unpack.unused_data if unpack.eof else b""
+            if unpack.eof and packed.startswith(b"\0"):
+                return True
+            unpack = member() if unpack.eof else unpack
+    return False
+
+
+_MEMBERS: Final[Mapping[str, Callable[[], Any]]] = {
+    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    ".bz2": bz2.BZ2Decompressor,
+}
 
 
 class _Deflated(io.RawIOBase):

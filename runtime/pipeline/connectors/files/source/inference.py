@@ -28,6 +28,8 @@ from .text import decode, is_about_file, is_whole
 
 MULTILINE_JSON: Final = "multiline json"
 """The format of json files that are one value of many lines each."""
+_EXACT: Final = frozenset({"json", MULTILINE_JSON})
+"""Formats whose names differ if their case does."""
 _NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
 _NO_TYPES: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
@@ -74,6 +76,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
                 raise
             unread = unread or error
         else:
+            found = found if fmt in _EXACT else _spelt_alike(known, found)
             known = _joined(known, found, file, style if fmt == "csv" else None, evolution)
     if known is None or not known.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
@@ -256,6 +259,14 @@ def _joined(
         f"{_listed(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
         "away"
     )
+
+
+def _spelt_alike(known: pa.Schema | None, found: pa.Schema | None) -> pa.Schema | None:
+    """Return found columns with the names of known ones, from which they differ in case only."""
+    if known is None or found is None:
+        return found
+    spelt = {name.lower(): name for name in known.names}
+    return pa.schema([each.with_name(spelt.get(each.name.lower(), each.name)) for each in found])
 
 
 def _merge(known: pa.Schema, found: pa.Schema) -> pa.Schema:

@@ -17,7 +17,7 @@ from typing import IO, Final
 from ....spi.errors import BadInput
 from ...evolution.odd_texts import OddTextScan
 from .. import keys
-from ..compression import decompress, is_spark_only
+from ..compression import decompress, is_compressed, is_padded, is_spark_only
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
@@ -100,7 +100,7 @@ def survey_csv(
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
-    if style.needs_copy or comments.found or not line_end:
+    if style.needs_copy or comments.found or not line_end or _has_padding(file):
         path, line_end = copies.new(file, within), "\n"
         chunks = style.comments().without(decode(file, style.encoding))
         _write(path, _unified(chunks, style))
@@ -123,12 +123,16 @@ def to_utf8(
     """Return a text file or its copy in UTF-8; `show` gets the whole text in chunks."""
     _refuse_opaque(file, "columns and encoding")
     chunks = _shown(decode(file, encoding), show)
-    if not CsvStyle(encoding=encoding).needs_copy:
-        for _ in chunks:
-            pass
+    if CsvStyle(encoding=encoding).needs_copy:
+        copy = copies.new(file, within)
+        _write(copy, chunks)
+        return copy
+    for _ in chunks:
+        pass
+    if not _has_padding(file):
         return file
     copy = copies.new(file, within)
-    _write(copy, chunks)
+    _write(copy, decode(file, encoding))
     return copy
 
 
@@ -197,6 +201,14 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise BadInput(f"{file}: {why}") from error
+
+
+def _has_padding(file: Path) -> bool:
+    """Tell whether zeros follow the end of a compressed file, which Spark would not pass over."""
+    if not is_compressed(file):
+        return False
+    with asking_about(file), file.open("rb") as stream:
+        return is_padded(stream, file.suffix)
 
 
 def _undecodable(file: Path, encoding: str, before: int, error: UnicodeError) -> str:
