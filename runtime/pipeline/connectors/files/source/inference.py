@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput, NotReady
 from ...evolution.arrow_columns import parquet_columns, refuse_unreadable, to_ddl
-from ...evolution.json_columns import fit_number_type, merge_columns, parse_lines, parse_value
+from ...evolution.json_columns import fit_number_type, parse_lines, parse_value
+from ...evolution.merging import mark_long, merge_schemas, spelt_alike
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from .. import keys
 from ..csv_style import CsvStyle, header_of
@@ -33,9 +33,6 @@ _EXACT: Final = frozenset({"json", MULTILINE_JSON})
 _NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
 _NO_TYPES: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
-_LONG = b"long"
-"""Metadata key of a column with integers that lose digits as a DOUBLE."""
-_MOST_EXACT = 1 << 53
 _LARGEST_SAMPLE = 64 << 20
 """The most of a file to read for one incomplete record: a quote may have been left open."""
 
@@ -76,7 +73,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
                 raise
             unread = unread or error
         else:
-            found = found if fmt in _EXACT else _spelt_alike(known, found)
+            found = found if fmt in _EXACT else spelt_alike(known, found)
             known = _joined(known, found, file, style if fmt == "csv" else None, evolution)
     if known is None or not known.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
@@ -206,7 +203,7 @@ def _csv_schema(
     kinds = [
         fit_number_type(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs
     ]
-    fields = map(_mark_long, names, kinds, (values for _, values in columns))
+    fields = map(mark_long, names, kinds, (values for _, values in columns))
     return pa.schema([*fields])
 
 
@@ -225,14 +222,7 @@ def _json_schema(table: pa.Table, otherwise: str) -> pa.Schema:
     if not table.column_names:
         raise BadInput(otherwise)
     kinds = (_timeless(each) for each in table.schema.types)
-    return pa.schema([*map(_mark_long, table.column_names, kinds, table.columns)])
-
-
-def _mark_long(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field:
-    """Return a column, marked if it has integers of more digits than a DOUBLE keeps."""
-    ends = pc.min_max(values).as_py().values() if kind == pa.int64() == values.type else ()
-    is_long = any(each is not None and abs(each) > _MOST_EXACT for each in ends)
-    return pa.field(name, kind, metadata={_LONG: b""} if is_long else None)
+    return pa.schema([*map(mark_long, table.column_names, kinds, table.columns)])
 
 
 def _joined(
@@ -251,7 +241,7 @@ def _joined(
         return found if known is None else known
     adds = style is None or (style.header and evolution in {ADD_COLUMNS, WIDEN})
     if adds or known.names == found.names:
-        return _merge(known, found)
+        return merge_schemas(known, found)
     if evolution == DEAD_LETTER:
         return known
     raise BadInput(
@@ -259,38 +249,6 @@ def _joined(
         f"{_listed(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
         "away"
     )
-
-
-def _spelt_alike(known: pa.Schema | None, found: pa.Schema | None) -> pa.Schema | None:
-    """Return found columns with the names of known ones, from which they differ in case only."""
-    if known is None or found is None:
-        return found
-    spelt = {name.lower(): name for name in known.names}
-    return pa.schema([each.with_name(spelt.get(each.name.lower(), each.name)) for each in found])
-
-
-def _merge(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """Return the columns of both; integers and fractions become STRING if DOUBLE loses digits."""
-    long = {each.name for each in (*known, *found) if _LONG in (each.metadata or {})}
-    mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, known, found)}
-    both = [
-        pa.schema([each.with_type(pa.string()) if each.name in mixed else each for each in schema])
-        for schema in (known, found)
-    ]
-    merged = _united(*both)
-    marked = [each.with_metadata({_LONG: b""}) if each.name in long else each for each in merged]
-    return pa.schema(marked)
-
-
-def _types_of(name: str, *schemas: pa.Schema) -> set[pa.DataType]:
-    return {schema.field(name).type for schema in schemas if name in schema.names}
-
-
-def _united(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    try:
-        return pa.unify_schemas([known, found], promote_options="permissive")
-    except pa.ArrowException:
-        return merge_columns(known, found)
 
 
 def _zoned(kind: pa.DataType) -> pa.DataType:
