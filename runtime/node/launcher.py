@@ -120,8 +120,8 @@ class Launcher:
         """How long until the next look, unless a child process ends: until the next question."""
         is_settled = self._has_begun and self._beginning is None
         if is_settled and all(each.is_settled for each in self._tied):
-            probes = (self._admin_probe, self._probe, self._rest and self._rest.probe)
-            return max(WATCH_SECONDS, rest_of(filter(None, probes)))
+            probes = [self._admin_probe, self._probe, *([self._rest.probe] if self._rest else [])]
+            return max(WATCH_SECONDS, rest_of(probes))
         return WATCH_SECONDS
 
     def stop(self) -> None:
@@ -289,10 +289,9 @@ class Launcher:
     def _slow(self) -> list[SlowProcess]:
         """Return the processes that `status` and `/health` report as not answering."""
         system, supervisor, rest = self._system, self._supervisor_process, self._rest
-        silent: list[tuple[str, str, int | None, float]] = [
-            ("actor system", "", system and system.admin_pid, self._admin_probe.silence.seconds),
-            (SUPERVISOR, "", supervisor and supervisor.pid, self._probe.silence.seconds),
-        ]
+        admin, probe = self._admin_probe.silence.seconds, self._probe.silence.seconds
+        silent = [("actor system", "", system.admin_pid if system else None, admin)]
+        silent.append((SUPERVISOR, "", supervisor.pid if supervisor else None, probe))
         silent += [(rest.title, "", rest.pid, rest.probe.silence.seconds)] if rest else []
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):

@@ -14,7 +14,7 @@ import pytest
 from fairlead.runtime.pipeline.connectors.files.arrivals import Arrivals
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
-from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, walk
+from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, read_folder, walk
 from fairlead.runtime.pipeline.spi.errors import NotReady
 
 PATIENCE_S = 20.0
@@ -229,13 +229,12 @@ def test_tasks_that_look_at_once_look_one_after_the_other(
     index = FileIndex(tmp_path, "*")
     inside: list[int] = []
     most: list[int] = []
-    read = file_index.read_folder
 
     def read_slowly(*args: Any, **given: Any) -> Any:
         inside.append(1)
         most.append(len(inside))
         time.sleep(0.05)
-        found = read(*args, **given)
+        found = read_folder(*args, **given)
         inside.pop()
         return found
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.events.commits import Document
 from fairlead.runtime.pipeline.connectors.kafka.source import topics
 from fairlead.runtime.pipeline.connectors.postgres.tables.catalog import _fits
 from fairlead.runtime.pipeline.patterns import PatternRefused, compile_pattern
@@ -23,7 +24,7 @@ def test_no_pattern_takes_longer_than_its_text_is_long(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_an_offset_of_a_topic_is_judged_by_any_pattern_at_once(pattern: str) -> None:
-    partition = {"kafka_topic": LONG, "kafka_partition": 0}
+    partition: Document = {"kafka_topic": LONG, "kafka_partition": 0}
     with pytest.raises(OffsetRefused, match="this connector reads"):
         topics.check_offset({"source.topics.regex": pattern}, partition, {"kafka_offset": 1})
     assert not _fits((pattern,), {LONG})
@@ -69,7 +70,7 @@ def test_a_pattern_that_is_none_of_re2_is_refused_with_the_reason(pattern: str, 
     assert str(caught.value).startswith(why)
     told = f"{pattern} is no regular expression: {caught.value}"
     assert check_patterns(pattern) == check_patterns(("a", pattern)) == told
-    partition = {"kafka_topic": "t", "kafka_partition": 0}
+    partition: Document = {"kafka_topic": "t", "kafka_partition": 0}
     with pytest.raises(OffsetRefused, match=r"source\.topics\.regex: "):  # of an old config
         topics.check_offset({"source.topics.regex": pattern}, partition, {"kafka_offset": 1})
 

@@ -13,6 +13,7 @@ from transforms.conftest import made
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import TaskError
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
@@ -309,3 +310,15 @@ def test_the_columns_of_a_batch_may_differ_from_those_of_the_last(engine: Embedd
     transform = made("ReplaceField", {"exclude": "a", "renames": "b:c"})
     assert rows(engine, transform, "SELECT 1 AS a, 2 AS b") == [[2]]
     assert rows(engine, transform, "SELECT 1 AS b, 'x' AS d") == [[1, "x"]]
+
+
+@pytest.mark.parametrize("made_of", ["'{}'", "reverse('{}')", "upper('{}')"])
+def test_what_a_failing_query_shows_is_in_no_log_of_the_jvm(
+    engine: Embedded, engine_folder: Path, made_of: str
+) -> None:
+    secret = "hunter-zwei-4711"
+    query = f"SELECT raise_error({made_of.format(secret)}) AS x FROM input"
+    with pytest.raises(TaskError):
+        rows(engine, made("sql", {"query": query}))
+    log = (engine_folder / "logs" / "spark.log").read_text()
+    assert not [each for each in (secret, secret[::-1], secret.upper()) if each in log]

@@ -89,11 +89,24 @@ logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
 logger.pools.level = error
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.attempts.name = org.apache.spark.scheduler.TaskSetManager
+logger.attempts.level = off
+logger.writer.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
+logger.writer.level = off
+logger.utils.name = org.apache.spark.util.Utils
+logger.utils.level = off
+logger.code.name = org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator
+logger.code.level = off
+logger.stages.name = org.apache.spark.sql.execution.WholeStageCodegenExec
+logger.stages.level = off
 """
 """Logging of the JVM: warnings and errors to stderr, without those that need no action.
 
-The warning about a missing file of pools needs none. The last lines are reported as the reason of
-the JVM's end, so they must matter.
+The warning about a missing file of pools needs none. The loggers that are off repeat why a job
+failed, with rows and queries in it: the task that ran it tells that, without secrets. The last
+lines are reported as the reason of the JVM's end, so they must matter.
 """
 
 

@@ -50,6 +50,14 @@ _CLOCK_LITERAL: Final = re.compile(
 """A literal with the current time; the parser replaces it by its value, so the plan lacks it."""
 
 
+_MATCHES: Final = """
+    regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace
+    regexp_substr rlike split
+"""
+_MATCHING: Final = frozenset(_MATCHES.split())
+"""Functions whose second argument is a regular expression."""
+
+
 @dataclass(slots=True)
 class QueryUse:
     """The constructs of a query: names in lower case, with dots between their parts.
@@ -57,6 +65,7 @@ class QueryUse:
     A function without arguments has parentheses, `now()`. `relations` are the tables except `input`
     and those that a WITH defines in scope. `words` are names of columns or, if there is no such
     column, of functions: `current_user`. `other` has the parser's names of all other nodes.
+    `patterns` are the literals that are regular expressions of Java.
     """
 
     functions: set[str] = field(default_factory=set[str])
@@ -64,6 +73,7 @@ class QueryUse:
     relations: set[str] = field(default_factory=set[str])
     words: set[str] = field(default_factory=set[str])
     other: set[str] = field(default_factory=set[str])
+    patterns: set[str] = field(default_factory=set[str])
 
 
 def use_of(plan: JavaObject) -> QueryUse:
@@ -121,6 +131,7 @@ def _visit(
         yield from _visit_with(node, tables)
         return
     _record_use(node, name, tables, use)
+    use.patterns |= _patterns(node, name)
     if kind.startswith((_CATALYST, "org.apache.spark.sql.execution.")):
         yield from ((each, tables) for each in _fields(node))
 
@@ -155,6 +166,21 @@ def _record_use(node: JavaObject, name: str, tables: frozenset[str], use: QueryU
                 use.relations.add(relation)
         case "UnresolvedAttribute" if node.nameParts().size() == 1:
             use.words.add(_dotted(node.nameParts()))
+
+
+def _patterns(node: JavaObject, name: str) -> set[str]:
+    """Return the expression that a node matches with, if that is a literal."""
+    if name == "RLike":
+        return _text(node.right())
+    if name != "UnresolvedFunction" or node.arguments().size() <= 1:
+        return set()
+    return _text(node.arguments().apply(1)) if _dotted(node.nameParts()) in _MATCHING else set()
+
+
+def _text(node: JavaObject) -> set[str]:
+    """Return the text of a literal; empty for any other expression."""
+    is_literal = str(node.getClass().getName()).endswith(".Literal")
+    return {str(node.value())} if is_literal and node.dataType().typeName() == "string" else set()
 
 
 def _fields(node: JavaObject) -> Iterator[JavaObject]:

@@ -8,6 +8,7 @@ connector must not include running programs, reading files or inspecting the nod
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from ...backtracking import flaw_in_backtracking
 from .query import SAMPLE, SCRIPT, QueryUse
 
 _SETTING: Final = "sql.allow"
@@ -65,6 +66,11 @@ def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> 
             f"the table function {name} depends on more than its arguments{_remedy(name)}"
             for name in sorted(use.table_functions - TABLE_FUNCTIONS)
             if name not in allowed
+        ),
+        *(
+            f"the expression {pattern} {flaw}"
+            for pattern in sorted(use.patterns)
+            if (flaw := flaw_in_backtracking(pattern))
         ),
     ]
 
