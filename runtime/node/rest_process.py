@@ -7,7 +7,8 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
@@ -20,23 +21,23 @@ from .tied_process import TiedProcess
 
 LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.1
+_CONNECT_SECONDS: Final = 2.0
 _STARTS_FOR: Final = 4
 """How long a start may take, as a multiple of the limit of an answer."""
-_REQUEST: Final = b"HEAD / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+_REQUEST: Final = b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 class HttpQuestion:
     """A request in flight: any response at all says that the process serves."""
 
-    def __init__(self, host: str, port: int) -> None:
-        """Begin to connect; nothing is waited for."""
+    def __init__(self, family: int, address: tuple[Any, ...]) -> None:
+        """Begin to connect to a socket address; nothing is waited for."""
         self.is_lost = False
         """Whether nobody takes it: nothing listens, or the connection has ended."""
-        self._request = _REQUEST % f"{host}:{port}".encode()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._request = _REQUEST
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.settimeout(0)
-        self._socket.connect_ex((host, port))
+        self._socket.connect_ex(address)
 
     def answer(self, seconds: float) -> object | None:
         """Wait for the first byte of the response, for some seconds at most."""
@@ -80,21 +81,20 @@ class RestProcess(TiedProcess):
         """How it answers."""
         self._start = Silence(limit_seconds * _STARTS_FOR, 0.0)
         """How long it has been starting."""
-        self._place = ("", 0)
-        """Where it listens."""
+        self._place: tuple[int, tuple[Any, ...]] | None = None
+        """The family and the address at which it was reached; None: it is not asked."""
 
     def open(self, url: str, is_enough: Callable[[], bool]) -> str:
         """Start it and wait until it listens; return the error, "" if all is well.
 
         Returns early, with "", if `is_enough` becomes true: a signal has come.
         """
-        listener = urlsplit(url)
-        self._place = (listener.hostname or LOOPBACK, listener.port or 0)
         self.start()
         while not is_enough():
             if select.select([self._ready_pipe], [], [], LOOK_SECONDS)[0]:
                 is_ready = bool(os.read(self._ready_pipe, 1))
                 self._close_pipe()
+                self._place = _address_of(url) if is_ready else None
                 return "" if is_ready else self._explain_exit(url)
         return ""
 
@@ -107,9 +107,11 @@ class RestProcess(TiedProcess):
         if self._is_starting():
             silence = self._start
             silence.look(time.monotonic(), is_silent=True)
+        elif (place := self._place) is None:
+            return
         else:
             silence = self.probe.silence
-            self.probe.look(lambda: HttpQuestion(*self._place))
+            self.probe.look(lambda: HttpQuestion(*place))
         if silence.is_over:
             LOGGER.error("the REST process (pid %s) is replaced: %s", self._process.pid, silence)
             self._process.kill()
@@ -155,6 +157,19 @@ class RestProcess(TiedProcess):
         read_end, self._ready_pipe = self._ready_pipe, -1
         if read_end >= 0:
             os.close(read_end)
+
+
+def _address_of(url: str) -> tuple[int, tuple[Any, ...]] | None:
+    """Return the family and the address at which a listener takes connections; None: nowhere."""
+    listener = urlsplit(url)
+    with suppress(OSError):
+        host, port = listener.hostname or LOOPBACK, listener.port or 0
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
+                tried.settimeout(_CONNECT_SECONDS)
+                tried.connect(address)
+                return family, address
+    return None
 
 
 def rest_command(config: Config, url: str) -> Sequence[str]:

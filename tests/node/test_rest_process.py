@@ -37,8 +37,8 @@ def port() -> int:
     return found
 
 
-@pytest.fixture
-def rest(port: int, tmp_path: Path) -> Iterator[RestProcess]:
+@pytest.fixture(params=["127.0.0.1", "localhost"])
+def rest(port: int, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[RestProcess]:
     """A program in place of REST; it must answer within half a second."""
     node = NodeSpec(
         *(tmp_path, "connect", "here", ("w1",), GroupSettings(), Timing(), EngineSpec("noop")),
@@ -46,7 +46,7 @@ def rest(port: int, tmp_path: Path) -> Iterator[RestProcess]:
         answer_timeout_ms=500,
     )
     process = RestProcess(("-c", PROGRAM, str(port)), ProcessFiles(tmp_path / "run"), node)
-    assert process.open(f"http://127.0.0.1:{port}", lambda: False) == ""
+    assert process.open(f"http://{request.param}:{port}", lambda: False) == ""
     yield process
     process.stop()
 
@@ -61,7 +61,7 @@ def until(rest: RestProcess, is_so: Callable[[], bool]) -> None:
 
 
 def ask(port: int) -> tuple[object | None, bool]:
-    question = HttpQuestion("127.0.0.1", port)
+    question = HttpQuestion(socket.AF_INET, ("127.0.0.1", port))
     try:
         return question.answer(10), question.is_lost
     finally:
