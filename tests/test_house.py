@@ -242,6 +242,8 @@ DOOR = {
     "LICENSE",
     "__init__.py",
     "py.typed",
+    "sdk.py",
+    "testing.py",
 }
 LEFT_BY_TOOLS = {"__pycache__", "fairlead_connect.egg-info", "build", "dist"}
 

@@ -12,24 +12,37 @@ from typing import Any
 
 import pyarrow as pa
 
-from fairlead.events.commits import Advance, CommitId, Document, Manifest, identity
-from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.spi.config import Definition, Importance, ParsedConfig
-from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Context, Outside
-from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway, SourceAway
-from fairlead.runtime.pipeline.spi.key_kinds import text_key
-from fairlead.runtime.pipeline.spi.offsets import (
+from fairlead.sdk import (
+    Advance,
+    CommitId,
+    Context,
+    Definition,
+    Delivery,
+    Document,
+    Fetched,
+    FetchingSource,
+    Importance,
+    Limit,
+    Manifest,
+    OffsetRefused,
     Offsets,
+    Outside,
+    ParsedConfig,
     PartitionOffset,
+    Resource,
     Seek,
     SeekEnd,
+    Sink,
+    SinkAway,
+    SinkType,
+    SourceAway,
+    SourceType,
+    Token,
     check_members,
+    identity,
     seek_from_the_beginning,
+    text_key,
 )
-from fairlead.runtime.pipeline.spi.sink import Sink
-from fairlead.runtime.pipeline.spi.source import Fetched, FetchingSource, Limit
-from fairlead.runtime.pipeline.spi.types import SinkType, SourceType
 
 
 class SqliteSourceType(SourceType):

@@ -7,7 +7,7 @@ only its own connectors.
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from fairlead.actors.assignors.sdk import (
+from fairlead.sdk import (
     Assignment,
     MemberAssignment,
     Metadata,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ....actors.misspelling import hint
 from ..spi.errors import PluginUnknown
@@ -75,10 +75,15 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
     raise PluginUnknown(f"{what} could not be loaded: {point.value} is no {base.__name__}")
 
 
+INSTALLED_SINCE: Final = "one that was installed since the node started is seen after a restart"
+"""The processes of a node look up once what is installed."""
+
+
 def describe_unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Return the error for an unknown plugin name, with the most similar or all known names."""
     names = list(known)
-    hint = hint_by_last_part(name, names) or f"there are {', '.join(names)}"
+    there = f"there are {', '.join(names)}; {INSTALLED_SINCE}"
+    hint = hint_by_last_part(name, names) or there
     return f"no {what} {name[:LONGEST_SHOWN]} is installed here: {hint}"
 
 

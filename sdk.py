@@ -1,0 +1,190 @@
+"""All that a plugin is written with: a source, a sink, a transform, an assignor.
+
+    from fairlead.sdk import FetchingSource, SourceType, text_key
+
+A plugin is a class and an entry point, in a distribution of its own:
+
+| entry-point group | a subclass of | which a config names in |
+|---|---|---|
+| `fairlead.sources` | `SourceType`; it makes a `Source` or a `FetchingSource` | `source.type` |
+| `fairlead.sinks` | `SinkType`; it makes a `Sink` | `sink.type` |
+| `fairlead.transforms` | `Transform` | `transforms.<name>.type` |
+| `fairlead.assignors` | what `ConnectAssignor` describes | `group.local.assignors` |
+| `fairlead.connectors` | `Connector`, if it is no pipeline | `connector.class` |
+
+The names of this module stay: what is renamed inside of fairlead keeps its name here, and what ends
+is announced one release ahead. `fairlead.testing` runs a source and a sink as a task does, crashes
+included. deploy/sqlite and deploy/together of the repository are whole examples.
+"""
+
+from .actors.assignors.sdk import (
+    CONNECTOR,
+    NOTHING,
+    Abilities,
+    Assignment,
+    AssignorFactory,
+    ConnectAssignor,
+    Demand,
+    Eligible,
+    LossView,
+    MemberAssignment,
+    MemberView,
+    Metadata,
+    Needs,
+    Resource,
+    Resources,
+    Snapshot,
+    Worker,
+    abilities,
+    demand_of,
+    eligible,
+    nobody_meets,
+    plain_metadata,
+)
+from .events.commits import Advance, CommitId, Document, Lag, Manifest, Part, identity
+from .events.model import Token
+from .runtime.pipeline.spi.config import (
+    ConfigDef,
+    ConfigInvalid,
+    Definition,
+    Importance,
+    ParsedConfig,
+    Width,
+)
+from .runtime.pipeline.spi.connector import Connector, Delivery, Promise
+from .runtime.pipeline.spi.context import Context, Outside, Reach
+from .runtime.pipeline.spi.errors import (
+    Away,
+    BadInput,
+    LostRange,
+    NotReady,
+    OffsetRefused,
+    RowsRefused,
+    SchemaRefused,
+    SinkAway,
+    SinkBroken,
+    SinkFull,
+    SourceAway,
+    Unreadable,
+)
+from .runtime.pipeline.spi.key_kinds import (
+    choice_key,
+    flag_key,
+    list_key,
+    number_key,
+    secret_key,
+    task_key,
+    text_key,
+)
+from .runtime.pipeline.spi.lineage import Dataset
+from .runtime.pipeline.spi.offsets import (
+    Offsets,
+    PartitionOffset,
+    Seek,
+    SeekEnd,
+    check_members,
+    refuse_deferred,
+    seek_from_the_beginning,
+)
+from .runtime.pipeline.spi.rows import Rejects
+from .runtime.pipeline.spi.sink import Sink, Tenure
+from .runtime.pipeline.spi.source import BatchPlan, Fetched, FetchingSource, Limit, Source
+from .runtime.pipeline.spi.transform import Transform
+from .runtime.pipeline.spi.types import (
+    Look,
+    SinkType,
+    SourceColumns,
+    SourceType,
+    WrittenColumns,
+)
+
+__all__ = [  # noqa: RUF022  # by subject
+    # What all of them have.
+    "ConfigDef",
+    "ConfigInvalid",
+    "Connector",
+    "Context",
+    "Definition",
+    "Delivery",
+    "Document",
+    "Importance",
+    "Outside",
+    "ParsedConfig",
+    "Promise",
+    "Reach",
+    "Resource",
+    "Token",
+    "Width",
+    "choice_key",
+    "flag_key",
+    "list_key",
+    "number_key",
+    "secret_key",
+    "task_key",
+    "text_key",
+    # A source.
+    "Advance",
+    "Away",
+    "BadInput",
+    "BatchPlan",
+    "Dataset",
+    "Fetched",
+    "FetchingSource",
+    "Lag",
+    "Limit",
+    "Look",
+    "LostRange",
+    "NotReady",
+    "OffsetRefused",
+    "Offsets",
+    "PartitionOffset",
+    "Rejects",
+    "Seek",
+    "SeekEnd",
+    "Source",
+    "SourceAway",
+    "SourceColumns",
+    "SourceType",
+    "Unreadable",
+    "check_members",
+    "identity",
+    "refuse_deferred",
+    "seek_from_the_beginning",
+    # A sink.
+    "CommitId",
+    "Manifest",
+    "Part",
+    "RowsRefused",
+    "SchemaRefused",
+    "Sink",
+    "SinkAway",
+    "SinkBroken",
+    "SinkFull",
+    "SinkType",
+    "Tenure",
+    "WrittenColumns",
+    # A transform.
+    "Transform",
+    # An assignor.
+    "CONNECTOR",
+    "NOTHING",
+    "Abilities",
+    "Assignment",
+    "AssignorFactory",
+    "ConnectAssignor",
+    "Demand",
+    "Eligible",
+    "LossView",
+    "MemberAssignment",
+    "MemberView",
+    "Metadata",
+    "Needs",
+    "Resources",
+    "Snapshot",
+    "Worker",
+    "abilities",
+    "demand_of",
+    "eligible",
+    "nobody_meets",
+    "plain_metadata",
+]
