@@ -241,10 +241,12 @@ def test_a_client_that_goes_in_the_middle_of_an_answer_is_let_go(tmp_path: Path)
         client = await served.dial()
         await client.send(bytes.fromhex("0002000100000001ffff"))
         await client.reader.readexactly(4)
+        assert served.counts.opened == 1
         client.writer.transport.abort()
         async with asyncio.timeout(SECONDS):
             while served.listener._connections:
                 await asyncio.sleep(0.01)
         assert broker.seen == [bytes.fromhex("0002000100000001ffff")], "it had been asked"
+        assert (served.counts.opened, served.listener._of_address.total()) == (0, 0)
 
     between(tmp_path, play)

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -189,6 +190,25 @@ def test_a_repeated_call_is_sent_once_on_each_stream() -> None:
         process.send(GroupReplies(packet.number))
         shard.send(beat("n"), handler)
         assert (await process.packet()).dropped == pack_numbers([packet.kept[0].number])
+
+    play(steps)
+
+
+def test_the_answer_to_a_call_that_was_given_up_goes_to_nobody() -> None:
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
+        gone, waiting = Handler(), Handler()
+        shard.start()
+        process = await lookup.process()
+        number = shard.send(beat("m"), gone)
+        packet = await process.packet()
+        shard.cancel(number)
+        answer = ClassicHeartbeatReply(Error.NONE, number=number)
+        process.send(GroupReplies(packet.number, (answer,)))
+        shard.send(beat("n"), waiting)
+        packet = await process.packet()
+        answer = replace(answer, number=packet.calls[0].number)
+        process.send(GroupReplies(packet.number, (answer,)))
+        assert (await waiting.next(), gone.called) == (answer, [])
 
     play(steps)
 

@@ -80,6 +80,22 @@ def test_large_entries_of_a_group_are_read_a_few_at_a_time(clients: Clients) -> 
     assert max(sizes) <= BYTES_PER_READ + 2 * MIB
 
 
+def test_entries_of_a_group_that_lie_between_those_of_another_are_read_once_each(
+    clients: Clients,
+) -> None:
+    for number in range(1, 7):
+        joined = Cause(Why.MEMBER_JOINED, str(number))
+        for group, count in (("a", 1), ("b", number)):
+            records = [encode_in_group(group, GroupMetadata(number, joined, 1))] * count
+            append(clients.shard.log, *records)
+    control = clients.control
+    runs = list(GroupEntries(control, "a", ShardHistory(control)).tail(0))
+    offsets = [[each.offset for each in run] for run in runs]
+    assert offsets == [[0], [2], [5], [9], [14], [20]]
+    runs = list(GroupEntries(control, "b", ShardHistory(control)).tail(4))
+    assert [len(run) for run in runs] == [1, 3, 4, 5, 6]
+
+
 def test_what_was_counted_is_handed_out_as_it_was_then(clients: Clients) -> None:
     history = ShardHistory(clients.control)
     before = history.rebalances

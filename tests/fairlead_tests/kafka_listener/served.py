@@ -28,14 +28,20 @@ ENOUGH = Limits(100, 100)
 
 @dataclass
 class Counted(Counts):
-    """The refusals, in order."""
+    """The refusals, in order, and how many connections are open."""
 
     folder: Path
     reasons: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    opened: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(self.folder)
+
+    def open(self, change: int) -> None:
+        """Count a connection that begins or ends."""
+        self.opened += change
+        super().open(change)
 
     def refuse(self, refused: FrameRefused, address: str) -> None:
         """Record a refusal."""
