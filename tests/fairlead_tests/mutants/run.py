@@ -4,8 +4,8 @@
 
 All tests run once on a copy of the repository, and it is noted which lines each of them executes.
 Then each mutation is made in a copy, and the tests that execute its line run until one fails. What
-no test executes is not mutated: how much that is, is told. Tests that need `--notes` are those of
-an earlier run, whose notes are used again if its folder is given.
+no test executes is not mutated: how much that is, is told. With `--notes` the notes of an earlier
+run are used again, and the tests are those of that run.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from importlib.util import cache_from_source
 from math import inf
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Event
 from typing import Final
 
 import psutil
@@ -40,6 +41,8 @@ _LEAST: Final = 4
 _MEMORY: Final = 4 << 30
 _FIRST: Final = 40
 """How many tests run before all others: most often one of them fails."""
+_is_over = Event()
+"""Set when nothing more is to run."""
 _LIMIT_S: Final = 60
 """How long one test may take with a mutation."""
 
@@ -185,7 +188,7 @@ def _pytest(
 def _ended(process: psutil.Process, limit_s: float) -> int:
     """Wait for the end of a process: a mutation may make it loop, or a list grow, without end."""
     until = time.monotonic() + limit_s
-    while time.monotonic() < until:
+    while time.monotonic() < until and not _is_over.is_set():
         try:
             return int(process.wait(0.5) or 0)
         except psutil.TimeoutExpired:
@@ -211,7 +214,11 @@ def judged(
             finally:
                 copies.put(copy)
 
-        yield from pool.map(judge, some)
+        try:
+            yield from pool.map(judge, some)
+        finally:  # somebody may end it before all are judged
+            _is_over.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def main() -> None:
@@ -224,6 +231,7 @@ def main() -> None:
     given.add_argument("--notes", type=Path, help="a folder for notes, or with those of a run")
     given.add_argument("--only", default="", help="what paths of mutated files begin with")
     asked = given.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with what it has started
     folder = asked.notes or Path(tempfile.mkdtemp())
     folder.mkdir(exist_ok=True)
     is_noted = any(folder.iterdir())
