@@ -26,13 +26,13 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from . import connector_metrics, group_metrics, node_metrics
 from .figures import Beats, GroupFigures, NodeFigures
 from .group_metrics import gauge
 from .shard_metrics import ShardCollector, ShardFigures
+from .worker_files import WorkerFiles
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
 
@@ -115,7 +115,7 @@ class Exposition:
     def __init__(self, version: str, requests: RequestMetrics, workers: Path | None = None) -> None:
         """`workers` is the folder in which this node's workers keep their figures, if any."""
         self._version = version
-        self._workers = workers
+        self._workers = WorkerFiles(workers) if workers else None
         self._requests = requests
         self._process = ProcessCollector(registry=None)
         self._written: dict[Sequence[Family], tuple[object, bytes]] = {}
@@ -153,7 +153,7 @@ class Exposition:
         registry.register(self._requests.duration)
         registry.register(self._process)
         if self._workers is not None:
-            _collect_workers(registry, self._workers)
+            registry.register(self._workers)
         return of_control + of_offsets + encode(registry), content_type
 
     def _remember(
@@ -167,12 +167,6 @@ class Exposition:
             written = choose_encoder(accept)[0](registry).removesuffix(END)
             self._written[families] = (accept, ends), written
         return written
-
-
-def _collect_workers(registry: CollectorRegistry, folder: Path) -> None:
-    """Register the sum of what workers count in a folder, if there is one."""
-    if folder.is_dir():
-        MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
 
 
 class WorkerMetrics:

@@ -143,6 +143,7 @@ KNOWN_ONLY_TO = {
         "projections/group_metrics.py",
         "projections/node_metrics.py",
         "projections/shard_metrics.py",
+        "projections/worker_files.py",
     ),
     "pyspark": (
         BATCHES,

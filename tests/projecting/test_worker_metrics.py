@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.projections.metrics import PHASES, Exposition, RequestMetrics, WorkerMetrics
+from fairlead.projections.worker_files import FEW
 
 WORKER = """
 import sys, time
@@ -90,3 +91,19 @@ def test_a_worker_on_a_full_disk_measures_nothing(
     monkeypatch.setattr(os, "posix_fallocate", fail)
     WorkerMetrics(tmp_path, "w1").observe_batch(dict.fromkeys(PHASES, 1.0))
     assert scraped(tmp_path) == {}
+
+
+@pytest.mark.parametrize("workers", [FEW, FEW + 1, 20])
+def test_the_figures_of_many_workers_are_the_sum_of_each_also_of_another_release(
+    tmp_path: Path, workers: int
+) -> None:
+    for number in range(workers):
+        metrics = WorkerMetrics(tmp_path, f"w{number}")
+        for _ in range(number):
+            metrics.observe_batch(dict.fromkeys(PHASES, 0.25))
+    batches = sum(range(workers))
+    assert scraped(tmp_path) == measured(batches, batches * 0.25)
+    file = tmp_path / "histogram_w1.db"
+    other = file.read_bytes().replace(b"Time that the phases", b"Time which the phase")
+    file.write_bytes(other)
+    assert scraped(tmp_path) == measured(batches, batches * 0.25)
