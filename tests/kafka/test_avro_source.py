@@ -196,6 +196,7 @@ def test_bytes_that_are_not_what_they_say_end_the_batch_or_are_bad_rows(
         good[:-1]: "it is not what its schema says: ",
         good + b"\0": "it is not what its schema says: 1 bytes are left over",
         good[:6] + b"\xff": "it is not what its schema says: 'utf-8' codec can't decode",
+        b"": "it does not begin with a 0 and a schema's id",  # as Confluent's converter has it
         b"\0\0": "it does not begin with a 0 and a schema's id, as records of a registry do",
         b'{"name": "x"}': "it does not begin with a 0 and a schema's id",
         b"\0\0\0\0\7": "the schema registry has no schema 7",
@@ -211,6 +212,26 @@ def test_bytes_that_are_not_what_they_say_end_the_batch_or_are_bad_rows(
     assert [offset for offset, _ in found] == [*range(1, len(bad) + 1)]
     for (_, why), expected in zip(found, bad.values(), strict=True):
         assert why.startswith(expected)
+
+
+def test_a_time_that_no_timestamp_holds_is_a_bad_row_and_columns_that_clash_are_told(
+    avro: Avro, registry: SchemaRegistryServer
+) -> None:
+    schema = record(("at", logical("long", "timestamp-millis")))
+    number = registry.add(f"{avro.topic}-value", schema)
+    late = 9_223_372_036_825_200_000
+    values = [framed(number, record(("at", "long")), {"at": each}) for each in (0, late, -late)]
+    avro.topics.write(avro.topic, values)
+    rows, bad = avro.rows("all")
+    assert [row["at"].timestamp() for row in rows] == [0]
+    assert [(offset, "column" in why) for offset, why in bad] == [(1, True), (2, True)]
+    clashing = record(("id", "int"), ("ID", "int"))
+    registry.add(f"{avro.topic}-value", clashing)
+    with pytest.raises(ConfigInvalid, match="the columns `id` and `ID` have one name"):
+        avro.rows()
+    registry.add(f"{avro.topic}-value", record(("_offset", "int")))
+    with pytest.raises(ConfigInvalid, match="the columns `_offset` and `_offset` have one name"):
+        avro.rows()
 
 
 def test_keys_in_avro_stand_beside_values_of_any_converter(

@@ -112,6 +112,36 @@ def test_no_bytes_and_null_are_no_value_in_plain_json_in_an_envelope_and_in_a_ke
         assert ({row["_value"] for row in rows}, bad) == ({""}, {})
 
 
+def test_tombstones_have_the_columns_of_the_first_usable_schema_and_are_never_bad(
+    engine: Embedded,
+) -> None:
+    sound, odd = struct(field("a")), struct(field("_offset"))
+    values = (None, envelope(odd, {"_offset": 1}), b"", envelope(sound, {"a": 1}), None)
+    rows, bad = envelopes(engine, values, "_offset")
+    assert [(row["_offset"], row["a"]) for row in rows] == [(0, None), (2, None), (3, 1), (4, None)]
+    assert bad.keys() == {1}
+
+
+def test_tombstones_alone_have_the_columns_of_the_last_records_of_their_topics(
+    engine: Embedded,
+) -> None:
+    looks: list[int] = []
+
+    def sample() -> pa.Table:
+        looks.append(1)
+        last = (envelope(struct(field("a")), {"a": 1}), b"odd", envelope({"type": "map"}, {}), None)
+        return records(last)
+
+    made = EnvelopeDecoder(rows_of("_offset")._replace(sample=sample))
+    for _ in range(2):
+        rows, bad = decode(engine, made, records((None, b"")))
+        assert (rows, bad) == ([{"a": None, "_offset": each} for each in range(2)], {})
+    assert looks == [1]
+    made = EnvelopeDecoder(rows_of("_offset")._replace(sample=lambda: records((None,))))
+    rows, _ = decode(engine, made, records((None,)))
+    assert rows == [{"_offset": 0}]
+
+
 def test_a_byte_order_mark_is_passed_over(engine: Embedded) -> None:
     plain = JsonDecoder(rows_of(), "a INT")
     assert decode(engine, plain, records((MARK + b'{"a": 1}',))) == ([{"a": 1}], {})

@@ -106,7 +106,7 @@ class AvroColumns:
                 flaws.unreadable.update(dict.fromkeys(rows, schema))
             elif self._is_admitted(schema, rows, flaws):
                 parts.append(self._read(schema, records, rows, flaws))
-        target = arrow_schema_of(self._now)
+        target = arrow_schema_of(self.current)
         nulls = pa.nulls(1, pa.struct(list(target)))
         found = [_columns(each, nulls.type, flaws) for each in parts]
         order = pa.array([row for each in parts for row in each.rows], pa.int64())
@@ -115,7 +115,8 @@ class AvroColumns:
         return pa.Table.from_arrays(made.flatten(), schema=target)
 
     @property
-    def _now(self) -> "StructType":
+    def current(self) -> "StructType":
+        """The columns of now, with those that were added."""
         return self._schema or parse_given(self._ddl)
 
     def _schema_of(self, head: bytes) -> AvroSchema | str:
@@ -137,7 +138,7 @@ class AvroColumns:
         found = from_arrow_schema(pa.schema(list(as_columns(self._form.of(schema)))))
         try:
             self._schema, left_out = self._policy.admit(
-                parse_given(self._ddl), self._now, found, ""
+                parse_given(self._ddl), self.current, found, ""
             )
         except SchemaRefused as refused:
             flaws.unfit.update(dict.fromkeys(rows, str(refused).removeprefix(": ")))

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from ....spi.config import ConfigInvalid
 from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
+from ...evolution.names import find_twins
 from ..avro.columns import AvroColumns, Flaws
-from .decoding import KafkaRows, RecordDecoder
+from .decoding import KafkaRows, RecordDecoder, columns_clash
 from .records.bad_records import record_error, reject_records, without_rows
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class AvroDecoder(RecordDecoder):
         """Return the rows in Arrow; raises `BadInput`, `SchemaRefused`."""
         self._rejects, flaws = [], Flaws({}, {})
         found = self._columns.decode(table, flaws)
+        if twins := find_twins(self._columns.current, self._rows.metadata):
+            raise ConfigInvalid(columns_clash(*twins))
         beside = self._metadata(table)
         for name, column in zip(beside.column_names, beside.columns, strict=True):
             found = found.append_column(name, column)

@@ -2,7 +2,7 @@
 """The columns of records: from the config, or inferred from a sample."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
-from ....spi.errors import BadInput, NotReady
+from ....spi.errors import BadInput, NotReady, SourceAway
+from ....spi.offsets import SeekEnd
 from ....spi.source import Limit
 from ....spi.types import SourceColumns
 from ...common_keys import QUEUE_TOPIC, TOLERANCE
@@ -19,8 +20,8 @@ from ...evolution.policy import EVOLUTION, SchemaPolicy
 from ...files.csv_style import CsvStyle
 from ...files.source.inference import infer_schema
 from .. import keys
-from ..cluster import TopicPlace
-from ..connection import REQUEST_S
+from ..cluster import KafkaCluster, TopicPlace
+from ..connection import REQUEST_S, Settings
 from ..converters import converter_kind
 from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
@@ -44,13 +45,19 @@ _BESIDE: Final[Mapping[str, str]] = {
 }
 
 
-def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> RecordDecoder:
-    """Return the decoder of a task's records."""
+def decoder(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    sample: Callable[[], pa.Table],
+) -> RecordDecoder:
+    """Return the decoder of a task's records; `sample` returns the last ones of its partitions."""
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
         parts_bad=settings.text(TOLERANCE) == "all",
         keeps_records=bool(config.get(QUEUE_TOPIC)),
+        sample=sample,
     )
     decodes = _key_decoder(rows, context, config, settings)
     return HeaderDecoder(rows, decodes) if reads_headers(settings) else decodes
@@ -163,7 +170,21 @@ def _infer(texts: Sequence[bytes], key: str) -> str:
             raise ConfigInvalid(f"{key}: it cannot be inferred: {why}") from None
 
 
-def read_sample(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
+def read_sample(
+    cluster: KafkaCluster, client: Settings, places: Collection[TopicPlace]
+) -> pa.Table:
+    """Read about the last `SAMPLE` records of each partition; raises `Away`."""
+    ends = cluster.offsets(places, SeekEnd.LATEST)
+    begins = cluster.offsets(places, SeekEnd.EARLIEST)
+    starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
+    reader = PartitionReader(client, SourceAway)
+    try:
+        return _read(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
+    finally:
+        reader.close()
+
+
+def _read(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
     """Read about `SAMPLE` records of each partition, from some offsets on."""
     found, rows = [empty_table()], 0
     deadline = time.monotonic() + REQUEST_S

@@ -7,7 +7,7 @@ becomes a bad row.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -63,6 +63,8 @@ class KafkaRows(NamedTuple):
     """Whether records that cannot be decoded become bad rows; else they fail the batch."""
     keeps_records: bool = False
     """Whether bad records are handed on with their keys and values as they came."""
+    sample: Callable[[], pa.Table] | None = None
+    """Returns the last records of the task's partitions; None: nobody can look."""
 
 
 class RecordDecoder(ABC):

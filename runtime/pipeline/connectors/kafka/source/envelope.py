@@ -67,6 +67,8 @@ class EnvelopeDecoder(JsonDecoder):
         """The columns of the batch by their names in lower case."""
         self._last = _NULL
         """The last schema with columns, for a batch of tombstones alone."""
+        self._has_looked = False
+        """Whether the last records of the topics were searched for such a schema."""
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows, with the columns of all schemas; without a row there are none."""
@@ -180,12 +182,37 @@ class EnvelopeDecoder(JsonDecoder):
             numbers.append(row)
             payloads.append(payload)
         if alone:
-            numbers, payloads = rows.setdefault(next(iter(rows), self._last), ([], []))
+            usable = (each for each in rows if self._is_usable(each))
+            schema = next(usable, b"") or self._last_schema()
+            numbers, payloads = rows.setdefault(schema, ([], []))
             numbers += alone
             payloads += [None] * len(alone)
         for schema, (numbers, payloads) in rows.items():
             part = table.take(numbers).set_column(0, "_value", pa.array(payloads, pa.binary()))
             yield schema, part.take(pc.sort_indices(pa.array(numbers)))
+
+    def _is_usable(self, schema: bytes) -> bool:
+        """Tell whether a schema has columns that rows can have beside their metadata."""
+        try:
+            names = columns_of(_parsed_schema(schema), PARSED).names
+        except SchemaUnknown:
+            return False
+        metadata = {each.lower() for each in self._rows.metadata}
+        return bool(names) and metadata.isdisjoint(each.lower() for each in names)
+
+    def _last_schema(self) -> bytes:
+        """Return the last usable schema, at first that of the last records of the topics."""
+        if self._last == _NULL and self._rows.sample is not None and not self._has_looked:
+            decode, self._has_looked = msgspec.json.Decoder(Envelope).decode, True
+            for value in reversed(values_of(self._rows.sample()["_value"]).to_pylist()):
+                try:
+                    schema = bytes(decode(value or b"").schema)
+                except msgspec.DecodeError:
+                    continue
+                if schema != _NULL and self._is_usable(schema):
+                    self._last = schema
+                    break
+        return self._last
 
     def _refuse(self, table: pa.Table, row: int, why: str) -> None:
         self._strange[row] = why

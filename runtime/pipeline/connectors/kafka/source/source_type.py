@@ -33,7 +33,6 @@ from ..registry_keys import is_avro
 from ..shadow_group import ShadowGroup
 from . import topics
 from .columns import (
-    SAMPLE,
     declared_columns,
     decoder,
     infer_columns,
@@ -171,11 +170,13 @@ class KafkaSourceType(SourceType):
             isolation == "read_committed",
             frozenset(topics.read_share(settings.text(keys.TASK_LATER))),
         )
+        places = topics.read_share(settings.text(keys.TASK_PARTITIONS))
+        sample = partial(read_sample, cluster, client, places)
         return KafkaSource(
-            topics.read_share(settings.text(keys.TASK_PARTITIONS)),
+            places,
             cluster,
             lambda: PartitionReader(reads, SourceAway, has_headers=reads_headers(settings)),
-            decoder(context, config, settings),
+            decoder(context, config, settings, sample),
             rules,
             Listeners(context.warn, ShadowGroup(client, shadow) if shadow else None),
         )
@@ -240,15 +241,8 @@ class KafkaSourceType(SourceType):
         return registered_columns(registry, self.config, converter, found, sample)
 
     def _sample(self, found: Mapping[str, TopicFacts]) -> pa.Table:
-        places = topics.places(found)
-        ends = self._cluster.offsets(places, SeekEnd.LATEST)
-        begins = self._cluster.offsets(places, SeekEnd.EARLIEST)
-        starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
-        reader = PartitionReader(_consumer(self.config, "fairlead"), SourceAway)
-        try:
-            return read_sample(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
-        finally:
-            reader.close()
+        client = _consumer(self.config, "fairlead")
+        return read_sample(self._cluster, client, topics.places(found))
 
 
 def _share(places: Sequence[TopicPlace], later: Container[TopicPlace]) -> Mapping[str, str]:
