@@ -16,11 +16,17 @@ from fairlead.actors.messages.classic import (
     SyncGroup,
     SyncGroupReply,
 )
+from fairlead.actors.messages.consumers import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    Partitions,
+)
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
     EndHold,
     ListGroups,
     ListGroupsReply,
+    TellTopics,
 )
 from fairlead.actors.messages.offsets import (
     OffsetCommit,
@@ -29,6 +35,7 @@ from fairlead.actors.messages.offsets import (
     TopicOffset,
 )
 from fairlead.actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from fairlead.events.kafka.consumers import Topic
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.driver import AT_ONCE, joining
 from fairlead_tests.shards.host import in_order, same_of, stream_host
@@ -172,6 +179,41 @@ def test_a_later_host_takes_the_place_of_an_earlier_one(actor_system: Running) -
             again.says(ListGroups(number=1))
             assert again.has_ended()
         assert later.asks().taken == 2
+
+
+@pytest.mark.cluster
+def test_targets_are_computed_beside_the_loop_and_reach_their_members(
+    actor_system: Running,
+) -> None:
+    settings = replace(AT_ONCE, assignment_interval_ms=1)
+    actor, _ = opened(actor_system, "one", settings=settings)
+    topic = Topic("ab" * 16, 4)
+
+    def beat(member_id: str, epoch: int, owned: Partitions | None) -> ConsumerGroupHeartbeat:
+        return ConsumerGroupHeartbeat(
+            "g",
+            member_id,
+            epoch,
+            rebalance_timeout_ms=-1 if epoch else 20_000,
+            subscribed_topic_names=None if epoch else ("t4",),
+            topic_partitions=owned,
+        )
+
+    with stream_host(actor_system, actor) as host:
+        host.asks(TellTopics({"t4": topic}))
+        owned: dict[str, Partitions] = {}
+        epochs = {"a": 0, "b": 0}
+        while sorted(len(each.get(topic.topic_id, ())) for each in owned.values()) != [2, 2]:
+            for member_id, epoch in epochs.items():
+                call = beat(member_id, epoch, owned.get(member_id, {}))
+                replies = host.asks(call).replies or host.hears().replies
+                (told,) = replies
+                assert isinstance(told, ConsumerGroupHeartbeatReply)
+                assert told.error is Error.NONE
+                epochs[member_id] = told.member_epoch
+                if told.assignment is not None:
+                    owned[member_id] = told.assignment
+    assert sorted(each for share in owned.values() for each in share[topic.topic_id]) == [*range(4)]
 
 
 @pytest.mark.cluster
