@@ -19,12 +19,12 @@ are told. What goes on within a round is soft state: a restart loses it, and mem
 answer ask again. The last generation, its members and their assignments are in the log.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ...events.group import Group
-from ...events.model import Cause, ClassicMember, Why
+from ...events.model import Cause, ClassicMember, ClassicProtocol, Why
 from ...events.records import ClassicGroup
 from ..messages.classic import ClassicReply
 from .grants import needs_another_round
@@ -167,7 +167,12 @@ class ClassicState:
 
 def size_of(member: ClassicMember) -> int:
     """Return how many bytes of metadata a member has, the names of its protocols included."""
-    return sum(len(each.name) + len(each.metadata) for each in member.protocols)
+    return size_of_protocols(member.protocols)
+
+
+def size_of_protocols(protocols: Iterable[ClassicProtocol]) -> int:
+    """Return how many bytes protocols have: their names, and the metadata of each."""
+    return sum(len(each.name) + len(each.metadata) for each in protocols)
 
 
 def state_of(group: Group, steady_ms: int) -> ClassicState:

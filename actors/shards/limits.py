@@ -4,12 +4,14 @@ Whoever reaches the listener may join groups. A call that would go beyond a limi
 changes nothing; members that bring no more than before are never refused.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ...events.group import Group
+from ...events.model import ClassicProtocol
 from ..classic.coordinator import ClassicCoordinator
-from ..classic.state import size_of
+from ..classic.state import size_of_protocols
 from ..group.state.settings import ShardLimits
 from ..messages.classic import JoinGroup, SyncGroup
 from ..messages.consumers import ConsumerGroupHeartbeat
@@ -45,18 +47,16 @@ def footprint_of(group: Group, classic: ClassicCoordinator) -> Footprint:
         len(group.members) + classic.count,
         classic.metadata_bytes
         + group.subscription_bytes
-        + sum(size_of(each) for each in translated if each is not None),
+        + sum(size_of_protocols(each.protocols) for each in translated if each is not None),
     )
 
 
 def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Footprint:
     """Return by how much a call would make a group grow, at most."""
     if isinstance(call, JoinGroup):
-        known = classic.member(call.member_id, call.instance_id)
-        size = sum(len(each.name) + len(each.metadata) for each in call.protocols)
-        had = 0 if known is None else size_of(known)
-        is_new = known is None and call.member_id not in group.members
-        return Footprint(int(is_new), max(0, size - had))
+        had = _protocols_of(call, group, classic)
+        grows = size_of_protocols(call.protocols) - size_of_protocols(had or ())
+        return Footprint(int(had is None), max(0, grows))
     if isinstance(call, SyncGroup):
         size = sum(map(len, call.assignments.values()))
         return Footprint(0, max(0, size - classic.assignment_bytes))
@@ -67,6 +67,19 @@ def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Fo
         is_new = call.member_epoch == JOIN_EPOCH and call.member_id not in group.members
         return Footprint(int(is_new), max(0, size - had))
     return NOTHING
+
+
+def _protocols_of(
+    call: JoinGroup, group: Group, classic: ClassicCoordinator
+) -> Sequence[ClassicProtocol] | None:
+    """Return what a member offers so far, in a group of either type; None: it is a new one."""
+    if (known := classic.member(call.member_id, call.instance_id)) is not None:
+        return known.protocols
+    member_id = call.member_id or group.instances.get(call.instance_id or "", "")
+    member = group.members.get(member_id)
+    if member is None:
+        return None
+    return member.metadata.classic.protocols if member.metadata.classic else ()
 
 
 class KeptByClients:

@@ -1,5 +1,7 @@
 """A connection waits as long as its state allows, to the second, and for ever where it must."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from fairlead.runtime.kafka.client import timeout
@@ -10,7 +12,7 @@ from fairlead.runtime.kafka.wire.bounds import IDLE_SECONDS
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> ConnectionTimeout:
     """A connection that was opened at 100 s."""
-    monkeypatch.setattr(timeout.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(timeout, "time", SimpleNamespace(monotonic=lambda: 100.0))
     return ConnectionTimeout()
 
 

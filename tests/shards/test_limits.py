@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
 from fairlead.actors.group.state.settings import ShardLimits
 from fairlead.actors.messages.classic import JoinGroup, SyncGroup
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import TellTopics
 from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
-from fairlead.actors.shards.limits import NOTHING
+from fairlead.actors.shards.limits import NOTHING, Footprint
 from fairlead.events.model import ClassicProtocol
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver, joining
@@ -76,6 +77,21 @@ def test_subscriptions_and_assignments_count_as_metadata_does(driver: ShardDrive
     shares = {joined.member_id: bytes(30)}
     assert error(driver, replace(synced, assignments=shares)) is Error.NONE
     assert error(driver, consumer("a", "o", "z")) is FULL
+
+
+def test_classic_members_of_a_group_of_consumers_count_as_well(driver: ShardDriver) -> None:
+    driver.asks(TellTopics(TOPICS))
+    assert error(driver, consumer("a", "m", "t4")) is Error.NONE
+    offer = ClassicProtocol("range", encode_subscription(Subscription(["t4"])))
+    join = replace(joining("a"), protocol_type="consumer", protocols=(offer,))
+    before = driver.groups.kept.total
+    ask(driver, join)
+    size = len(offer.name) + len(offer.metadata) + len("t4")  # which is its subscription
+    assert driver.groups.kept.total.minus(before) == Footprint(1, size)
+    (member_id,) = driver.groups._groups["a"].group.translated
+    limit(driver, members=2, metadata_bytes=driver.groups.kept.total.metadata_bytes)
+    assert error(driver, join) is FULL
+    assert error(driver, replace(join, member_id=member_id)) is not FULL
 
 
 def test_there_are_no_more_members_than_allowed_over_all_groups(driver: ShardDriver) -> None:
