@@ -73,6 +73,8 @@ REFUSED = {
     "SELECT a FROM input WHERE NOT regexp(b, '(\\\\w+)*x')": "takes for ever over long texts",
     "SELECT regexp_replace(b, '(a|a)*c', '') FROM input": "the expression (a|a)*c takes for ever",
     "SELECT * FROM input, LATERAL (SELECT split(b, r'(\\s*)*x'))": "takes for ever",
+    "SELECT * FROM input WHERE b RLIKE concat('(a+)', '+b')": "expression of rlike is computed",
+    "SELECT regexp_replace(b, b, '') FROM input": "expression of regexp_replace is computed",
     "SET spark.sql.x=y": "SetCommand",
     "ADD JAR /x.jar": "AddJarsCommand",
     "CREATE FUNCTION f AS 'x'": "CreateFunction",
@@ -120,6 +122,7 @@ ALLOWED = (
     " GROUP BY 1",
     "SELECT DISTINCT grouping_id(), a FROM input GROUP BY CUBE(a)",
     "SELECT DATE '2020-01-01', TIMESTAMP 'epoch', 'now' AS today FROM input",
+    r"SELECT split(b, ','), regexp_extract(b, '(\\w+\\.)+', 1), b RLIKE r'\d+' 'x' FROM input",
 )
 
 

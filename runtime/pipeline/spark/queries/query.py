@@ -65,7 +65,8 @@ class QueryUse:
     A function without arguments has parentheses, `now()`. `relations` are the tables except `input`
     and those that a WITH defines in scope. `words` are names of columns or, if there is no such
     column, of functions: `current_user`. `other` has the parser's names of all other nodes.
-    `patterns` are the literals that are regular expressions of Java.
+    `patterns` are the literals that are regular expressions of Java; `computed` has the functions
+    whose expression is no literal.
     """
 
     functions: set[str] = field(default_factory=set[str])
@@ -74,6 +75,7 @@ class QueryUse:
     words: set[str] = field(default_factory=set[str])
     other: set[str] = field(default_factory=set[str])
     patterns: set[str] = field(default_factory=set[str])
+    computed: set[str] = field(default_factory=set[str])
 
 
 def use_of(plan: JavaObject) -> QueryUse:
@@ -131,7 +133,7 @@ def _visit(
         yield from _visit_with(node, tables)
         return
     _record_use(node, name, tables, use)
-    use.patterns |= _patterns(node, name)
+    _record_match(node, name, use)
     if kind.startswith((_CATALYST, "org.apache.spark.sql.execution.")):
         yield from ((each, tables) for each in _fields(node))
 
@@ -168,19 +170,21 @@ def _record_use(node: JavaObject, name: str, tables: frozenset[str], use: QueryU
             use.words.add(_dotted(node.nameParts()))
 
 
-def _patterns(node: JavaObject, name: str) -> set[str]:
-    """Return the expression that a node matches with, if that is a literal."""
+def _record_match(node: JavaObject, name: str, use: QueryUse) -> None:
+    """Record the expression that a node matches with."""
     if name == "RLike":
-        return _text(node.right())
-    if name != "UnresolvedFunction" or node.arguments().size() <= 1:
-        return set()
-    return _text(node.arguments().apply(1)) if _dotted(node.nameParts()) in _MATCHING else set()
-
-
-def _text(node: JavaObject) -> set[str]:
-    """Return the text of a literal; empty for any other expression."""
-    is_literal = str(node.getClass().getName()).endswith(".Literal")
-    return {str(node.value())} if is_literal and node.dataType().typeName() == "string" else set()
+        function, pattern = "rlike", node.right()
+    elif name == "UnresolvedFunction" and node.arguments().size() > 1:
+        function, pattern = _dotted(node.nameParts()), node.arguments().apply(1)
+    else:
+        return
+    if function not in _MATCHING:
+        return
+    is_literal = str(pattern.getClass().getName()).endswith(".Literal")
+    if is_literal and pattern.dataType().typeName() == "string":
+        use.patterns.add(str(pattern.value()))
+    elif not is_literal:
+        use.computed.add(function)
 
 
 def _fields(node: JavaObject) -> Iterator[JavaObject]:

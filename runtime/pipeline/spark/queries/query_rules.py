@@ -68,6 +68,11 @@ def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> 
             if name not in allowed
         ),
         *(
+            f"the regular expression of {name} is computed, and may be one that Java matches for"
+            f" ever: write it as a literal{_remedy(name)}"
+            for name in sorted(use.computed.difference(allowed))
+        ),
+        *(
             f"the expression {pattern} {flaw}"
             for pattern in sorted(use.patterns)
             if (flaw := flaw_in_backtracking(pattern))
