@@ -1,6 +1,7 @@
 # pyright: basic
 """Databases by a JDBC driver: Derby, which is in Spark, and PostgreSQL, whose jar is fetched."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.jdbc.connecting import why_away
@@ -20,7 +22,7 @@ from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource, TableRa
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Outside, Reach, SparkJob
+from fairlead.runtime.pipeline.spi.context import Context, Outside, Reach, SparkJob
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
@@ -281,6 +283,28 @@ def test_flaws_are_found_before_a_connector_is_made() -> None:
     SparkPipeline.check_offset(sound, {"table": "former"}, None)
     with pytest.raises(OffsetRefused, match=r"partition\.table: this connector reads orders"):
         SparkPipeline.check_offset(sound, {"table": "order"}, {"incrementing": 7})
+
+
+@pytest.mark.parametrize(
+    ("tables", "tasks", "shares"),
+    [
+        ("a,b,c", 2, [["a", "c"], ["b"]]),
+        ("a,b,c", 9, [["a"], ["b"], ["c"]]),
+        ("a,b,c", 1, [["a", "b", "c"]]),
+        ("", 3, [["query"]]),
+    ],
+)
+def test_each_table_has_one_task_and_no_task_is_without_a_table(
+    tables: str, tasks: int, shares: list[list[str]]
+) -> None:
+    database = Derby.__new__(Derby)
+    database.url = "jdbc:derby:memory:x"
+    given = {"source.table.whitelist": tables} if tables else {"source.query": "SELECT 1"}
+    config = {**config_of(database), "source.table.whitelist": "", **given}
+    kind = pipeline_keys.SOURCE_TYPES.find("jdbc")
+    settings = pipeline_keys.keys_of(config).parse(config)
+    made = kind(Context(Resource("shop"), print), config, settings).split(tasks)
+    assert [json.loads(share) for each in made for share in each.values()] == shares
 
 
 @pytest.mark.parametrize(

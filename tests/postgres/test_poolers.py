@@ -61,7 +61,7 @@ def test_a_session_has_its_settings_through_a_pooler(
         wanted = ("UTC", "public, app", "30s", "10min", "hex")
         shown = f"SELECT {', '.join(f'current_setting({each!r})' for each in SHOWN)}"
         with server.connect() as connection:
-            assert connection.execute(shown).fetchone() == wanted  # type: ignore[call-overload]
+            assert connection.execute(shown).fetchone() == wanted
         with closing(server.connect_adbc()) as made, made.cursor() as cursor:
             assert cursor.execute(shown).fetchone() == wanted
     finally:

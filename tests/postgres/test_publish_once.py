@@ -24,7 +24,7 @@ from fairlead_tests.connectors.publish_once import (
     succeed,
 )
 from fairlead_tests.postgres_pipes import sink_of, tables_of
-from fairlead_tests.postgres_server import PATIENCE_S, Database, started
+from fairlead_tests.postgres_server import PATIENCE_S, Database, started, wait_until
 
 
 def halve(sink: Any, pause: Callable[[], None]) -> None:
@@ -151,6 +151,21 @@ def test_any_number_may_publish_at_once(database: Database, log: SinkLog) -> Non
     assert values(database) == list(range(1000))
     for sink in sinks:
         sink.close()
+
+
+def test_one_task_at_a_time_makes_the_marker(database: Database, log: SinkLog) -> None:
+    sink = sink_of(database)
+    with database.session() as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtextextended('fairlead_published', 0))")
+        acquiring = threading.Thread(target=log.acquire, args=(sink,))
+        acquiring.start()
+        waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        wait_until(lambda: database.run(waits) == [(1,)] or not acquiring.is_alive())
+        assert tables_of(database) == {"t"}
+        other.commit()
+    acquiring.join(PATIENCE_S)
+    sink.close()
+    assert tables_of(database) == {"t", "fairlead_published"}
 
 
 def test_a_new_owner_ends_the_sessions_of_the_one_before(database: Database, log: SinkLog) -> None:

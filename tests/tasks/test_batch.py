@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.batches import counting, dead_letters
+from fairlead.runtime.pipeline.batches import batch, counting, dead_letters
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.batches.bisection import failing_rows, refusal_of_sink, without
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
@@ -71,6 +71,50 @@ def test_rows_that_no_transform_makes_more_or_less_are_counted_by_the_sink_alone
     staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1), COMMIT).run(MagicMock())
     assert (staged.rows_in, staged.manifest.rows) == (7, 7)
     sink.stage.assert_called_once_with(source.read.return_value, COMMIT, 1)
+
+
+@pytest.mark.parametrize(
+    ("planned", "transforms", "counts"),
+    [(5, 1, 0), (0, 1, 0), (-1, 1, 1), (-1, 0, 0), (5, 0, 0)],
+)
+def test_rows_are_counted_before_transforms_only_where_the_source_does_not_know_them(
+    planned: int, transforms: int, counts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[MagicMock] = []
+
+    def count() -> MagicMock:
+        made.append(MagicMock(rows=9))
+        return made[-1]
+
+    monkeypatch.setattr(batch, "RowCount", count)
+    source, sink = MagicMock(), MagicMock(counts_rows=True, takes_arrow=False, writes_at_once=False)
+    source.rejects.return_value = ()
+    sink.stage.return_value = Manifest("/sink", "staging", 3, 9, 1)
+    chain = tuple(MagicMock(rejects=MagicMock(return_value=())) for _ in range(transforms))
+    pipeline = Pipeline(source, chain, sink, Pace(Limit(1, 1, 1)))
+    plan = BatchPlan((1,), (), 1, planned)
+    staged = Batch(pipeline, Target(sink), plan, COMMIT).run(MagicMock())
+    assert [each.on.call_args.args for each in made] == [(source.read.return_value,)] * counts
+    known = planned if planned >= 0 else 3
+    assert (staged.rows_in, staged.manifest.rows) == (9 if counts else known, 3)
+
+
+def test_rows_that_fail_are_counted_among_the_bad_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, transform = MagicMock(), MagicMock()
+    source.rejects.return_value = [Rejects(MagicMock(), lambda: 1)]
+    transform.rejects.return_value = [Rejects(MagicMock(), lambda: 2)]
+    monkeypatch.setattr(dead_letters, "_told", MagicMock())
+    tolerance = Tolerance(max_ratio=7 / 11)
+    pipeline = Pipeline(source, (transform,), MagicMock(), Pace(Limit(1, 1, 1)), tolerance)
+    failed = [
+        ("transform", Rejects(MagicMock(), lambda: 3)),
+        ("sink", Rejects(MagicMock(), lambda: 1)),
+    ]
+    found = dead_letters.BadRows(pipeline, COMMIT, (), failed).set_aside(MagicMock(), 10)
+    assert (found.rows, found.rows_read) == (7, 1)
+    failed.append(("sink", Rejects(MagicMock(), lambda: 1)))
+    with pytest.raises(BadInput, match=r"^8 of the 11 rows of a batch are bad"):
+        dead_letters.BadRows(pipeline, COMMIT, (), failed).set_aside(MagicMock(), 10)
 
 
 def test_transforms_tell_nothing_of_a_batch_that_is_unreadable_as_a_whole(
