@@ -18,6 +18,8 @@ from msgspec import Raw
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.kafka.avro.registry import RegisteredSchema
+from fairlead.runtime.pipeline.connectors.kafka.avro.schemas import avro_schema
 from fairlead.runtime.pipeline.connectors.kafka.cluster import TopicLimits
 from fairlead.runtime.pipeline.connectors.kafka.sink import staging
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
@@ -65,12 +67,43 @@ def test_what_json_has_no_word_for_is_written_as_connect_does_or_refused(schemas
     (text,) = encoder.encode(pa.table({"l": times}))["value"].to_pylist()
     first = json.loads(text)["payload"]["l"][0] if schemas else json.loads(text)["l"][0]
     assert first == (0 if schemas else "1970-01-01T00:00:00Z")
-    late = pa.table({"t": pa.array([0, 1 << 62], pa.timestamp("us", "UTC"))})
+    late = pa.table({"t": pa.array([0, 1000 << 52], pa.timestamp("us", "UTC"))})
     if schemas:
         assert encoder.encode(late).num_rows == 2
     else:
         with pytest.raises(RowsRefused, match="a time before the year 1 or after 9999"):
             encoder.encode(late)
+
+
+def test_microseconds_that_a_time_of_connect_does_not_have_are_told() -> None:
+    encoder = RecordEncoder("t", "", (), Converter("json"), Converter("json", has_schemas=True))
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        times = {"at": pa.array([1_000, 1_001, None], kind)}
+        nested = pa.array([None, [{"at": 1_001}]], pa.list_(pa.struct([("at", kind)])))
+        for rows in (pa.table(times), pa.table({"l": nested})):
+            name = rows.column_names[0]
+            with pytest.raises(RowsRefused, match=f"column {name}: a time has microseconds, and"):
+                encoder.encode(rows)
+            assert encoder.encode(rows.slice(0, 1)).num_rows == 1
+    plain = RecordEncoder("t", "", (), Converter("json"), Converter("json"))
+    found = plain.encode(pa.table({"at": pa.array([1_001], pa.timestamp("us", "UTC"))}))
+    assert found["value"].to_pylist() == [b'{"at":"1970-01-01T00:00:00.001001Z"}']
+
+
+def test_times_that_have_a_name_of_debezium_only_are_times_in_avro_as_in_json() -> None:
+    kinds = {
+        "day": ("int", "Date", pa.date32()),
+        "second": ("long", "Timestamp", pa.timestamp("ms", "UTC")),
+        "at": ("long", "MicroTimestamp", pa.timestamp("us", "UTC")),
+        "number": ("long", "NanoTimestamp", pa.int64()),
+    }
+    fields = [
+        {"name": name, "type": ["null", {"type": base, "connect.name": f"io.debezium.time.{of}"}]}
+        for name, (base, of, _) in kinds.items()
+    ]
+    text = json.dumps({"type": "record", "name": "R", "fields": fields})
+    wanted = pa.struct([(name, kind) for name, (_, _, kind) in kinds.items()])
+    assert avro_schema(RegisteredSchema(1, "AVRO", text)).kind == wanted
 
 
 def test_what_a_topic_accepts_is_asked_again_once_a_row_was_refused(tmp_path: Path) -> None:

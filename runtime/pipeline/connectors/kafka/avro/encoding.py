@@ -157,9 +157,7 @@ def _numbers(columns: pa.Table, schema: AvroSchema, *, is_lone: bool) -> pa.Tabl
     made = []
     for name, column, kind in zip(columns.column_names, columns.columns, kinds, strict=True):
         try:
-            # Only times may lose digits, if the schema has a coarser unit.
-            fits = pc.cast(column, kind, safe=not pa.types.is_timestamp(kind))
-            made.append(pc.cast(fits, as_numbers(kind)))
+            made.append(pc.cast(pc.cast(column, kind), as_numbers(kind)))
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
             told = f"column {name} is {column.type}, and the subject's schema wants {kind}"
             raise SchemaRefused(told) from None

@@ -41,6 +41,12 @@ _LOGICAL: Final[Mapping[tuple[str, str], pa.DataType]] = {
     ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
+_DEBEZIUM: Final[Mapping[tuple[str, str], pa.DataType]] = {
+    ("int", "io.debezium.time.Date"): pa.date32(),
+    ("long", "io.debezium.time.Timestamp"): pa.timestamp("ms", _UTC),
+    ("long", "io.debezium.time.MicroTimestamp"): pa.timestamp("us", _UTC),
+}
+"""Times that have a name of Connect's only; the same ones are times in Connect's JSON."""
 _WRITTEN: Final[Mapping[pa.DataType, Any]] = {
     pa.bool_(): "boolean",
     pa.int8(): "int",
@@ -191,7 +197,8 @@ def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
     if logical == "decimal" and base in {"bytes", "fixed"}:
         digits = min(schema["precision"], _MOST_DIGITS)
         return pa.decimal128(digits, min(schema.get("scale", 0), digits))
-    return _LOGICAL.get((base, str(logical))) or _nested(base, schema)
+    named = _DEBEZIUM.get((base, str(schema.get("connect.name"))))
+    return named or _LOGICAL.get((base, str(logical))) or _nested(base, schema)
 
 
 def _of_branches(kinds: Sequence[Any]) -> pa.DataType:

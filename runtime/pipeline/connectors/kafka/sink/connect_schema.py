@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....spi.errors import SchemaRefused
+from ....spi.errors import RowsRefused, SchemaRefused
 
 _PLAIN: Final = {
     pa.int8(): "int8",
@@ -30,13 +30,15 @@ _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 
 
 def envelope_of(columns: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa.Table]:
-    """Return the schema of rows, and the rows with times as numbers; raises `SchemaRefused`.
+    """Return the schema of rows, and the rows with times as numbers.
+
+    Raises `SchemaRefused`, and `RowsRefused` for a time that has more than milliseconds.
 
     A Decimal is written as a number, which Connect's JsonConverter reads with any `decimal.format`.
     """
     fields = [_field(each.name, each.type) for each in columns.schema]
     numbers = pa.table(
-        {name: _numbers(columns[name]) for name in columns.column_names},
+        {name: _numbers(columns[name], name) for name in columns.column_names},
     )
     if is_lone:
         lone = {key: value for key, value in fields[0].items() if key != "field"}
@@ -68,10 +70,21 @@ def _type(kind: pa.DataType, name: str) -> dict[str, Any]:  # noqa: PLR0911  # o
     raise SchemaRefused(f"Connect has no type for column {name}: {kind}")
 
 
-def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return a column with its dates as days and its times as milliseconds since 1970."""
     millis, plain = _as(column.type, pa.timestamp("ms")), _as(column.type, pa.int64())
-    return column if plain == column.type else pc.cast(pc.cast(column, millis, safe=False), plain)
+    if plain == column.type:
+        return column
+    if pa.types.is_nested(column.type):  # a copy: a cast looks at what lies beside a slice, too
+        column = column.take(pa.array(range(len(column)), pa.int64()))
+    try:
+        return pc.cast(pc.cast(column, millis), plain)
+    except pa.ArrowInvalid:
+        raise RowsRefused(
+            f"column {name}: a time has microseconds, and Connect's Timestamp has milliseconds: "
+            f"cut them by a transform (date_trunc('MILLISECOND', {name})), or write it as Avro or "
+            "without schemas"
+        ) from None
 
 
 def _as(kind: pa.DataType, time: pa.DataType) -> pa.DataType:
