@@ -292,11 +292,26 @@ def test_types_of_parquet_that_spark_does_not_read_are_refused_with_a_way_out(
     for kind, way_out in {
         pa.time64("us"): "BIGINT, which is its microseconds",
         pa.time64("ns"): "BIGINT, which is its nanoseconds",
+        pa.time32("ms"): "INT, which is its milliseconds",
+        pa.duration("us"): "BIGINT, which is its microseconds",
+        pa.float16(): "BINARY, which is its two bytes",
+        pa.decimal256(45, 2): "BINARY, which is its unscaled number",
+        pa.list_(pa.struct([("at", pa.time32("ms"))])): "INT, which is its milliseconds",
     }.items():
-        papq.write_table(pa.table({"n": [1], "t": pa.array([1], kind)}), file)
+        papq.write_table(pa.table({"n": [1], "t": pa.nulls(1, kind)}), file)
         told = rf"^{file}: .*: column `t` is .*, which Spark cannot read; .*`source.schema`, .*"
         with pytest.raises(BadInput, match=told + way_out):
             infer_schema("parquet", [file], PLAIN, MUCH)
+
+
+def test_times_of_a_column_of_parquet_are_all_in_utc_or_none_is(tmp_path: Path) -> None:
+    inner = pa.timestamp("us")
+    for name, kind in (("a", inner), ("b", pa.timestamp("us", "UTC"))):
+        column = pa.nulls(1, pa.list_(pa.struct([("At", kind)])))
+        papq.write_table(pa.table({"t": column}), tmp_path / name)
+    told = r"b: column `t.At` has times in UTC in some files, and times without a time zone in .*"
+    with pytest.raises(BadInput, match=f"{tmp_path}/{told}`source.schema`, this one as TIMESTAMP,"):
+        infer_schema("parquet", [tmp_path / "a", tmp_path / "b"], PLAIN, MUCH)
 
 
 def test_lists_and_bytes_of_one_size_are_lists_and_bytes(tmp_path: Path) -> None:

@@ -1,16 +1,28 @@
 # pyright: basic
 """What Spark alone would lose or refuse: names of columns and of files, columns of nothing."""
 
+import datetime as dt
 import json
 import zlib
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 
+from fairlead.runtime.pipeline.connectors.evolution.policy import SchemaPolicy
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
+from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.spi.errors import BadInput
+
+NEVER = dt.datetime.fromisoformat("2026-01-01 05:00")
+WIDE = pa.array([Decimal("1.5")], pa.decimal256(45, 2))
 pytestmark = pytest.mark.spark
 
 
@@ -75,6 +87,93 @@ def test_times_of_nanoseconds_in_parquet_are_times_of_microseconds(
         },
         {},
     ]
+
+
+def test_types_of_parquet_that_spark_reads_as_others_are_themselves_at_any_depth(
+    run: Run, folders: dict[str, str], tmp_path: Path
+) -> None:
+    def inner(uuid: pa.DataType) -> pa.DataType:
+        at = pa.timestamp("ns")
+        return pa.struct([("at", at), ("nothing", pa.null()), ("n", pa.int32()), ("of", uuid)])
+
+    def types(uuid: pa.DataType) -> dict[str, pa.DataType]:
+        return {
+            "id": uuid,
+            "ids": pa.list_(uuid),
+            "s": inner(uuid),
+            "deep": pa.list_(pa.map_(pa.string(), pa.list_(inner(uuid)))),
+            "by": pa.map_(uuid, pa.timestamp("ns", "UTC")),
+            "nulls": pa.list_(pa.null()),
+            "wide": pa.list_(pa.uint32()),
+        }
+
+    one = {"at": 1_700_000_000_123_456_789, "nothing": None, "n": 7, "of": UUID(int=6).bytes}
+    values = {
+        "id": UUID(int=5).bytes,
+        "ids": [UUID(int=1).bytes, None],
+        "s": one,
+        "deep": [[("k", [one])], None],
+        "by": [(UUID(int=2).bytes, -1)],
+        "nulls": [None, None],
+        "wide": [(1 << 32) - 1],
+    }
+    kinds = types(pa.uuid())
+    columns = {
+        name: made
+        if (made := pa.array([values[name]], kind)).type == kinds[name]
+        else made.cast(kinds[name])
+        for name, kind in types(pa.binary(16)).items()
+    }
+    papq.write_table(pa.table(columns), tmp_path / "in" / "a")
+    days = pa.array([NEVER], pa.timestamp("us"))
+    old = pa.table({"top": days, "s": pa.StructArray.from_arrays([days], ["old"])})
+    papq.write_table(old, tmp_path / "in" / "b", use_deprecated_int96_timestamps=True)
+    papq.write_table(pa.table({"nulls": [[1]]}), tmp_path / "in" / "c")
+    given = {"source.format": "parquet", "spark.conf.spark.sql.session.timeZone": "Asia/Tokyo"}
+    found = rows_through(run, {**folders, **given})
+    inside = {"at": "2023-11-14T22:13:20.123456", "n": 7, "of": str(UUID(int=6))}
+    local = "2026-01-01T14:00:00.000000+09:00"
+    assert found == [
+        {
+            "id": str(UUID(int=5)),
+            "ids": [str(UUID(int=1)), None],
+            "s": inside,
+            "deep": [{"k": [inside]}, None],
+            "by": {str(UUID(int=2)): "1970-01-01T08:59:59.999999+09:00"},
+            "nulls": [None, None],
+            "wide": [(1 << 32) - 1],
+        },
+        {"nulls": [1]},
+        {"s": {"old": local}, "top": local},
+    ]
+
+
+@pytest.mark.usefixtures("engine")  # schemas are parsed by it
+@pytest.mark.parametrize(
+    ("late", "told"),
+    [
+        ({"n": [1], "s": [{"at": NEVER}]}, "column `s.at` has times in UTC in some files, and"),
+        ({"n": [1], "h": pa.array([1.5], pa.float16())}, "column `h` is halffloat, which Spark"),
+        ({"n": [1], "t": [{"d": dt.time(5)}]}, r"`t` is time64.us. in it, .* its microseconds"),
+        (
+            {"n": [1], "d": WIDE},
+            r"column `d` is decimal256\(45, 2\), which Spark cannot read; .*38",
+        ),
+    ],
+)
+def test_a_later_file_of_parquet_that_spark_would_misread_is_told(
+    tmp_path: Path, late: dict[str, Any], told: str
+) -> None:
+    schema = pa.struct([("at", pa.timestamp("us", "UTC"))])
+    papq.write_table(pa.table({"n": [1], "s": pa.array([{"at": NEVER}], schema)}), tmp_path / "a")
+    form = ReadFormat("parquet", "`n` BIGINT, `s` STRUCT<`at`: TIMESTAMP>", is_inferred=True)
+    form = replace(form, policy=SchemaPolicy.of("add-columns", is_given=False, is_exact=False))
+    assert survey_file(form, tmp_path / "a", Copies(), None).converted == {}
+    papq.write_table(pa.table(late), tmp_path / "b")
+    with pytest.raises(BadInput, match=rf"^{tmp_path}/b: .*{told}"):
+        survey_file(form, tmp_path / "b", Copies(), None)
+    given = replace(form, is_inferred=False, policy=SchemaPolicy())
+    assert survey_file(given, tmp_path / "b", Copies(), None).valueless == frozenset()
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json"])

@@ -11,12 +11,12 @@ import platform
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .....events.log.process import ProcessId, is_alive, process_of
 from ...batches.row_files import COPIES
@@ -52,8 +52,8 @@ class FileSurvey:
     """Its columns; None: only Spark's reader can find them."""
     valueless: frozenset[str] = frozenset()
     """Parquet columns of type null, in lower case; Spark cannot read them."""
-    nanos: frozenset[str] = frozenset()
-    """Parquet columns of nanoseconds, in lower case; Spark reads them as numbers."""
+    converted: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The Arrow types of parquet columns that Spark reads as others, by names in lower case."""
     text: bytes | None = field(default=None, repr=False)
     """The whole text in UTF-8, if it is small and `is_by_lines`; None: Spark reads `path`."""
 

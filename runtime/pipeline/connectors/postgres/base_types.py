@@ -8,11 +8,18 @@ name that begins with `_`, as those of arrays do; so only types of `pg_catalog` 
 from typing import Final, LiteralString
 
 _UNDER: Final = """LATERAL (
-    WITH RECURSIVE under AS (
+    SELECT oid, typtype AS type, oid AS array, starts_with(typname::text, '_')::int4 AS lists,
+        false AS has_domains, {width}::int4 AS width, {dimensions}::int4 AS dimensions,
+        typname::text AS kind
+    FROM pg_catalog.pg_type
+    WHERE oid = {oid} AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+    UNION ALL
+    (WITH RECURSIVE under AS (
         SELECT oid, typname, typnamespace, typtype, typbasetype, typelem, typtypmod, typndims,
             typarray, 0 AS depth, 0 AS lists, false AS has_domains,
             {width}::int4 AS width, {dimensions}::int4 AS dimensions
-        FROM pg_catalog.pg_type WHERE oid = {oid}
+        FROM pg_catalog.pg_type
+        WHERE oid = {oid} AND typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
         UNION ALL
         SELECT n.oid, n.typname, n.typnamespace, n.typtype, n.typbasetype, n.typelem, n.typtypmod,
             n.typndims, n.typarray, depth + 1, lists + (u.typtype <> 'd')::int4,
@@ -26,7 +33,8 @@ _UNDER: Final = """LATERAL (
         u.dimensions, repeat('_', u.lists) || CASE s.nspname WHEN 'pg_catalog' THEN u.typname::text
             ELSE '"' || s.nspname || '"."' || u.typname || '"' END AS kind
     FROM under u JOIN pg_catalog.pg_namespace s ON s.oid = u.typnamespace
-    ORDER BY u.depth DESC LIMIT 1)"""
+    ORDER BY u.depth DESC LIMIT 1))"""
+"""The usual types first, as the walk takes a while."""
 
 
 def base_type(

@@ -18,12 +18,21 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
+from ....batches.arrow_schema import arrow_schema_of
 from ....spark.spelling import path_to_read, path_to_write
 from ....spi.errors import BadInput, SchemaRefused
-from ...evolution.arrow_columns import is_of_nanoseconds, parquet_columns, rows_of, to_ddl
+from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.odd_texts import OddTextScan
-from ...evolution.policy import ADD_COLUMNS, EVOLUTION, parse_ddl
+from ...evolution.parquet_types import (
+    is_converted,
+    parquet_columns,
+    refuse_unreadable,
+    refuse_zone_clash,
+    rows_of,
+    with_values,
+)
+from ...evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
 from ..compression import is_compressed
 from ..copies import Copies, FileSurvey
 from .formats import ReadFormat
@@ -146,7 +155,7 @@ def _looked_at(
         if form.tolerant:
             with asking_about(file):
                 rows_of(file)
-        return _of_parquet(file)
+        return _of_parquet(form, file)
     found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, odd=form.odd)
     if not form.style.header or not found.header:
         return found
@@ -190,18 +199,36 @@ def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, 
     return replace(form, grown=schema), left_out
 
 
-def _of_parquet(file: Path) -> FileSurvey:
-    """Return the columns of a parquet file; the reader reports an invalid file."""
+def _of_parquet(form: ReadFormat, file: Path) -> FileSurvey:
+    """Return the columns of a parquet file; the reader reports an invalid file.
+
+    Raises `BadInput` for a new column of a type that Spark cannot read, and for times in UTC in a
+    column of times without a zone, or the other way round, unless a user gave the types.
+    """
     try:
         with asking_about(file):
             found = parquet_columns(file)
     except (pa.ArrowException, OSError):
         return FileSurvey(file)
-    valueless = [each for each in found if pa.types.is_null(each.type)]
-    columns = parse_ddl(to_ddl(pa.schema([each for each in found if each not in valueless])))
-    nanos = frozenset(each.name.lower() for each in found if is_of_nanoseconds(each.type))
-    none = frozenset(each.name.lower() for each in valueless)
-    return FileSurvey(file, columns=columns, valueless=none, nanos=nanos)
+    _refuse_misread(form, file, found)
+    kept = [(each, with_values(each.type)) for each in found]
+    fields = [each.with_type(kind) for each, kind in kept if kind is not None]
+    none = frozenset(each.name.lower() for each in found if pa.types.is_null(each.type))
+    odd = {each.name.lower(): each.type for each in found if is_converted(each.type)}
+    converted = {name: kind for name, kind in odd.items() if name not in none}
+    columns = parse_ddl(to_ddl(pa.schema(fields)))
+    return FileSurvey(file, columns=columns, valueless=none, converted=converted)
+
+
+def _refuse_misread(form: ReadFormat, file: Path, found: pa.Schema) -> None:
+    known = {each.lower() for each in form.columns.names}
+    try:
+        if form.policy.mode != LEAVE_OUT:
+            refuse_unreadable(pa.schema([each for each in found if each.name.lower() not in known]))
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
+    if form.is_inferred:
+        refuse_zone_clash(arrow_schema_of(form.columns), found, file)
 
 
 def _of_csv(form: ReadFormat, file: Path, surveyed: FileSurvey) -> StructType | None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
 from pyspark.sql.types import (
-    LongType,
     StringType,
     StructField,
     StructType,
@@ -24,9 +23,9 @@ from ....spark.sessions import zone_of
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
-from ...evolution.arrow_columns import rows_of
 from ...evolution.filling import fill_columns
 from ...evolution.odd_texts import csv_edges, odd_in_csv, odd_in_json
+from ...evolution.parquet_types import field_to_read, rows_of
 from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_given
 from .. import keys
 from ..copies import Copies, FileSurvey
@@ -94,7 +93,7 @@ class ReadFormat:
         """Return the rows of scanned files, and the bad rows.
 
         Csv columns are matched by the header; missing columns, and parquet columns of type null,
-        are null. Timestamps of nanoseconds are converted.
+        are null. Values that Spark reads with other types than their own are converted.
         """
         is_alike = self.name == "csv" and not self.policy.adds
         if is_alike or not any(each.header or _is_unlike(each) for each in files):
@@ -114,10 +113,7 @@ class ReadFormat:
         """Return this format with the columns of one file, and the types of the schema."""
         if _is_unlike(found):
             has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
-            read = [
-                StructField(each.name, LongType()) if each.name.lower() in found.nanos else each
-                for each in has
-            ]
+            read = [field_to_read(each, found.converted) for each in has]
             return replace(self, grown=StructType(read))
         if found.columns is None or self.name == "parquet":
             return replace(self, grown=None)  # without a header, columns are in schema order
@@ -235,9 +231,10 @@ class ReadFormat:
 def _group(found: FileSurvey) -> tuple[tuple[str, ...], ...]:
     """Return the key by which files with the same columns are grouped."""
     header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
-    return header, tuple(sorted(found.valueless)), tuple(sorted(found.nanos))
+    converted = sorted(f"{name} {kind}" for name, kind in found.converted.items())
+    return header, tuple(sorted(found.valueless)), tuple(converted)
 
 
 def _is_unlike(found: FileSurvey) -> bool:
     """Tell whether a file has columns that Spark cannot read with their types."""
-    return bool(found.valueless or found.nanos)
+    return bool(found.valueless or found.converted)

@@ -15,9 +15,10 @@ import pyarrow as pa
 from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput, NotReady
-from ...evolution.arrow_columns import parquet_columns, refuse_unreadable, to_ddl
+from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import fit_number_type, parse_lines, parse_value
 from ...evolution.merging import mark_long, merge_schemas, spelt_alike
+from ...evolution.parquet_types import parquet_columns, refuse_unreadable, refuse_zone_clash
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from .. import keys
 from ..csv_style import CsvStyle, header_of
@@ -32,6 +33,7 @@ _EXACT: Final = frozenset({"json", MULTILINE_JSON})
 """Formats whose names differ if their case does."""
 _NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
 _NO_TYPES: Mapping[str, DataType] = {}
+_UTC: Final = pa.timestamp("us", "UTC")
 _LEAST_SAMPLE = 64 * 1024
 _LARGEST_SAMPLE = 64 << 20
 """The most of a file to read for one incomplete record: a quote may have been left open."""
@@ -201,7 +203,8 @@ def _csv_schema(
     # A time without a zone is an instant in the session's zone, as in Spark's own inference.
     pairs = zip(names, columns, strict=True)
     kinds = [
-        fit_number_type(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs
+        fit_number_type(_UTC if pa.types.is_timestamp(kind) else kind, known.get(name.lower()), it)
+        for name, (kind, it) in pairs
     ]
     fields = map(mark_long, names, kinds, (values for _, values in columns))
     return pa.schema([*fields])
@@ -239,6 +242,7 @@ def _joined(
     """
     if known is None or found is None:
         return found if known is None else known
+    refuse_zone_clash(known, found, file)
     adds = style is None or (style.header and evolution in {ADD_COLUMNS, WIDEN})
     if adds or known.names == found.names:
         return merge_schemas(known, found)
@@ -249,10 +253,6 @@ def _joined(
         f"{_listed(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
         "away"
     )
-
-
-def _zoned(kind: pa.DataType) -> pa.DataType:
-    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
 
 
 def _timeless(kind: pa.DataType) -> pa.DataType:
