@@ -54,7 +54,8 @@ def settings_of(options: str, zone: str, timeout_ms: int) -> tuple[Mapping[str, 
         rest = rest[match.end() :]
     if rest:
         found, rest = {}, options
-    return found | _OURS | {"timezone": zone, "statement_timeout": str(timeout_ms)}, rest
+    given = {"timezone": zone, "statement_timeout": str(timeout_ms)}
+    return {**found, **_OURS, **given}, rest
 
 
 def first_query(settings: Mapping[str, str]) -> sql.Composed:
