@@ -13,7 +13,7 @@ from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead_tests.postgres_pipes import Reading, source_config
+from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 
 Read = Callable[..., Reading]
@@ -172,3 +172,30 @@ def test_rows_of_a_day_are_read_at_once_by_their_number(database: Database, read
     assert reading.rows("n") == [(1,)]
     database.run("INSERT INTO days VALUES (2)")
     assert reading.rows("n") == [(2,)]
+
+
+def test_row_security_of_a_table_of_the_query_is_told(database: Database, read: Read) -> None:
+    database.run("DROP ROLE IF EXISTS app")
+    database.run("CREATE ROLE app LOGIN PASSWORD 'app-pass'")
+    database.run("GRANT USAGE ON SCHEMA public TO app")
+    database.run("CREATE TABLE mine (id int)")
+    database.run("INSERT INTO mine VALUES (1)")
+    database.run("ALTER TABLE mine ENABLE ROW LEVEL SECURITY")
+    database.run("GRANT SELECT ON mine TO app")
+    role = {"connection_user": "app", "connection_password": "app-pass"}
+    given = {"mode": "bulk", "query": "SELECT m.id FROM mine m JOIN mine n USING (id)", **role}
+    told = (
+        "row security applies to a table of the query, and only the rows that it shows to the role "
+        "are read: ALTER ROLE … BYPASSRLS shows all"
+    )
+    for shown, remark in ((0, told), (1, "")):
+        found = SparkPipeline.check_outside(source_config(database, given), Outside())
+        assert (found.errors, found.warnings) == ({}, (remark,) if remark else ())
+        reading = read(**given)
+        reading.begin()
+        plan = reading.sources[0].plan({}, AMPLE)
+        assert (plan.rows, plan.remark) == (shown, remark)
+        reading.take()
+        assert reading.sources[0].plan(reading.offsets, AMPLE).remark == remark
+        database.run("ALTER ROLE app BYPASSRLS")
+    database.run("DROP OWNED BY app")

@@ -6,13 +6,14 @@ and offsets under the old name are its own if they have its oid.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
-
-import pyarrow as pa
+from typing import Protocol, TypeVar
 
 from .....events.commits import Document, identity
 from ...spi.source import BatchPlan
 from .names import TableName
+
+Range = TypeVar("Range")
+"""What a source reads at once."""
 
 
 class NamedTable(Protocol):
@@ -52,9 +53,7 @@ def by_present_names(
     return found
 
 
-def with_logged_starts(
-    plan: BatchPlan[pa.Table], offsets: Mapping[str, Document]
-) -> BatchPlan[pa.Table]:
+def with_logged_starts(plan: BatchPlan[Range], offsets: Mapping[str, Document]) -> BatchPlan[Range]:
     """Return a plan whose advances start at the logged offsets, whatever it was made from."""
     at = [replace(each, start=offsets.get(identity(each.partition))) for each in plan.advances]
     return replace(plan, advances=tuple(at))

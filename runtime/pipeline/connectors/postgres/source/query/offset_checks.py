@@ -33,9 +33,11 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
 
 def look(server: Server, settings: ParsedConfig) -> Look:
     """Ask the server for the columns of the query; raises `ConfigInvalid`, `SourceAway`."""
-    fields = from_arrow_schema(QueryShape.read(server, settings).schema).fields
+    shape = QueryShape.read(server, settings)
+    fields = from_arrow_schema(shape.schema).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
-    return Look(columns=SourceColumns(ddl, keys.QUERY, may_grow=False))
+    warnings = (shape.remark,) if shape.remark else ()
+    return Look(warnings=warnings, columns=SourceColumns(ddl, keys.QUERY, may_grow=False))
 
 
 def check(mode: str, partition: Document, offset: Document | None) -> None:

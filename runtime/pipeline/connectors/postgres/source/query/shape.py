@@ -22,6 +22,10 @@ _TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
 _TYPES: Final = f"""
 SELECT t.kind, t.width FROM unnest(%s::oid[], %s::int4[]) WITH ORDINALITY k(oid, width, place)
 CROSS JOIN {base_type("k.oid", "k.width")} t ORDER BY k.place"""  # noqa: S608  # of constants
+_HIDDEN: Final = (
+    "row security applies to a table of the query, and only the rows that it shows to the role are "
+    "read: ALTER ROLE … BYPASSRLS shows all"
+)
 _NOTHING_OF: Final = sql.SQL("SELECT * FROM {} LIMIT 0")
 
 
@@ -50,6 +54,8 @@ class QueryShape:
     query: str
     columns: tuple[SourceColumn, ...]
     growing: tuple[GrowingColumn, ...]
+    remark: str = ""
+    """The remark that rows may be hidden from the role."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,6 +79,7 @@ class QueryShape:
                 oids = [each.type_code for each in told]
                 widths = [result.fmod(at) if result else -1 for at in range(len(told))]
                 types = connection.execute(_TYPES, (oids, widths)).fetchall()
+                is_hidden = _is_under_row_security(connection, _relation(query))
             except psycopg.Error as error:
                 if is_away(error):
                     raise SourceAway(f"{server.shown}: {brief(str(error))}") from None
@@ -91,7 +98,17 @@ class QueryShape:
                 "would be lost: name it otherwise by AS"
             )
         by_name = {name: kind for name, (kind, _) in zip(names, types, strict=True)}
-        return cls(query, columns, _growing(settings, by_name))
+        return cls(query, columns, _growing(settings, by_name), _HIDDEN if is_hidden else "")
+
+
+def _is_under_row_security(connection: "psycopg.Connection[Any]", query: sql.Composed) -> bool:
+    """Tell whether a query that is allowed is so only with the rows that policies show."""
+    connection.execute("SET LOCAL row_security = off")
+    try:
+        connection.execute(_NOTHING_OF.format(query))
+    except psycopg.errors.InsufficientPrivilege:
+        return True
+    return False
 
 
 def _relation(query: str) -> sql.Composed:

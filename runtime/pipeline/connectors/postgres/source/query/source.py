@@ -52,7 +52,7 @@ class QuerySource(Source[pa.Table]):
         """Fetch the next page."""
         start = offsets.get(identity(PARTITION))
         if start and start.get("done"):
-            return BatchPlan()
+            return BatchPlan(remark=self._shape.remark if self._shape else "")
         self._shape = self._shape or QueryShape.read(self._session.server, self._settings)
         fits = limit.bytes // self._row_bytes if self._row_bytes else _FIRST_ROWS
         most = max(1, min(limit.rows, fits))
@@ -64,12 +64,14 @@ class QuerySource(Source[pa.Table]):
         except TableChanged as changed:
             self._shape = None  # described again
             raise SourceAway(str(changed)) from None
+        remark = self._shape.remark
         if end == (start or {}):
-            return BatchPlan()
+            return BatchPlan(remark=remark)
         self._row_bytes = max(_ROW_BYTES, rows.nbytes // max(1, rows.num_rows))
         advance = Advance(PARTITION, start, end)
         has_more = rows.num_rows >= most
-        return BatchPlan((rows,), (advance,), rows.nbytes, rows.num_rows, has_more)
+        size, count = rows.nbytes, rows.num_rows
+        return BatchPlan((rows,), (advance,), size, count, has_more, remark=remark)
 
     def read(self, spark: "SparkSession", ranges: "Sequence[pa.Table]") -> pa.Table:
         """Return the fetched rows."""
