@@ -30,8 +30,8 @@ class ChangeGroups:
     def __init__(self, limit: Limit, columns_of: Callable[[Relation], Hashable]) -> None:
         self._limit = limit
         self._columns_of = columns_of
-        self._known: dict[Relation, Hashable] = {}
-        """The columns of each relation so far."""
+        self._known: dict[int, Hashable] = {}
+        """The columns of each relation so far, by its `id`: a hash of it would cost too much."""
         self._of: dict[int, Hashable] = {}
         """The columns of each table so far, by its oid."""
         self._found: dict[Hashable, list[FollowedChange]] = {}
@@ -48,9 +48,9 @@ class ChangeGroups:
         return True
 
     def _columns(self, relation: Relation) -> Hashable:
-        if relation not in self._known:
-            self._known[relation] = self._columns_of(relation)
-        return self._known[relation]
+        if id(relation) not in self._known:
+            self._known[id(relation)] = self._columns_of(relation)
+        return self._known[id(relation)]
 
     @property
     def is_full(self) -> bool:

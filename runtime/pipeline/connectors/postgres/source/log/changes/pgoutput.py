@@ -127,8 +127,7 @@ class PgOutput:
             case b"C":
                 yield TransactionEnd(Position(_COMMIT.unpack_from(message)[1]))
             case b"R":
-                relation = _relation(message)
-                self._relations[relation.oid] = relation
+                self._learn(_relation(message))
             case b"I":
                 yield self._added_or_deleted(message, Operation.CREATE)
             case b"U":
@@ -139,6 +138,11 @@ class PgOutput:
                 yield from self._truncates(message)
             case _:  # origins, types and logical messages have no rows
                 return
+
+    def _learn(self, relation: Relation) -> None:
+        """Keep a relation; equal ones of a table, one after another, are one object."""
+        if self._relations.get(relation.oid) != relation:
+            self._relations[relation.oid] = relation
 
     def _added_or_deleted(self, message: bytes, operation: Operation) -> Change:
         relation = self._relation_at(message, 1)

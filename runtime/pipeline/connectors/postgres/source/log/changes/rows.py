@@ -31,8 +31,8 @@ from ....tables.columns import (
     refuse_taken,
 )
 from ....tables.session import ReadSession, TableChanged
-from .groups import Group
-from .pgoutput import UNCHANGED, Change, Operation, Relation
+from .groups import FollowedChange, Group
+from .pgoutput import UNCHANGED, Operation, Relation
 from .shares import FollowedTable
 from .typed_rows import LogColumn, stored_texts, typed_values
 from .versions import RowVersion, empties_a_part, known_before, versions_of
@@ -93,13 +93,10 @@ class ChangeRows:
 
         `siblings` has the tables of each topic.
         """
-        of: dict[tuple[FollowedTable, Relation], list[Change]] = {}
-        for table, change in group:
-            of.setdefault((table, change.relation), []).append(change)
-        made = [
-            self._of_one(table, changes, siblings.get(table.topic, frozenset()))
-            for (table, _), changes in of.items()
-        ]
+        of: dict[int, list[FollowedChange]] = {}
+        for each in group:  # by the relation's `id`: a hash of it would cost too much
+            of.setdefault(id(each.change.relation), []).append(each)
+        made = [self._of_one(changes, siblings) for changes in of.values()]
         rows = pa.concat_tables([each.table.select(made[0].table.column_names) for each in made])
         left_out = sum(each.left_out for each in made)
         emptied = frozenset[TableName]().union(*(each.emptied for each in made))
@@ -111,13 +108,11 @@ class ChangeRows:
         return frozenset((each.source.name, each.source.type) for each in layout)
 
     def _of_one(
-        self,
-        table: FollowedTable,
-        changes: Sequence[Change],
-        siblings: frozenset[TableName],
+        self, found: Sequence[FollowedChange], siblings: Mapping[str, frozenset[TableName]]
     ) -> ChangedRows:
         """Convert changes of one table, all of the same layout."""
-        relation = changes[0].relation
+        table, changes = found[0].table, [each.change for each in found]
+        relation, topic = changes[0].relation, siblings.get(table.topic, frozenset[TableName]())
         layout = self._layouts.get(relation) or self._layout(relation)
         key = relation.key or self._key_of_whole(layout)
         told = [*versions_of(changes, key)]
@@ -126,7 +121,7 @@ class ChangeRows:
             known = self._stored(relation, layout, known, key)
         whole = [each for each in known if each.is_whole]
         wanted = [each for each in whole if each.operation not in self._skipped]
-        rows = [each for each in wanted if not empties_a_part(each.change, siblings)]
+        rows = [each for each in wanted if not empties_a_part(each.change, topic)]
         with self.session.snapshot() as snapshot:
             values = typed_values(snapshot, layout, rows)
         emptied = frozenset([table.name] if len(rows) < len(wanted) else [])
