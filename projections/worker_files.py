@@ -7,7 +7,7 @@ file with the sums.
 
 import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,11 +56,11 @@ class WorkerFiles(Collector):
         if not self._places:
             self._choose(files)
         rows, different = list[Sequence[float]](), list[Path]()
-        row_of = itemgetter(*self._places) if self._places else tuple
+        pick: Callable[[array[float]], Sequence[float]] = itemgetter(*self._places or (0, 0))
         for file in files:
             words = array("d", _used(file))
             if self._is_alike(file, words):
-                rows.append(row_of(words))
+                rows.append(pick(words))
             else:
                 different.append(file)
         sums = array("d", self._entries)
