@@ -67,9 +67,15 @@ class TextLine(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging's name
         """Return the first line of an entry; a traceback follows it."""
-        told = " ".join(f"{name}={value}" for name, value in fields_of(record).items())
+        told = " ".join(f"{name}={_word(value)}" for name, value in fields_of(record).items())
         line = super().formatMessage(record)
         return f"{line} [{told}]" if told else line
+
+
+def _word(value: object) -> str:
+    """Return a value as one word: a name may have blanks, or what looks like another line."""
+    text = str(value)
+    return text if text.isprintable() and not {" ", "]"} & {*text} else ascii(text)
 
 
 class JsonLine(logging.Formatter):

@@ -42,6 +42,12 @@ def test_a_line_of_text_ends_with_what_it_is_about(tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_makes_no_other_line_and_no_other_field(tmp_path: Path) -> None:
+    told = record("runs", about={"connector": "a b]\n2026-01-31 INFO", "worker": "w1"})
+    (line,) = lines(tmp_path, LogOutput(), told)
+    assert line.endswith(" runs [connector='a b]\\n2026-01-31 INFO' worker=w1]")
+
+
 def test_a_line_of_json_is_one_object_with_its_fields_and_its_traceback(tmp_path: Path) -> None:
     failed = record("it\nfailed")
     failed.exc_text = "Traceback\nValueError"

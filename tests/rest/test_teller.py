@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.projections.watch import lines
 from fairlead.projections.watch.lines import EventLines
 from fairlead.runtime.interfaces.rest.watch.teller import FILE, Teller
@@ -40,6 +41,13 @@ def test_a_process_that_is_started_again_goes_on_where_the_last_one_ended(
     with api.service.logs.reading("connect") as found:
         assert at == found.group.end
     assert "hunter" not in caplog.text
+
+
+def test_a_name_makes_no_other_line(api: RestApi, caplog: pytest.LogCaptureFixture) -> None:
+    api.group.ask("command", PutConnector("connect", "a\nb", {"connector.class": "x.Y"}))
+    Teller(api.service.logs, api.data_dir).look()
+    lines_of = [each.getMessage() for each in caplog.records if each.name == lines.__name__]
+    assert "'connector a\\nb was created: Y'" in lines_of
 
 
 def test_a_mistake_in_a_line_costs_what_was_new_and_no_more(

@@ -86,7 +86,8 @@ class Teller:
 def _write(line: EventLine) -> None:
     """Write a line with the time at which it happened."""
     if LOGGER.isEnabledFor(line.level):
-        place = (LOGGER.name, line.level, __file__, 0, "%s", (line.text,), None)
+        text = line.text if line.text.isprintable() else ascii(line.text)  # names may be anything
+        place = (LOGGER.name, line.level, __file__, 0, "%s", (text,), None)
         record = LOGGER.makeRecord(*place, extra=line.fields)
         record.created, record.msecs = line.time_ms / 1000, float(line.time_ms % 1000)
         LOGGER.handle(record)
