@@ -1,13 +1,18 @@
 """Reading of files that a config names: secrets, certificates, keys, stores.
 
 Whoever writes a config chooses the path. So no such file may hold or fill the process that opens
-it: it is opened without waiting, must be a plain file, and is read up to a maximum.
+it: it is opened without waiting, must be a plain file, and is read up to a maximum. On a mount
+whose server is gone even that waits for ever: then the thread that reads is left behind, and the
+path is not tried again for a while.
 """
 
 import os
-from errno import EFBIG, EINVAL
+import time
+from concurrent.futures import Future
+from errno import EACCES, EFBIG, EINVAL, ETIMEDOUT
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from threading import Thread
 from typing import Final
 
 LARGEST: Final = 1 << 20
@@ -15,16 +20,48 @@ LARGEST: Final = 1 << 20
 _OPEN: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """A pipe without a writer, and a terminal that is away, are opened at once."""
 _PIECE: Final = 1 << 16
+LONGEST_S: Final = 5.0
+"""How long a file system may take to answer."""
+_PAUSE_S: Final = 60.0
+"""How long a path is not tried again after that."""
+_hung: Final[dict[str, float]] = {}
+"""The paths without an answer, with the monotonic time from which they are tried again."""
 
 
-def read_plain_file(path: str | Path, most: int = LARGEST) -> bytes:
-    """Return the content of a plain file; links are followed.
+def read_plain_file(path: str | Path, most: int = LARGEST, apart_from: str = "") -> bytes:
+    """Return the content of a plain file; links are followed, but not into a folder `apart_from`.
 
     Raises `OSError` whose `strerror` says why not, also for a pipe, a device, a folder, and more
     than `most` bytes.
     """
     if "\0" in str(path):
         raise OSError(EINVAL, "no path has a NUL", "")
+    silent = OSError(ETIMEDOUT, "its file system does not answer", str(path))
+    if _hung.get(str(path), 0.0) > time.monotonic():
+        raise silent
+    found: Future[bytes] = Future()
+    Thread(
+        target=_try, args=(found, path, most, apart_from), daemon=True, name="plain-file"
+    ).start()
+    try:
+        return found.result(LONGEST_S)
+    except TimeoutError:
+        if found.done():  # it is the file's own error
+            raise
+        _hung[str(path)] = time.monotonic() + _PAUSE_S
+        raise silent from None
+
+
+def _try(found: "Future[bytes]", path: str | Path, most: int, apart_from: str) -> None:
+    try:
+        found.set_result(_read_now(path, most, apart_from))
+    except Exception as error:  # noqa: BLE001  # the caller's thread raises it
+        found.set_exception(error)
+
+
+def _read_now(path: str | Path, most: int, apart_from: str) -> bytes:
+    if apart_from and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(apart_from)):
+        raise OSError(EACCES, "it lies in the node's own folder", str(path))
     _refuse_other(path, Path(path).stat().st_mode)  # to open a device may have an effect
     descriptor = os.open(path, _OPEN)
     try:
