@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from msgspec import Raw
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.kafka.avro import columns as avro_columns
+from fairlead.runtime.pipeline.connectors.kafka.avro.columns import Flaws
 from fairlead.runtime.pipeline.connectors.kafka.avro.registry import RegisteredSchema
 from fairlead.runtime.pipeline.connectors.kafka.avro.schemas import avro_schema
 from fairlead.runtime.pipeline.connectors.kafka.cluster import TopicLimits
@@ -104,6 +107,32 @@ def test_times_that_have_a_name_of_debezium_only_are_times_in_avro_as_in_json() 
     text = json.dumps({"type": "record", "name": "R", "fields": fields})
     wanted = pa.struct([(name, kind) for name, (_, _, kind) in kinds.items()])
     assert avro_schema(RegisteredSchema(1, "AVRO", text)).kind == wanted
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_a_time_of_day_in_avro_that_is_none_is_a_bad_record(unit: str) -> None:
+    day, kind = {"ms": (86_400_000, pa.time32("ms")), "us": (86_400_000_000, pa.time64("us"))}[unit]
+    texts, flaws = pa.list_(pa.string()), Flaws({}, {})
+    values: Any = [[0, None], [day]]
+    part = avro_columns._Part([4, 7], values, pa.list_(kind))
+    found = avro_columns._columns(part, texts, flaws)
+    assert found.to_pylist() == [["00:00:00.000000"[: 12 if unit == "ms" else 15], None], None]
+    assert flaws.unreadable == {7: f"a value does not fit its column: {day} is no time of day"}
+
+
+def test_the_end_of_a_day_is_told_and_not_its_beginning() -> None:
+    encoder = RecordEncoder("t", "", (), Converter("json"), Converter("json"))
+    for values, kind in (
+        ([5, 86_400_000_000], pa.int64()),
+        ([[86_400_000_000]], pa.list_(pa.int64())),
+    ):
+        numbers = pa.array(values, kind)
+        times = numbers.cast(pa.time64("us") if kind == pa.int64() else pa.list_(pa.time64("us")))
+        with pytest.raises(RowsRefused, match="the time of day 24:00:00, which cannot be written"):
+            encoder.encode(pa.table({"at": times}))
+    last = pa.array([86_399_999_999]).cast(pa.time64("us"))
+    found = encoder.encode(pa.table({"at": last}))["value"].to_pylist()
+    assert found == [b'{"at":"23:59:59.999999"}']
 
 
 def test_what_a_topic_accepts_is_asked_again_once_a_row_was_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _HEAD: Final = 5
 """The length of the header: a 0 byte, and the schema id in four bytes."""
+_DAY_MS: Final = 86_400_000
 _NO_HEAD: Final = "it does not begin with a 0 and a schema's id, as records of a registry do"
 
 
@@ -196,7 +197,27 @@ def _columns(part: _Part, target: pa.DataType, flaws: Flaws) -> pa.Array:
 
 
 def _cast(values: Sequence[Any], kind: pa.DataType, target: pa.DataType) -> pa.Array:
-    return pc.cast(pa.array(values, kind), target)
+    found = pa.array(values, kind)
+    _refuse_times_beyond_a_day(found)
+    return pc.cast(found, target)
+
+
+def _refuse_times_beyond_a_day(values: pa.Array) -> None:
+    """Raise `pa.ArrowInvalid` for a time of day that is none: Arrow makes an odd text of it."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for each in values.flatten():
+            _refuse_times_beyond_a_day(each)
+    elif pa.types.is_list(kind):
+        _refuse_times_beyond_a_day(values.flatten())
+    elif pa.types.is_map(kind):
+        _refuse_times_beyond_a_day(values.items)
+    elif pa.types.is_time(kind):
+        numbers = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+        most = _DAY_MS if pa.types.is_time32(kind) else _DAY_MS * 1_000
+        wrong = pc.or_(pc.less(numbers, 0), pc.greater_equal(numbers, most))
+        if pc.any(wrong).as_py():
+            raise pa.ArrowInvalid(f"{numbers.filter(wrong)[0]} is no time of day")
 
 
 def _shaped(kind: pa.DataType, target: pa.DataType) -> pa.DataType:

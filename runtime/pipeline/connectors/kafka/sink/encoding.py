@@ -154,6 +154,7 @@ class RecordEncoder:
         return made.take(pc.if_else(is_there, place, None))  # None: a tombstone
 
 
+_DAY_US: Final = 86_400_000_000
 _MILLIS: Final = pa.timestamp("ms", tz="UTC")
 
 
@@ -208,6 +209,7 @@ def _json(columns: pa.Table, converter: Converter, *, is_lone: bool) -> pa.Chunk
 
 def _listed(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column; the option for maps is slow, so only nested columns get it."""
+    _refuse_end_of_day(column)
     how = {"maps_as_pydicts": "strict"} if pa.types.is_nested(column.type) else {}
     try:
         found: list[object] = column.to_pylist(**how)
@@ -215,6 +217,20 @@ def _listed(column: pa.ChunkedArray) -> list[object]:
         why = "a row has a time before the year 1 or after 9999, which cannot be written as JSON"
         raise RowsRefused(why) from None
     return found if _is_finite(column) else [*map(_spelled, found)]
+
+
+def _refuse_end_of_day(column: pa.ChunkedArray) -> None:
+    """Raise `RowsRefused` for 24:00:00, which PostgreSQL has, and Python takes for 00:00:00."""
+    if pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    if not pa.types.is_time64(column.type):
+        return
+    micros = pc.cast(pc.cast(column, pa.time64("us"), safe=False), pa.int64())
+    if pc.any(pc.greater_equal(micros, _DAY_US)).as_py():
+        raise RowsRefused(
+            "a row has the time of day 24:00:00, which cannot be written as JSON: make it a text "
+            "by a transform"
+        )
 
 
 def _is_finite(column: pa.ChunkedArray) -> bool:
