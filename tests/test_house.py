@@ -134,7 +134,7 @@ KNOWN_ONLY_TO = {
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": THESPIAN,
-    "re2": ("actors/consumer/patterns.py", "runtime/interfaces/cli/requests/resolving.py"),
+    "re2": ("actors/consumer/patterns.py",),
     "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": (

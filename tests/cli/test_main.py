@@ -68,6 +68,12 @@ def test_a_paragraph_of_help_has_its_lines_where_the_terminal_ends(run: Run) -> 
     assert min(map(len, map(str.rstrip, lines[first : first + 2]))) > 80
 
 
+def test_help_is_a_verb_of_its_own(run: Run) -> None:
+    assert run("help", "drain") == run("drain", "--help")
+    assert run("help", "log", "show") == run("log", "show", "--help")
+    assert run("help") == run("--help")
+
+
 def test_no_verb_at_all_shows_the_help(run: Run) -> None:
     assert run() == run("--help")
 

@@ -43,7 +43,12 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb that is called: its name, itself, and the words after it."""
+        """Return the verb that is called: its name, itself, and the words after it.
+
+        `help VERB` is `VERB --help`.
+        """
+        if args[0] == "help" and len(args) > 1:
+            args = [*args[1:], "--help"]
         name, shown, rest = super().resolve_command(ctx, args)
         return name, shown and load_verb(name or ""), rest
 

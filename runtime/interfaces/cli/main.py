@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _fill_closed_places()
     _survive_any_text()
     try:
-        app.main(given or ["--help"], prog_name=PROGRAM)
+        app.main(["--help"] if given in ([], ["help"]) else given, prog_name=PROGRAM)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else FAILED
     except Exception as error:  # the last door before the user

@@ -128,8 +128,8 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
     item = get_args(kind)[0] if is_several else kind
     default = None if is_required else parameter.default
     given: dict[str, Any] = {"required": is_required, "metavar": told.metavar}
-    if complete := told.complete:
-        given["shell_complete"] = lambda ctx, _, word: [*complete(ctx.params, word)]
+    if told.complete is not None:
+        given["shell_complete"] = _completion(told.complete)
     if isinstance(default, Enum):
         default = default.value
     if default is not None:
@@ -151,6 +151,17 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
         show_default=is_shown,
         **given,
     )
+
+
+def _completion(
+    complete: Complete,
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return the completion of a word as click calls it."""
+
+    def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+        return [*complete(ctx.params, word)]
+
+    return completed
 
 
 def _type(item: Any, told: Parameter) -> click.ParamType[Any]:  # noqa: ANN401  # a type

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Any, Final, cast
 
 from ..adapters.parameters import Option
 from ..command.printing import Failed, Misused
@@ -144,7 +144,7 @@ def _read_properties(file: Path, content: bytes) -> object:
     import javaproperties  # noqa: PLC0415  # JSON and YAML do without
 
     try:
-        return javaproperties.load(BytesIO(content))
+        return javaproperties.load(BytesIO(content))  # pyright: ignore[reportUnknownMemberType]
     except ValueError as error:
         raise Misused(f"{file} is not a valid .properties file: {error}") from None
 
@@ -167,7 +167,7 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     return documents
 
 
-def _texts(file: Path, config: Mapping[str, object]) -> dict[str, str]:
+def _texts(file: Path, config: Mapping[Any, object]) -> dict[str, str]:
     """Return a config whose values are all texts; raises `Misused`."""
     for key, value in config.items():
         if not isinstance(key, str) or not isinstance(value, str):

@@ -96,7 +96,7 @@ def fetch_keys(client: Client, plugin: str) -> list[ConfigKeyInfo]:
 
 def types_in(keys: Sequence[ConfigKeyInfo]) -> list[tuple[str, str]]:
     """Return the types in the keys of a connector class: `source.type` and `postgres`, sorted."""
-    told = [each.only_with.partition("=")[::2] for each in keys if each.only_with]
+    told = [(end, name) for each in keys for end, _, name in [each.only_with.partition("=")]]
     usual = [(each.name, each.default_value or "") for each in keys]
     return sorted({each for each in (*told, *usual) if each[0] in ENDS and each[1]})
 

@@ -20,16 +20,14 @@ def matching(client: Client, patterns: Sequence[str]) -> list[str]:
 
     Raises `Misused` for a pattern that is none, `Failed` if nothing matches.
     """
-    import re2  # noqa: PLC0415  # names do without
+    from ....pipeline.patterns import PatternRefused, compile_pattern  # noqa: PLC0415
 
-    options = re2.Options()
-    options.log_errors = False
     try:
-        compiled = [re2.compile(each, options) for each in patterns]
-    except re2.error as error:
+        compiled = [compile_pattern(each) for each in patterns]
+    except PatternRefused as error:
         raise Misused(f"{' '.join(patterns)} is no regular expression of RE2: {error}") from None
     there = client.get(list[str], "connectors")
-    found = [name for name in there if any(each.fullmatch(name) for each in compiled)]
+    found = [name for name in there if any(each.matches(name) for each in compiled)]
     if not found:
         raise Failed(f"no connector matches {' '.join(patterns)}; there is: {_listed(there)}")
     return found

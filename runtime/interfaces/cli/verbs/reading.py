@@ -210,8 +210,8 @@ def _task(client: Client, name: str) -> TaskInFull:
     (task,) = resolve_tasks(client, NamedObjects(Kind.TASK, [name], is_told=True))
     (line,) = fetch_tasks(client, [str(task)])
     found = client.get(list[TaskInfo], "connectors", line.connector, "tasks")
-    config = next((each.config for each in found if each.id.task == line.task), {})
-    return TaskInFull(**asdict(line), config=config)
+    configs = {each.id.task: each.config for each in found}
+    return TaskInFull(**asdict(line), config=configs.get(line.task, {}))
 
 
 def _worker(client: Client, name: str) -> WorkerDescription:
