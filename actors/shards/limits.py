@@ -54,9 +54,9 @@ def footprint_of(group: Group, classic: ClassicCoordinator) -> Footprint:
 def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Footprint:
     """Return by how much a call would make a group grow, at most."""
     if isinstance(call, JoinGroup):
-        had = _protocols_of(call, group, classic)
-        grows = size_of_protocols(call.protocols) - size_of_protocols(had or ())
-        return Footprint(int(had is None), max(0, grows))
+        known = _protocols_of(call, group, classic)
+        grows = size_of_protocols(call.protocols) - size_of_protocols(known or ())
+        return Footprint(int(known is None), max(0, grows))
     if isinstance(call, SyncGroup):
         size = sum(map(len, call.assignments.values()))
         return Footprint(0, max(0, size - classic.assignment_bytes))
