@@ -101,7 +101,7 @@ class KafkaSpec:
         """Return the spec of a decoded JSON object."""
         values: dict[str, Any] = dict(content)
         values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
-        values["limits"] = tuple(content.get("limits", cls.limits))
+        values["limits"] = tuple(content.get("limits", astuple(DEFAULT_LIMITS)))
         return cls(**values)
 
 
