@@ -53,6 +53,7 @@ class LogOutput:
         if is_terminal and self.to != STDOUT:
             handlers.append(shown := logging.StreamHandler())
             shown.setLevel(logging.WARNING)
+            shown.setFormatter(logging.Formatter("%(message)s"))
         logging.basicConfig(level=self.level, handlers=handlers)
 
 

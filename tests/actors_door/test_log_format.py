@@ -65,6 +65,22 @@ def test_a_line_of_json_is_one_object_with_its_fields_and_its_traceback(tmp_path
     }
 
 
+def test_people_at_a_terminal_see_warnings_alone_and_the_file_has_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])  # as a process that has just begun
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    LogOutput().begin(tmp_path / "logs" / "up.log", is_terminal=True)
+    assert [*(tmp_path / "logs").iterdir()] == [], "nothing is open before the first line"
+    logging.getLogger("a").info("up")
+    logging.getLogger("a").warning("gone")
+    for each in logging.root.handlers:
+        each.close()
+    assert capsys.readouterr() == ("", "gone\n")
+    told = (tmp_path / "logs" / "up.log").read_text().splitlines()
+    assert [each.rpartition(": ")[2] for each in told] == ["up", "gone"]
+
+
 @pytest.fixture
 def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, StdoutLog]]:
     """The read end of standard output, and what writes to it."""
