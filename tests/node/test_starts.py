@@ -236,8 +236,10 @@ def test_a_worker_that_ends_because_it_was_let_go_needs_no_other_reason(
     supervisor = Supervisor(tmp_path)
     supervisor.hears_from("w0")
     supervisor.receive(StopWorker("w0"), Address("whoever asks"))
-    supervisor.child_exited(Address("w0"))
+    with caplog.at_level("INFO"):
+        supervisor.child_exited(Address("w0"))
     assert caplog.messages[-1] == "worker w0 (pid 1) ended: it had to go"
+    assert caplog.records[-1].levelname == "INFO", "nobody has to do anything"
 
 
 def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(

@@ -54,7 +54,7 @@ def main() -> int:
     except OSError as error:
         sys.stderr.write(f"the engine process cannot start: {error}\n")
         return EXIT_FAILED
-    levels_at, last = 0.0, view(engine, owner)
+    levels_at, last = 0.0, None
     while not has_to_end:
         owner.look()
         if (told := view(engine, owner)) != last:
