@@ -110,7 +110,7 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
             import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 
             with file.open("rb") as opened:
-                found = dict(_flatten(tomllib.load(opened), source))
+                found = dict(_flatten(tomllib.load(opened, parse_float=str), source))
         elif file.suffix == PROPERTIES:
             import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 

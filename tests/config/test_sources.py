@@ -27,6 +27,12 @@ def toml(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_number_of_toml_is_the_text_that_stands_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "node.toml").write_text('[spark.conf]\n"spark.x" = 1.10\n"spark.y" = 1e-3\n')
+    loaded = load_config(tmp_path / "node.toml", {}, ())
+    assert loaded.spark_conf == {"spark.x": "1.10", "spark.y": "1e-3"}
+
+
 def test_nothing_given_is_all_defaults() -> None:
     loaded = load_with_sources(None, {}, ())
     assert loaded.sources == {}
