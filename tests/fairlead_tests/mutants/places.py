@@ -159,7 +159,7 @@ def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 def _is_told(call: ast.Call) -> bool:
     named = call.func
     name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
-    return name in _UNTOLD
+    return name in _UNTOLD or ast.unparse(named).endswith("story.tell")
 
 
 def _of_expression(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
