@@ -1,0 +1,171 @@
+"""The quick start of README: its commands are run word by word, and its samples look as they do.
+
+`--rewrite-samples` writes what comes now into README. What differs from run to run, such as
+numbers, times and which worker has a task, is compared by its shape.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fairlead_tests import TESTS
+from fairlead_tests.cluster.remains import environment_in
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(300)]
+HOUSE = TESTS.parent
+README = HOUSE / "README.md"
+SHOWN_HOME, SHOWN_URL = "/home/you", "http://127.0.0.1:8083"
+FILES, ROWS = 3, 1_000
+INDENT = "   "
+
+
+class Sample(NamedTuple):
+    """A command in README, and what it shows."""
+
+    command: str
+    shown: tuple[str, ...]
+
+
+def samples() -> list[Sample]:
+    """The commands of the quick start, in their order."""
+    section = README.read_text().split("\n## Quick start\n")[1].split("\n## ")[0]
+    found: list[Sample] = []
+    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
+    for block in (text for language, text in blocks if not language):
+        for part in re.split(r"^ *\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = part.rstrip("\n").split("\n")
+            shown = tuple(line.removeprefix(INDENT) for line in lines)
+            found.append(Sample(command.partition("  #")[0].strip(), shown))
+    return found
+
+
+VARYING = (
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
+    (r"\b[0-9a-f]{8}\b", "ID"),
+    (r"\d[\d,.]*", "N"),
+    (r"not measured yet|N s, pN N s \(N measured\)|N s \(N measured\)", "DOWNTIME"),
+    (r"still has .*", "still has RESOURCES"),
+    (r"^N TIME .*", "N TIME MOVE"),
+    (r"N > N", "N"),
+    (r"^flights(-N)? wN wN", "RESOURCE wN wN"),
+    (r"^(flights-N RUNNING) .*", r"\1"),
+)
+
+
+def shape(lines: tuple[str, ...]) -> list[str]:
+    """Lines without what varies; several of one shape behind each other are one."""
+    shapes: list[str] = []
+    for line in lines:
+        told = " ".join(line.split())
+        for pattern, name in VARYING:
+            told = re.sub(pattern, name, told)
+        if shapes[-1:] != [told]:
+            shapes.append(told)
+    return [each for each in shapes if each]
+
+
+class Home(NamedTuple):
+    """A folder with the file and the data of the quick start."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, command: str) -> tuple[str, ...]:
+        """Run a command as README has it; return its lines, as README shows them."""
+        ended = subprocess.run(
+            [sys.executable, "-m", "fairlead.runtime", *command.split()[1:]],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # `down` tells of a node by its log
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stdout
+        return self.as_shown(ended.stdout)
+
+    def as_shown(self, text: str) -> tuple[str, ...]:
+        text = text.replace(str(self.folder), SHOWN_HOME)
+        return tuple(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8083", text).splitlines())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    folder = tmp_path / "home"
+    landing = folder / "data" / "landing"
+    landing.mkdir(parents=True)
+    for number in range(FILES):
+        rows = (f"{['UA', 'AA', 'DL'][row % 3]},{row},{row % 60 - 20}" for row in range(ROWS))
+        text = "\n".join(["carrier,flight,arr_delay", *rows])
+        (landing / f"{number}.csv").write_text(f"{text}\n")
+    (folder / "deploy").mkdir()
+    config = (HOUSE / "deploy" / "flights.yaml").read_text().replace("/data", f"{folder}/data")
+    (folder / "deploy" / "flights.yaml").write_text(config)
+    settings = {"FAIRLEAD_LISTENERS": "http://127.0.0.1:0"}
+    yield Home(folder, {**environment_in(tmp_path), **settings})
+    if (note := folder / "fairlead-data" / "run" / "node.json").exists():
+        pytest.fail(f"the node is left: {note.read_text()}")
+
+
+def test_the_commands_of_the_quick_start_show_what_readme_shows(
+    home: Home, pytestconfig: pytest.Config
+) -> None:
+    first, *others, last = samples()
+    assert (first.command, last.command) == ("fairlead up", "fairlead down")
+    came: list[Sample] = []
+    node = subprocess.Popen(
+        [sys.executable, "-m", "fairlead.runtime", "up"],
+        cwd=home.folder,
+        env=home.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert node.stdout is not None
+    with node, node.stdout as told:
+        try:
+            came.append(Sample(first.command, home.as_shown(told.readline())))
+            for command, _ in others:
+                if command == "fairlead status":
+                    until_all_is_read(home)
+                came.append(Sample(command, home.run(command)))
+        finally:
+            came.append(Sample(last.command, home.run(last.command)))
+    assert node.returncode == 0
+    if pytestconfig.getoption("--rewrite-samples"):
+        rewrite(came)
+    shown = {each.command: shape(each.shown) for each in samples()}
+    assert {each.command: shape(each.shown) for each in came} == shown
+
+
+def until_all_is_read(home: Home) -> None:
+    """Wait until all rows count: the sample has them."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        status = json.loads("\n".join(home.run("fairlead status -o json")))
+        counts = [each["progress"]["rows_out"] for each in status["tasks"] if "progress" in each]
+        idle = all(each.get("progress", {}).get("unpublished") == 0 for each in status["tasks"])
+        if sum(counts) == FILES * ROWS and idle:
+            return
+        time.sleep(0.5)
+    pytest.fail("the rows of the quick start were not read")
+
+
+def rewrite(came: list[Sample]) -> None:
+    """Write what came into README, in the place of what it shows."""
+    text = README.read_text()
+    for old, new in zip(samples(), came, strict=True):
+        line = re.search(rf"^{INDENT}\$ {re.escape(old.command)}.*\n", text, re.MULTILINE)
+        assert line is not None
+        before = "".join(f"{INDENT}{each}".rstrip() + "\n" for each in old.shown)
+        after = "".join(f"{INDENT}{each}".rstrip() + "\n" for each in new.shown)
+        assert text.startswith(before, line.end())
+        text = text[: line.end()] + after + text[line.end() + len(before) :]
+    README.write_text(text)
