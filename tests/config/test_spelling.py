@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.actors.settings import Value, spell
+from fairlead.actors.settings import Value, _boolean, spell
 from fairlead.events.entries.group_keys import count_of_shards, name_shard
 from fairlead.events.placement import LARGEST_TASK, task_weights_in
 
@@ -50,3 +50,16 @@ def test_weights_are_given_to_tasks_that_there_may_be_and_once_each(
     items: list[str], weights: dict[int, int] | None
 ) -> None:
     assert task_weights_in(items) == weights
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), (" FALSE ", False), ("yes", None), ("", None), ("1", None)]
+)
+def test_a_boolean_is_true_or_false_in_whatever_case_and_nothing_else(
+    text: str, value: bool | None
+) -> None:
+    if value is not None:
+        assert _boolean(text) is value
+    else:
+        with pytest.raises(ValueError, match="Expected value to be either true or false"):
+            _boolean(text)
