@@ -59,6 +59,23 @@ def test_a_password_that_is_given_twice_is_sealed_in_both_places(api: RestApi) -
     assert not any(SECRET in page for page in pages)
 
 
+def test_a_password_within_a_secret_or_of_the_config_before_is_sealed_elsewhere_too(
+    api: RestApi,
+) -> None:
+    login = f'org.x.PlainLoginModule,username="u",password="{SECRET}";'
+    config = {**CONFIG, "password": login, "extra.api_key": "another", "other.label": SECRET}
+    created = api.client.post("/connectors", json={"name": "a", "config": config})
+    assert created.json()["config"] == {**SHOWN, "other.label": "********"}
+    config = {**CONFIG, "password": "another-one", "extra.api_key": SECRET}
+    api.client.put("/connectors/a/config", json=config)
+    later = {**config, "extra.api_key": "no longer", "note": f"it was {SECRET}"}
+    assert SECRET not in api.client.put("/connectors/a/config/diff", json=later).text
+    assert api.client.put("/connectors/a/config", json=later).json()["config"] == {
+        **SHOWN,
+        "note": "********",
+    }
+
+
 def test_secrets_are_limited_together(api: RestApi) -> None:
     many = {f"secret.{number}": "x" * 1_000 for number in range(40)}
     reply = api.client.post("/connectors", json={"name": "a", "config": {**CONFIG, **many}})

@@ -5,7 +5,7 @@ kept. A config may also be checked against external systems (`outside`).
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -78,7 +78,8 @@ def examine(
     found = with_placement(_validate(plugin, plain).validation, plain)
     validation = found.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
-    secret_keys = secret_keys_of(plain, defined, found.misspelt.keys())
+    before = set(_former_secrets(vault, stored))
+    secret_keys = secret_keys_of(plain, defined, found.misspelt.keys(), before)
     flaws = dict(flaws_in_secrets(plain, secret_keys))
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
@@ -193,6 +194,13 @@ def _open_secrets(
         }
     except CannotUnseal as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def _former_secrets(vault: Vault, stored: Mapping[str, str]) -> Iterator[str]:
+    """Yield the secrets of a stored config; those of another key are gone."""
+    for value in filter(is_sealed, stored.values()):
+        with suppress(CannotUnseal):
+            yield vault.unseal(stored.get(NAME, ""), value)
 
 
 def _without_secrets(

@@ -1,5 +1,6 @@
 """Which values of a config are secrets, and what is wrong with them; all before they are sealed."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from .....actors.settings import SettingType
@@ -9,6 +10,8 @@ from ....config.secrets import PREFIX, passwords_in, sounds_secret
 from ....config.sources import SPARK
 from ....pipeline.spi.config import HIDDEN
 
+_LOGIN = re.compile(r"""\bpassword\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+"""A password in the login of Java's clients."""
 _UNRESOLVED = (
     "nothing here resolves this reference: ${env:NAME} is a variable of the worker, "
     "${file:PATH:KEY} a key of a properties file, ${dir:FOLDER:FILE} a whole file"
@@ -16,11 +19,15 @@ _UNRESOLVED = (
 
 
 def secret_keys_of(
-    plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
+    plain: Mapping[str, str],
+    defined: Mapping[str, SettingType],
+    misspelt: Collection[str],
+    before: Collection[str] = (),
 ) -> frozenset[str]:
     """Return the keys to seal: by their definition, their name, or a password in their value.
 
-    A key that nothing defines is sealed, too, if its value has that of another such key in it.
+    A key that nothing defines is sealed, too, if its value has that of another such key in it, or
+    one of `before`, the secrets of the config that this one replaces.
     """
 
     def may_hold_anything(key: str) -> bool:
@@ -33,8 +40,10 @@ def secret_keys_of(
         or (may_hold_anything(key) and sounds_secret(key))
         or passwords_in(value)
     }
-    known = {plain[key] for key in named if len(plain[key]) >= SHORTEST}
-    known = {each for each in known if not is_reference(each)}
+    whole = {*before, *(plain[key] for key in named)}
+    parts = {part for value in whole for found in _LOGIN.findall(value) for part in found}
+    parts |= {part for value in whole for part in passwords_in(value)}
+    known = {each for each in whole | parts if len(each) >= SHORTEST and not is_reference(each)}
     again = {
         key
         for key, value in plain.items()
