@@ -258,3 +258,27 @@ def test_there_is_no_colour_without_a_terminal(cluster: Cluster) -> None:
     )
     assert b"RUNNING" in ended.stdout
     assert b"\x1b" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "path"),
+    [
+        ("bash", ".local/share/bash-completion/completions/fairlead"),
+        ("zsh", ".zfunc/_fairlead"),
+        ("fish", ".config/fish/completions/fairlead.fish"),
+    ],
+)
+def test_completion_is_installed_where_the_shell_looks_for_it(
+    shell: str, path: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    for words in ([], [shell]):
+        told = run("--install-completion", *words)
+        assert (told.code, told.err) == (0, "")
+        assert told.out.startswith(f"completion for {shell} is in {tmp_path / path}")
+        assert f"{shell}_complete" in (tmp_path / path).read_text()
+        (tmp_path / path).unlink()
+    wrong = run("--install-completion", "tcsh")
+    said = "there is completion for bash, zsh, fish, not for tcsh"
+    assert wrong == (2, "", f"fairlead: {said}\n")

@@ -7,9 +7,10 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
-from fairlead.actors.messages.orders import DeleteConnector
+from fairlead.actors.messages.orders import DeleteConnector, SetTargetState
 from fairlead.events.model import ClientAssignor, Resource, RunState, Token
 from fairlead.projections.views import (
+    RESUMING,
     ResourceStatus,
     connector_names,
     resource_status,
@@ -66,6 +67,16 @@ def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider
         "version": None,
         "trace": "no such column",
     }
+
+
+def test_what_is_paused_tells_that_it_is_no_longer_to_be(decider: Decider) -> None:
+    decider.command(SetTargetState("connect", "A", RunState.PAUSED))
+    report(decider, "A-0", RunState.PAUSED)
+    paused = resource_status(decider.group, resource("A-0"))
+    assert (paused.state, paused.why) == (RunState.PAUSED, "")
+    decider.command(SetTargetState("connect", "A", RunState.RUNNING))
+    resumed = resource_status(decider.group, resource("A-0"))
+    assert (resumed.state, resumed.why) == (RunState.PAUSED, RESUMING)
 
 
 def test_a_lost_worker_takes_its_states_with_it(decider: Decider) -> None:
