@@ -32,14 +32,15 @@ _DASHED: Final = (
 )
 
 
-def fill_columns(frame: "DataFrame", schema: StructType) -> "DataFrame":
+def fill_columns(frame: "DataFrame", schema: StructType, *, is_exact: bool = False) -> "DataFrame":
     """Return rows with all columns of a schema, in its order; missing columns are null.
 
     A BIGINT for a timestamp is a number of nanoseconds, a BINARY for a text is a UUID, and an INT
-    for any other type is null; so at any depth.
+    for any other type is null; so at any depth. `is_exact`: names of other case are other columns.
     """
-    there = {each.name.lower(): each for each in frame.schema.fields}
-    return frame.select(*(_column(each, there.get(each.name.lower())) for each in schema.fields))
+    spelt = str if is_exact else str.lower
+    there = {spelt(each.name): each for each in frame.schema.fields}
+    return frame.select(*(_column(each, there.get(spelt(each.name))) for each in schema.fields))
 
 
 def _column(wanted: StructField, read: StructField | None) -> "Column":

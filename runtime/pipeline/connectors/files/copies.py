@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .....events.log.process import ProcessId, is_alive, process_of
 from ...batches.row_files import COPIES
+from .folders import FolderColumn
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -54,6 +55,12 @@ class FileSurvey:
     """Parquet columns of type null, in lower case; Spark cannot read them."""
     converted: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The Arrow types of parquet columns that Spark reads as others, by names in lower case."""
+    folders: tuple[FolderColumn, ...] = ()
+    """The columns that its folders name, and that it has not itself."""
+    shadowed: int = 0
+    """How many columns its folders name that it has itself."""
+    base: Path | None = None
+    """The folder above these folders, where `path` is."""
     text: bytes | None = field(default=None, repr=False)
     """The whole text in UTF-8, if it is small and `is_by_lines`; None: Spark reads `path`."""
 
@@ -68,26 +75,29 @@ class Copies:
     """The paths of merged files."""
     _folder: str = ""
 
-    def new(self, original: Path, within: str | None) -> Path:
+    def new(self, original: Path, within: str | None, folders: Sequence[FolderColumn] = ()) -> Path:
         """Return a path for a copy of a file; `within` is the parent of the temporary folder.
 
-        It is read by Spark's executors; None: this process alone reads what is there.
+        It is read by Spark's executors; None: this process alone reads what is there. The copy lies
+        in `folders`, which name columns.
         """
-        copy = self._named(f"{len(self.originals)}.txt", within)
+        copy = self._named(f"{len(self.originals)}.txt", within, folders)
         self.originals[str(copy)] = original
         return copy
 
-    def link(self, original: Path, within: str | None) -> Path:
+    def link(
+        self, original: Path, within: str | None, folders: Sequence[FolderColumn] = ()
+    ) -> Path:
         """Make a link to a file; it keeps the suffix, which names the compression."""
         suffix = original.suffix if ":" not in original.suffix else ""
-        link = self.new(original, within).with_suffix(suffix)
+        link = self.new(original, within, folders).with_suffix(suffix)
         link.symlink_to(original)
         self.originals[str(link)] = original
         return link
 
     def merge(self, files: Sequence[FileSurvey], within: str | None) -> Path:
         """Write the lines of files with the same header to one file; return its path."""
-        path = self._named(f"merged-{len(self.merged)}.txt", within)
+        path = self._named(f"merged-{len(self.merged)}.txt", within, files[0].folders)
         self.merged.add(str(path))
         with path.open("wb") as stream:
             stream.writelines(_lines(files))
@@ -101,7 +111,19 @@ class Copies:
         self.merged.clear()
         self._folder = ""
 
-    def _named(self, name: str, within: str | None) -> Path:
+    def place(self, copy: Path, within: str | None, folders: Sequence[FolderColumn]) -> Path:
+        """Move a copy to where its folders name its columns; return its path."""
+        placed = self._named(copy.name, within, folders)
+        copy.rename(placed)
+        self.originals[str(placed)] = self.originals[str(copy)]
+        return placed
+
+    @property
+    def base(self) -> Path:
+        """The folder of all copies."""
+        return Path(self._folder)
+
+    def _named(self, name: str, within: str | None, folders: Sequence[FolderColumn]) -> Path:
         if not self._folder:
             folder = within or tempfile.gettempdir()
             _sweep(Path(folder))
@@ -109,7 +131,10 @@ class Copies:
             # Executors, which may be of another user, read what is in a folder that they share.
             made.mkdir(mode=0o777 if within else 0o700)
             self._folder = str(made)
-        return Path(self._folder, name)
+        place = Path(self._folder, *(each.part for each in folders))
+        if folders:
+            place.mkdir(mode=0o777 if within else 0o700, parents=True, exist_ok=True)
+        return place / name
 
 
 def _prefix_of(process: ProcessId) -> str:
@@ -147,14 +172,14 @@ def merge_small_files(
         return [replace(each, text=None) for each in files]
     alike: defaultdict[tuple[object, ...], list[FileSurvey]] = defaultdict(list)
     for each in small:
-        values = each.quotes_nothing, each.is_odd
+        values = each.quotes_nothing, each.is_odd, each.folders
         alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
     part = max(_LEAST_PART, -(-total // cores()))
     return [
         *(each for each in files if each.text is None),
         *(
-            replace(some[0], path=copies.merge(some, within), text=None)
+            replace(some[0], path=copies.merge(some, within), base=copies.base, text=None)
             for group in alike.values()
             for some in _parts(group, part)
         ),

@@ -36,6 +36,7 @@ SINK_AUTO_EVOLVE = "sink.auto.evolve"
 SINK_ADOPT = "sink.adopt"
 SINK_OPTION = "sink.option."
 TASK_SCHEMA = "task.schema"
+TASK_FOLDERS = "task.folder.columns"
 TASK_BUCKETS = "task.buckets"
 TASK_CLAIM = "task.sink.claim"
 TASK_ROOTLESS = "task.rootless.offsets"
@@ -270,6 +271,7 @@ SINK = (
 
 SOURCE_TASK = (
     task_key(TASK_SCHEMA, "the schema that the task reads with"),
+    task_key(TASK_FOLDERS, "the columns that folders named when the work was split"),
     task_key(TASK_BUCKETS, "the task's share of the files"),
     task_key(TASK_ROOTLESS, "the folder of offsets that older releases wrote without a folder"),
 )

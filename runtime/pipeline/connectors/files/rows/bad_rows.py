@@ -48,7 +48,12 @@ KEEPING: Final = {"mode": "PERMISSIVE", "columnnameofcorruptrecord": RAW}
 
 def with_raw(schema: StructType) -> StructType:
     """Return a schema with the column for bad rows added."""
-    return StructType([*schema.fields, StructField(RAW, StringType())])
+    return with_texts(schema, (RAW,))
+
+
+def with_texts(schema: StructType, names: Iterable[str]) -> StructType:
+    """Return a schema with text columns added."""
+    return StructType([*schema.fields, *(StructField(name, StringType()) for name in names)])
 
 
 def with_file(frame: "DataFrame") -> "DataFrame":
@@ -119,16 +124,16 @@ def load_json(  # one of them has no default for safety
     files: Sequence[FileSurvey],
     options: Mapping[str, str],
     values: JsonValues,
-    *,
-    keeps: bool,
+    beside: Sequence[str],
 ) -> "DataFrame":
-    """Return the rows of JSON files, with bad ones and the files of all if the caller `keeps` them.
+    """Return the rows of JSON files, with the columns that are read `beside` those of the schema.
 
-    `options` are those of the reader. A value that was read as another type and does not fit is
-    like any other bad value.
+    If `RAW` is among these, bad rows are kept, and the file of each row. `options` are those of the
+    reader. A value that was read as another type and does not fit is like any other bad value.
     """
     read = values.schema_to_read(schema)
-    frame = reader.schema(with_raw(read) if keeps else read).load(_paths(files))
+    keeps = RAW in beside
+    frame = reader.schema(with_texts(read, beside)).load(_paths(files))
     frame = with_file(frame) if keeps else frame
     other = values.converted(schema)
     if not other:
@@ -148,15 +153,23 @@ def load_json(  # one of them has no default for safety
 
 
 def load_parquet(
-    reader: "DataFrameReader", schema: StructType, files: Sequence[FileSurvey]
+    reader: "DataFrameReader",
+    schema: StructType,
+    files: Sequence[FileSurvey],
+    beside: Sequence[str] = (),
 ) -> "DataFrame":
-    """Return the rows of parquet files; a value that does not fit its type fails the job."""
+    """Return the rows of parquet files; a value that does not fit its type fails the job.
+
+    `beside`: the columns that folders name.
+    """
     wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
     stored = [field for each in files if each.columns for field in each.columns.fields]
     own = {name.lower(): each.dataType for name, each in wide.items()}
     if all(own.get(each.name.lower(), each.dataType) == each.dataType for each in stored):
-        return reader.schema(schema).load(_paths(files))  # the usual case, at no cost
-    frame = reader.schema(widened(schema)).load(_paths(files))
+        return reader.schema(with_texts(schema, beside)).load(
+            _paths(files)
+        )  # the usual case, at no cost
+    frame = reader.schema(with_texts(widened(schema), beside)).load(_paths(files))
     misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
     return _where_all_fit(frame, wide, misfits).withColumns(_narrow(frame, wide.values()))
 
@@ -182,6 +195,17 @@ def _where_all_fit(
         refused = refuse_value(text, fields[name], more)
         frame = frame.where(sf.when(is_bad, refused).otherwise(sf.expr("true")))
     return frame
+
+
+def folder_values(
+    frame: "DataFrame", columns: Sequence[StructField], values: TextValues
+) -> "DataFrame":
+    """Convert columns that folders name to their types; a wrong one fails the job."""
+    there = {each.name: (frame[quoted(each.name)], each.dataType) for each in columns}
+    misfits = {name: values.is_misfit(*each) for name, each in there.items()}
+    fields = {each.name: each for each in columns}
+    made = {name: values.value(*each) for name, each in there.items()}
+    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(made)
 
 
 def refuse_value(text: "Column", column: StructField, hint: "Column") -> "Column":

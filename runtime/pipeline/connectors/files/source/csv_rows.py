@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ....spark.sessions import read_csv
 from ....spark.spelling import path_to_read, quoted
 from ..copies import FileSurvey
-from ..rows.bad_rows import FILE, RAW, refuse_value, with_file, with_raw
+from ..rows.bad_rows import FILE, RAW, refuse_value, with_file, with_texts
 from ..rows.text_values import TIMES, TextValues
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def _read(
     how = {"nullvalue": null, "linesep": way.line_end, "multiline": by_lines}
     read = [_column(each, as_text=as_text) for each in form.columns.fields]
     texts = {one.name for one in read if as_text or one not in form.columns.fields}
-    given = with_raw(StructType(read)) if form.parts_rows else StructType(read)
+    beside = (*form.folders, *([RAW] if form.parts_rows else ()))
+    given = with_texts(StructType(read), beside)
     paths = [path_to_read(each) for each in files]
     frame = read_csv(spark, given, {**how, **form.reader_options()}, paths)
     frame = with_file(frame) if form.parts_rows else frame
@@ -92,7 +93,7 @@ def _typed(
     """Convert text columns to their types."""
     is_strict = form.reader_options()["mode"].upper() == "FAILFAST"
     fits: Column = sf.expr("true")
-    columns: list[Column] = []
+    columns: list[Column] = [frame[quoted(name)] for name in form.folders]
     for each in form.columns.fields:
         text = frame[quoted(each.name)]
         if each.name not in texts:

@@ -16,7 +16,7 @@ from threading import Event
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.arrow_schema import arrow_schema_of
 from ....spark.spelling import path_to_read, path_to_write
@@ -35,6 +35,7 @@ from ...evolution.parquet_types import (
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
 from ..compression import is_compressed
 from ..copies import Copies, FileSurvey
+from ..folders import FolderColumn, folder_columns
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
 from .listing import SourceFile, asking_about
@@ -106,22 +107,51 @@ class LookAhead:
             keeps = keeps_text and held < MOST_HELD
             with suppress(Exception):  # the read scans the file again, and reports the error
                 self._found[each] = found = survey_file(
-                    form, self._root / each.path, self._copies, within, keeps_text=keeps
+                    form,
+                    self._root / each.path,
+                    self._copies,
+                    within,
+                    root=self._root,
+                    keeps_text=keeps,
                 )
                 held += held_of(found)
 
 
-def survey_file(
-    form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool = False
+def survey_file(  # two of them have defaults
+    form: ReadFormat,
+    file: Path,
+    copies: Copies,
+    within: str | None,
+    *,
+    root: Path | None = None,
+    keeps_text: bool = False,
 ) -> FileSurvey:
     """Scan a file; raises `BadInput`.
 
-    `within` is the parent of temporary folders; for `keeps_text` see `survey_csv`.
+    `within` is the parent of temporary folders; folders below `root` may name columns; for
+    `keeps_text` see `survey_csv`.
     """
-    found = _looked_at(form, file, copies, within, keeps_text=keeps_text)
-    if found.path == file and _is_misread(file):
-        return replace(found, path=copies.link(file, within))
-    return found
+    named = _folders_of(file, root)
+    found = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
+    own = {each.lower() for each in found.header or (found.columns or StructType()).names}
+    folders = tuple(each for each in named if each.name.lower() not in own)
+    found = replace(found, folders=folders, shadowed=len(named) - len(folders))
+    if found.path != file:
+        path = copies.place(found.path, within, folders) if folders else found.path
+        return replace(found, path=path, base=copies.base)
+    if _is_misread(file) or len(folders) < len(named):
+        return replace(found, path=copies.link(file, within, folders), base=copies.base)
+    return replace(found, base=root)
+
+
+def _folders_of(file: Path, root: Path | None) -> tuple[FolderColumn, ...]:
+    """Return the columns that the folders of a file name; raises `BadInput`."""
+    if root is None:
+        return ()
+    try:
+        return folder_columns(file.relative_to(root).as_posix())
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
 
 
 def _is_misread(file: Path) -> bool:
@@ -134,7 +164,13 @@ def _is_misread(file: Path) -> bool:
 
 
 def _looked_at(
-    form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool
+    form: ReadFormat,
+    file: Path,
+    copies: Copies,
+    within: str | None,
+    named: Sequence[FolderColumn],
+    *,
+    keeps_text: bool,
 ) -> FileSurvey:
     if form.name == "json":
         is_one = form.option("multiline").lower() == "true"
@@ -159,7 +195,7 @@ def _looked_at(
     found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, odd=form.odd)
     if not form.style.header or not found.header:
         return found
-    return replace(found, columns=_of_csv(form, file, found))
+    return replace(found, columns=_of_csv(form, file, found, named))
 
 
 def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
@@ -189,14 +225,25 @@ def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, 
 
     Raises `SchemaRefused` if new columns are not allowed.
     """
+    form, more = _admit_folders(form, found)
     if found.columns is None:
-        return form, ()
+        return form, more
     known = form.columns
     schema, left_out = form.policy.admit(form.declared, known, found.columns, str(file))
     if schema is known:
-        return form, left_out
+        return form, (*left_out, *more)
     refuse_twins(schema.fieldNames(), f"{file}: ")
-    return replace(form, grown=schema), left_out
+    return replace(form, grown=schema), (*left_out, *more)
+
+
+def _admit_folders(form: ReadFormat, found: FileSurvey) -> tuple[ReadFormat, tuple[str, ...]]:
+    """Return the format extended by the columns that folders name, or those that are left out."""
+    known = {each.lower() for each in form.columns.names}
+    new = [each.name for each in found.folders if each.name.lower() not in known]
+    if not new or not form.policy.adds:
+        return form, tuple(new)
+    fields = [*form.columns.fields, *(StructField(name, StringType()) for name in new)]
+    return replace(form, grown=StructType(fields)), ()
 
 
 def _of_parquet(form: ReadFormat, file: Path) -> FileSurvey:
@@ -231,11 +278,13 @@ def _refuse_misread(form: ReadFormat, file: Path, found: pa.Schema) -> None:
         refuse_zone_clash(arrow_schema_of(form.columns), found, file)
 
 
-def _of_csv(form: ReadFormat, file: Path, surveyed: FileSurvey) -> StructType | None:
+def _of_csv(
+    form: ReadFormat, file: Path, surveyed: FileSurvey, named: Sequence[FolderColumn]
+) -> StructType | None:
     """Return the columns of a csv file; raises `SchemaRefused` if the header does not match."""
     header = surveyed.header
     if not form.policy.adds:
-        _check_header(file, header, form.columns.fieldNames())
+        _check_header(file, header, form.names_in_files(header, named))
         return None
     refuse_twins(header, f"{file}: ")
     known = {each.name.lower(): each.dataType for each in form.declared.fields}

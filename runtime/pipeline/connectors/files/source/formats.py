@@ -5,6 +5,7 @@ A row that does not fit the schema fails the batch (Spark's FAILFAST). With `err
 bad rows are separated instead (`bad_rows`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -30,10 +31,13 @@ from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_given
 from .. import keys
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle
+from ..folders import FolderColumn
 from ..options import options_to_read
 from ..rows.bad_rows import (
     KEEPING,
+    RAW,
     csv_reason,
+    folder_values,
     json_reason,
     load_json,
     load_parquet,
@@ -46,7 +50,7 @@ from .csv_rows import read_csv_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_OF_FILES: Final = frozenset({"header", "multiline", "enforceschema", "columnpruning"})
+_OF_FILES: Final = frozenset({"basepath", "header", "multiline", "enforceschema", "columnpruning"})
 """Options of files, which `from_csv` and `from_json` do not take."""
 
 
@@ -66,6 +70,12 @@ class ReadFormat:
     policy: SchemaPolicy = field(default_factory=SchemaPolicy)
     is_inferred: bool = False
     """Whether the schema was inferred from a sample, so that numeric codes must be refused."""
+    folder_names: tuple[str, ...] = ()
+    """The columns, in lower case, that folders may name, so that files need not have them."""
+    folders: tuple[str, ...] = ()
+    """The columns that the folders of the files to read name; Spark reads them as texts."""
+    base: str = ""
+    """The folder above these folders."""
     grown: StructType | None = None
     """The schema with the changes of `source.schema.evolution`; None: unchanged."""
     null_stand_in: str = field(default_factory=lambda: f"\ufdd0{uuid4().hex}", compare=False)
@@ -85,7 +95,8 @@ class ReadFormat:
             tolerant = options["mode"].upper() == "DROPMALFORMED"
         mode = settings.text(EVOLUTION)
         policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=name == "json")
-        return cls(name, schema, style, tolerant, options, policy, not is_given)
+        named = tuple(map(str.lower, json.loads(settings.text(keys.TASK_FOLDERS) or "[]")))
+        return cls(name, schema, style, tolerant, options, policy, not is_given, named)
 
     def rows(
         self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
@@ -96,7 +107,9 @@ class ReadFormat:
         are null. Values that Spark reads with other types than their own are converted.
         """
         is_alike = self.name == "csv" and not self.policy.adds
-        if is_alike or not any(each.header or _is_unlike(each) for each in files):
+        has_folders = bool(self.folder_names) or any(each.folders for each in files)
+        is_plain = is_alike or not any(each.header or _is_unlike(each) for each in files)
+        if is_plain and not has_folders:
             return self._read(spark, files, copies)
         named = sorted(((_group(each), each) for each in files), key=lambda each: each[0])
         frames: list[DataFrame] = []
@@ -105,18 +118,46 @@ class ReadFormat:
             alike = [each for _, each in group]
             form = self._with_columns_of(alike[0])
             frame, bad = form._read(spark, alike, copies)  # noqa: SLF001  # of this class
-            frames.append(fill_columns(frame, self.columns))
+            frame = form.with_folders(frame, self.columns, spark)
+            frames.append(fill_columns(frame, self.columns, is_exact=self.name == "json"))
             rejects += bad
         return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
 
+    def names_in_files(
+        self, header: Sequence[str], folders: Sequence[FolderColumn]
+    ) -> Sequence[str]:
+        """Return the columns that a file of csv must have, whose folders name others."""
+        own = {each.lower() for each in header}
+        optional = {*self.folder_names, *(each.name.lower() for each in folders)} - own
+        return [each for each in self.columns.names if each.lower() not in optional]
+
+    def with_folders(
+        self, frame: "DataFrame", schema: StructType, spark: "SparkSession"
+    ) -> "DataFrame":
+        """Convert the columns that folders name to the types of a schema."""
+        types = {each.name.lower(): each for each in schema.fields}
+        values = self.text_values(spark)
+        wanted = [types[name.lower()] for name in self.folders if name.lower() in types]
+        return folder_values(frame, wanted, values) if wanted else frame
+
     def _with_columns_of(self, found: FileSurvey) -> "ReadFormat":
         """Return this format with the columns of one file, and the types of the schema."""
+        names = tuple(each.name for each in found.folders)
+        inner = replace(self, folders=names, base=str(found.base) if names else "")
+        return inner._with_own_columns(found)  # noqa: SLF001  # of this class
+
+    def _with_own_columns(self, found: FileSurvey) -> "ReadFormat":
         if _is_unlike(found):
-            has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
+            absent = {*found.valueless, *(each.lower() for each in self.folders)}
+            has = [each for each in self.columns.fields if each.name.lower() not in absent]
             read = [field_to_read(each, found.converted) for each in has]
             return replace(self, grown=StructType(read))
-        if found.columns is None or self.name == "parquet":
-            return replace(self, grown=None)  # without a header, columns are in schema order
+        if found.columns is None or self.name != "csv":
+            # Without a header, columns are in schema order.
+            own = self.names_in_files(found.header, found.folders)
+            there = {each.lower() for each in (found.columns or StructType()).names}
+            read = [e for e in self.columns.fields if e.name in own or e.name.lower() in there]
+            return replace(self, grown=StructType(read))
         types = {each.name.lower(): each for each in self.columns.fields}
         # Columns that are not in the schema have no values, and are dropped later.
         read = [types.get(each.lower(), StructField(each, StringType())) for each in found.header]
@@ -145,11 +186,10 @@ class ReadFormat:
         reader = spark.read.options(**self.reader_options()).format(self.name)
         if self.name == "json":
             values = JsonValues(self.text_values(spark), any(each.is_odd for each in files))
-            keeps = self.parts_rows
-            return load_json(
-                reader, self.columns, files, self.reader_options(), values, keeps=keeps
-            )
-        return load_parquet(reader, self.columns, files)
+            beside = (*self.folders, *([RAW] if self.parts_rows else ()))
+            how = self.reader_options()
+            return load_json(reader, self.columns, files, how, values, beside)
+        return load_parquet(reader, self.columns, files, self.folders)
 
     @property
     def parts_rows(self) -> bool:
@@ -202,9 +242,9 @@ class ReadFormat:
     def reader_options(self) -> dict[str, str]:
         """Return the options of Spark's reader."""
         if self.name == "parquet":
-            return {**self.options}
+            return {**self.options, **_above(self.base)}
         # By default, a user's column `_corrupt_record` would be taken for Spark's and overwritten.
-        base = {**KEEPING, "mode": "FAILFAST"}
+        base = {**KEEPING, "mode": "FAILFAST", **_above(self.base)}
         if self.name == "json":
             # The scan for new columns cannot parse single quotes.
             base["allowsinglequotes"] = "false"
@@ -228,11 +268,18 @@ class ReadFormat:
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
+def _above(folder: str) -> dict[str, str]:
+    """Return the option below which folder's names are columns."""
+    return {"basepath": f"file:{folder}"} if folder else {}
+
+
 def _group(found: FileSurvey) -> tuple[tuple[str, ...], ...]:
     """Return the key by which files with the same columns are grouped."""
     header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
     converted = sorted(f"{name} {kind}" for name, kind in found.converted.items())
-    return header, tuple(sorted(found.valueless)), tuple(converted)
+    names = tuple(each.name for each in found.folders)
+    folders = (*names, str(found.base)) if names else ()
+    return header, tuple(sorted(found.valueless)), tuple(converted), folders
 
 
 def _is_unlike(found: FileSurvey) -> bool:

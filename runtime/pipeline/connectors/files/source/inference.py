@@ -52,6 +52,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
     tolerant: bool = False,
     evolution: str = FAIL,
     strict: bool = False,
+    folders: Sequence[str] = (),
 ) -> str:
     """Return a schema that fits all files, as DDL.
 
@@ -62,6 +63,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
 
     Unreadable files are skipped if another file is readable, since the task will report them;
     `strict`: they are errors. `tolerant`: csv rows with a wrong number of values are skipped.
+    `folders` are the names of columns that folders have; they are texts.
     Raises `BadInput` with the file that does not fit, and `NotReady` if no csv file has a value.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
@@ -85,7 +87,9 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
             f"no value in {len(files)} file(s) to infer a schema from; put a file with values "
             f"there, or set `{keys.SOURCE_SCHEMA}`"
         )
-    return to_ddl(known)
+    own = {name.lower() for name in known.names}
+    named = [pa.field(name, pa.string()) for name in folders if name.lower() not in own]
+    return to_ddl(pa.schema([*known, *named]))
 
 
 def csv_columns(

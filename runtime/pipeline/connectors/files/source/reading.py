@@ -171,7 +171,12 @@ class Reading:
             try:
                 keeps = self._merges and held < MOST_HELD
                 surveyed = known.get(each) or survey_file(
-                    self._form, file, self._copies, self._within, keeps_text=keeps
+                    self._form,
+                    file,
+                    self._copies,
+                    self._within,
+                    root=self._root,
+                    keeps_text=keeps,
                 )
                 held += held_of(surveyed)
                 self._form, left_out = admit(self._form, surveyed, file)

@@ -4,6 +4,7 @@ The split in force is kept if it fits the config, so that neither new files nor 
 restart tasks.
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from ...common_keys import TOLERANCE
 from ...evolution.policy import EVOLUTION, FAIL
 from .. import keys
 from ..csv_style import CsvStyle
+from ..folders import folder_names
 from ..options import flaws_in_reading, options_to_read
 from .formats import ReadFormat
 from .inference import MULTILINE_JSON, TwinColumns, infer_schema
@@ -129,7 +131,12 @@ class FilesSourceType(SourceType):
         given = self.settings.text(keys.SOURCE_SCHEMA)
         schema = given or self._kept_schema() or self._inferred(paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
-        common = {keys.TASK_SCHEMA: schema, keys.TASK_ROOTLESS: self._rootless()}
+        named = self._kept(keys.TASK_FOLDERS) if self._kept_schema() else folder_names_of(paths)
+        common = {
+            keys.TASK_SCHEMA: schema,
+            keys.TASK_FOLDERS: named,
+            keys.TASK_ROOTLESS: self._rootless(),
+        }
         return [{**common, keys.TASK_BUCKETS: share} for share in shares]
 
     @classmethod
@@ -172,13 +179,22 @@ class FilesSourceType(SourceType):
     def _kept_schema(self) -> str:
         """Return the schema in force, if no `source.*` key has changed."""
         source = {key for key in self.config if key.startswith("source.")}
-        return self.context.split[0].get(keys.TASK_SCHEMA, "") if self._is_same(source) else ""
+        return self._kept(keys.TASK_SCHEMA) if self._is_same(source) else ""
+
+    def _kept(self, key: str) -> str:
+        return self.context.split[0].get(key, "")
 
     def _is_same(self, names: Iterable[str]) -> bool:
         if not self.context.split:
             return False
         before = self.context.split[0]
         return all(self.config.get(key) == before.get(key) for key in names)
+
+
+def folder_names_of(paths: Iterable[str]) -> str:
+    """Return the columns that folders name, as a task config has them; empty: none."""
+    names = folder_names(paths)
+    return json.dumps(names, ensure_ascii=False) if names else ""
 
 
 def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
@@ -218,6 +234,7 @@ def _inferred(
         tolerant=tolerant,
         evolution=settings.text(EVOLUTION) or FAIL,
         strict=strict,
+        folders=folder_names(paths),
     )
 
 
