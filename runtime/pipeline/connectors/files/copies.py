@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .....events.log.process import ProcessId, is_alive, process_of
 from ...batches.row_files import COPIES
+from ...spark.spelling import path_to_read, path_to_write
 from .folders import FolderColumn
 
 if TYPE_CHECKING:
@@ -210,3 +211,12 @@ def _lines(files: Sequence[FileSurvey]) -> Iterator[bytes]:
         yield text
         if text and not text.endswith(end):
             yield end
+
+
+def is_misread(file: Path) -> bool:
+    """Tell whether Hadoop takes a colon in a file's path for the end of a URI scheme.
+
+    It does so in the name of a file, and in a path with glob characters.
+    """
+    has_pattern = path_to_read(file) != path_to_write(file)
+    return ":" in (str(file) if has_pattern else file.name)

@@ -1,6 +1,7 @@
 """Columns that folders name, `dt=2026-01-05/`, as Hive, Spark and the files sink write them."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -47,3 +48,13 @@ def folder_names(paths: Iterable[str]) -> tuple[str, ...]:
         for each in columns:
             names.setdefault(each.name.lower(), each.name)
     return tuple(names.values())
+
+
+def folders_of(file: Path, root: Path | None) -> tuple[FolderColumn, ...]:
+    """Return the columns that the folders of a file name; raises `BadInput`."""
+    if root is None:
+        return ()
+    try:
+        return folder_columns(file.relative_to(root).as_posix())
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None

@@ -19,7 +19,6 @@ import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.arrow_schema import arrow_schema_of
-from ....spark.spelling import path_to_read, path_to_write
 from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
@@ -34,8 +33,8 @@ from ...evolution.parquet_types import (
 )
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
 from ..compression import is_compressed
-from ..copies import Copies, FileSurvey
-from ..folders import FolderColumn, folder_columns
+from ..copies import Copies, FileSurvey, is_misread
+from ..folders import FolderColumn, folders_of
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
 from .listing import SourceFile, asking_about
@@ -131,7 +130,7 @@ def survey_file(  # two of them have defaults
     `within` is the parent of temporary folders; folders below `root` may name columns; for
     `keeps_text` see `survey_csv`.
     """
-    named = _folders_of(file, root)
+    named = folders_of(file, root)
     found = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
     own = {each.lower() for each in found.header or (found.columns or StructType()).names}
     folders = tuple(each for each in named if each.name.lower() not in own)
@@ -139,28 +138,9 @@ def survey_file(  # two of them have defaults
     if found.path != file:
         path = copies.place(found.path, within, folders) if folders else found.path
         return replace(found, path=path, base=copies.base)
-    if _is_misread(file) or len(folders) < len(named):
+    if is_misread(file) or len(folders) < len(named):
         return replace(found, path=copies.link(file, within, folders), base=copies.base)
     return replace(found, base=root)
-
-
-def _folders_of(file: Path, root: Path | None) -> tuple[FolderColumn, ...]:
-    """Return the columns that the folders of a file name; raises `BadInput`."""
-    if root is None:
-        return ()
-    try:
-        return folder_columns(file.relative_to(root).as_posix())
-    except BadInput as error:
-        raise BadInput(f"{file}: {error}") from None
-
-
-def _is_misread(file: Path) -> bool:
-    """Tell whether Hadoop takes a colon in a file's path for the end of a URI scheme.
-
-    It does so in the name of a file, and in a path with glob characters.
-    """
-    has_pattern = path_to_read(file) != path_to_write(file)
-    return ":" in (str(file) if has_pattern else file.name)
 
 
 def _looked_at(
