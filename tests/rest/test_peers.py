@@ -19,11 +19,18 @@ def test_the_user_of_a_local_connection_is_named(family: socket.AddressFamily, h
     with listener, socket.create_connection(listener.getsockname()[:2]) as caller:
         served, address = listener.accept()
         with served:
-            assert principal_of(*address[:2]) == f"rest {host} ({getpass.getuser()})"
+            ends = address[:2], served.getsockname()[:2]
+            assert principal_of(*ends) == f"rest {host} ({getpass.getuser()})"
             assert caller.getsockname()[1] == address[1]
+            another = host, served.getsockname()[1] - 1  # its connection may have the same port
+            assert principal_of(ends[0], another) == f"rest {host}"
+            caller.close()  # the kernel lists what is left of it as root's
+            assert principal_of(*ends) == f"rest {host}"
 
 
 def test_who_is_elsewhere_or_gone_is_named_by_the_address() -> None:
-    assert principal_of("192.0.2.7", 4711) == "rest 192.0.2.7"
-    assert principal_of("127.0.0.1", 0) == "rest 127.0.0.1"
-    assert principal_of("testclient", 50_000) == "rest testclient"
+    here = "127.0.0.1", 8083
+    assert principal_of(("192.0.2.7", 4711), here) == "rest 192.0.2.7"
+    assert principal_of(("127.0.0.1", 0), here) == "rest 127.0.0.1"
+    assert principal_of(("testclient", 50_000), here) == "rest testclient"
+    assert principal_of(("127.0.0.1", 4711), ("testserver", 80)) == "rest 127.0.0.1"

@@ -1,6 +1,7 @@
 """The real process, over real logs and without an actor system."""
 
 import contextlib
+import getpass
 import os
 import resource
 import signal
@@ -86,6 +87,10 @@ def test_reads_work_and_commands_are_a_503_without_an_actor_system(data_dir: Pat
             "fairlead_version": fairlead.__version__,
         }
         assert root.headers["x-fairlead-version"] == fairlead.__version__
+        claim = {"X-Forwarded-For": "192.0.2.7"}  # who asks is what the kernel says
+        client.put("/admin/loggers/fairlead.x", json={"level": "WARN"}, headers=claim)
+        told = f"the level of 'fairlead.x' is WARN now, by rest 127.0.0.1 ({getpass.getuser()})"
+        assert told in (data_dir / "logs" / "rest.log").read_text()
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_SECONDS) == 0
 

@@ -221,6 +221,7 @@ def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # whoever asks could say with X-Forwarded-For that it is another
         headers=headers,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

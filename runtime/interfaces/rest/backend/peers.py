@@ -13,26 +13,34 @@ from pathlib import Path
 from typing import Final
 
 _TABLES: Final = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
-_LOCAL, _USER = 1, 7
-"""The columns of a connection's own end, and of the user that it belongs to."""
+_ENDS, _USER, _INODE = slice(1, 3), 7, 9
+"""The columns of a connection's own and other end, of its user, and of its socket."""
+_NO_SOCKET: Final = "0"
+"""The socket of a connection that its process has closed: it is listed as root's."""
+Address = tuple[str, int]
 
 
-def principal_of(host: str, port: int) -> str:
-    """Return `rest 127.0.0.1 (ann)`, or without a user where nobody here is known."""
-    user = _user_of(host, port)
+def principal_of(client: Address, server: Address) -> str:
+    """Return `rest 127.0.0.1 (ann)`, or without a user where nobody here is known.
+
+    `server` is the end that took the request: other connections may have the client's port, too.
+    """
+    host, _ = client
+    user = _user_of(client, server)
     return f"rest {host} ({user})" if user else f"rest {host}"
 
 
-def _user_of(host: str, port: int) -> str:
+def _user_of(client: Address, server: Address) -> str:
     """Return the user whose end of a local connection this is; "" if that is not known."""
     with suppress(ValueError, OSError):
-        if ip_address(host).is_loopback:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            end = _spelled(family, host, port)
+        if ip_address(client[0]).is_loopback:
+            family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+            ends = [_spelled(family, *each) for each in (client, server)]
             with _TABLES[family].open() as lines:
                 columns = (line.split() for line in lines)
-                uid = next((int(each[_USER]) for each in columns if each[_LOCAL] == end), None)
-            return "" if uid is None else _name_of(uid)
+                found = next((each for each in columns if each[_ENDS] == ends), None)
+            if found is not None and found[_INODE] != _NO_SOCKET:
+                return _name_of(int(found[_USER]))
     return ""
 
 

@@ -188,7 +188,8 @@ async def _service(request: Request) -> Service:
 
 
 async def _principal(request: Request) -> str:
-    return principal_of(*request.client) if request.client else "rest"
+    server: tuple[str, int] = request.scope.get("server") or ("", 0)
+    return principal_of(request.client, server) if request.client else "rest"
 
 
 Served = Annotated[Service, Depends(_service)]
