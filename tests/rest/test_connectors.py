@@ -14,7 +14,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
 from fairlead.runtime.interfaces.rest.backend.connection import Command, Outcome
-from fairlead.runtime.interfaces.rest.routes import connector_commands, lifecycle
+from fairlead.runtime.interfaces.rest.routes import connector_commands, connectors, lifecycle
 from fairlead.runtime.interfaces.rest.routes.node import READY
 from fairlead.runtime.pipeline.spi.config import Validation
 from fairlead_tests.rest.client import Client
@@ -401,6 +401,26 @@ def test_the_list_tells_more_of_each_connector_on_request(api: RestApi) -> None:
     both = {"a": {"status": status, "info": info}}
     assert get("/connectors?expand=status&expand=info&expand=more").json() == both
     assert get("/connectors/a/tasks").json() == [{"id": tasks[0], "config": {"n": "0"}}]
+
+
+def test_a_list_is_built_once_for_each_end_of_the_log_however_it_is_asked_for(
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        built.append(given[2])
+        return expand(*given, **more)
+
+    expand = connectors._expand
+    monkeypatch.setattr(connectors, "_expand", counted)
+    create(api.client)
+    for times in range(1, 4):  # or else each would be kept for itself
+        assert api.client.get(f"/connectors?{'&'.join(['expand=status'] * times)}").json().keys()
+    assert built == ["a"]
+    create(api.client, "b")
+    assert [*api.client.get("/connectors?expand=status").json()] == ["a", "b"]
+    assert built == ["a", "a", "b"]
 
 
 def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -> None:

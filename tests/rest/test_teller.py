@@ -1,5 +1,6 @@
 """What happens to a group is told once, also over restarts of the process that tells it."""
 
+import errno
 import json
 from typing import Any
 
@@ -9,7 +10,9 @@ from rest.conftest import RestApi
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.projections.watch import lines
 from fairlead.projections.watch.lines import EventLines
+from fairlead.runtime.interfaces.rest.watch import teller as module
 from fairlead.runtime.interfaces.rest.watch.teller import FILE, Teller
+from fairlead_tests.cluster.node import eventually
 
 CONFIG = {"connector.class": "Locked", "password": "hunter-2"}
 
@@ -66,3 +69,28 @@ def test_a_mistake_in_a_line_costs_what_was_new_and_no_more(
     api.client.put("/connectors/b/config", json=CONFIG)
     teller.look()
     assert told(caplog) == ["connector b was created by rest 127.0.0.1: Locked"]
+
+
+def test_a_folder_that_cannot_be_listed_for_a_while_is_no_end_of_telling(
+    api: RestApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_of = api.service.logs.group_ids
+    failures = [OSError(errno.EMFILE, "Too many open files"), ValueError("a mistake")]
+
+    def listed() -> list[str]:
+        if failures:
+            raise failures.pop(0)
+        return told_of()
+
+    monkeypatch.setattr(api.service.logs, "group_ids", listed)
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    api.client.put("/connectors/a/config", json=CONFIG)
+    teller = Teller(api.service.logs, api.data_dir)
+    teller.start()
+    line = "connector a was created by rest 127.0.0.1: Locked"
+    eventually(lambda: line in caplog.messages, "the line is told")
+    teller.stop()
+    assert [each for each in caplog.messages if "for now" in each] == [
+        "what happens is not told for now: [Errno 24] Too many open files; it is tried again",
+        "what happens is not told for now; it is tried again",
+    ]

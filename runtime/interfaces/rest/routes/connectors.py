@@ -78,7 +78,7 @@ def list_connectors(
         if extended or not PLAIN.issuperset(expand):
             return build()
         # Of a group with hundreds of tasks this takes longest, and many ask again and again.
-        return logs.remember((*sorted(expand), id(service.plugins)), build)
+        return logs.remember((frozenset(expand), service.plugins.plugins), build)
 
 
 @routes.add("GET /connectors/{connector}", errors=MISSING)

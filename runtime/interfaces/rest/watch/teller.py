@@ -47,11 +47,20 @@ class Teller:
         self._is_over.set()
         self._thread.join(STOP_SECONDS)
         if not self._thread.is_alive():
-            self.look()
+            self._try()
 
     def _run(self) -> None:
         while not self._is_over.wait(LOOK_SECONDS):
+            self._try()
+
+    def _try(self) -> None:
+        """Look, and live on: a machine that is short of descriptors lists no folder for a while."""
+        try:
             self.look()
+        except OSError as error:
+            LOGGER.warning("what happens is not told for now: %s; it is tried again", error)
+        except Exception:
+            LOGGER.exception("what happens is not told for now; it is tried again")
 
     def look(self) -> None:
         """Tell what is new in all groups; a log that cannot be read is tried again."""
