@@ -242,6 +242,36 @@ def test_get_without_a_kind_lists_connectors(run: Run, cluster: Cluster) -> None
     )
 
 
+def test_connectors_and_tasks_are_described_together(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors", ["flights"])
+    cluster.answer("GET", "/connectors/flights/tasks", [])
+    alone = [run("describe", each, "--url", cluster.url).out for each in ("flights", "flights/1")]
+    both = run("describe", "flights", "flights/1", "flights-1", "--url", cluster.url)
+    assert both == (0, "\n".join(alone), "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("puase flights", "No such command 'puase'. Did you mean 'pause'?"),
+        ("offsets rest flights", "No such command 'rest'. Did you mean 'reset'?"),
+        ("help sttus", "No such command 'sttus'. Did you mean 'status'?"),
+        ("frob", "No such command 'frob'."),
+    ],
+)
+def test_a_misspelt_verb_is_told_what_it_may_be_meant_for(words: str, said: str, run: Run) -> None:
+    told = run(*words.split())
+    assert (told.code, told.err.splitlines()[-1]) == (2, f"Error: {said}")
+
+
+def test_names_that_may_be_left_out_are_in_brackets(run: Run) -> None:
+    may_be_all = ("get", "top", "logs", "delete")
+    for verb in (*may_be_all, "pause", "describe", "drain"):
+        usage = run(verb, "--help").out.splitlines()[0]
+        name = "[NAME...]" if verb in may_be_all else "NAME..."
+        assert usage == f"Usage: fairlead {verb} [OPTIONS] [KIND] {name}"
+
+
 def test_delete_takes_the_connectors_of_files_and_waits_for_their_end(
     run: Run, cluster: Cluster
 ) -> None:

@@ -38,6 +38,10 @@ In all:  3 partitions would get another offset, or none
 def test_offsets_are_listed_with_what_is_left_to_read(run: Run, cluster: Cluster) -> None:
     cluster.answer("GET", PATH, LISTED)
     assert run("offsets", "get", "flights", "--url", cluster.url) == (0, TABLE, "")
+    records = {"ranges": 2, "bytes": 0, "records": 20}  # what Kafka tells of a lag
+    cluster.answer("GET", PATH, {**LISTED, "lag": records})
+    in_records = TABLE.replace("20 bytes", "20 records")
+    assert run("offsets", "get", "flights", "--url", cluster.url) == (0, in_records, "")
 
 
 def test_what_is_printed_as_json_can_be_set_again(

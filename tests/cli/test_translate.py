@@ -29,6 +29,7 @@ def test_a_file_of_a_standalone_worker_is_written_as_yaml_with_comments(run: Run
     assert yaml.safe_load(ended.out)["config"]["source.glob"] == "a.txt"
     servers = run("translate", "a.properties", "--bootstrap-servers", "b:1").out
     assert yaml.safe_load(servers)["config"]["sink.bootstrap.servers"] == "b:1"
+    assert "--bootstrap-servers" not in servers
 
 
 def test_what_is_written_is_read_again_as_it_is(run: Run) -> None:

@@ -94,6 +94,13 @@ def test_an_address_that_is_none_is_a_misuse(url: str, run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize("url", ["http://[::1", "http://[::x]:1", "http://127.0.0.1:99999"])
+def test_an_address_that_cannot_be_parsed_is_a_misuse_too(url: str, run: Run) -> None:
+    told = run("get", "groups", "--url", url)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(f"fairlead: --url is no http URL: {url!r}: ")
+
+
 def test_a_note_that_says_nothing_is_named(run: Run) -> None:
     note = Path("data/run/node.json").absolute()
     note.parent.mkdir(parents=True)
@@ -104,3 +111,15 @@ def test_a_note_that_says_nothing_is_named(run: Run) -> None:
             "",
             f"fairlead: {note} does not say where the node is reached: give the cluster's --url\n",
         )
+
+
+def test_why_nobody_can_be_reached_is_said_unless_it_is_that_nobody_is_there(
+    run: Run, cluster: Cluster
+) -> None:
+    encrypted = cluster.url.replace("http:", "https:")
+    told = run("get", "groups", "--url", encrypted)
+    assert (told.code, told.out) == (3, "")
+    assert told.err.startswith(f"fairlead: no cluster answers at {encrypted} (--url): [SSL: ")
+    assert told.err.endswith(
+        "; start one with `fairlead up`, or name another with --url\n",
+    )

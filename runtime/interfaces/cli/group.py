@@ -1,6 +1,7 @@
 """The group of all verbs, which imports a verb when it is called."""
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import groupby
 
@@ -10,7 +11,20 @@ from .adapters.parameters import HELP, command_of
 from .catalogue import VERBS, Panel, Verb
 
 
-class SubGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """Names the verb that a misspelt one may be meant for."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that is called: its name, itself, and the words after it."""
+        names = self.list_commands(ctx)
+        if args[0] not in names and (close := get_close_matches(args[0], names, 1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+
+class SubGroup(SuggestingGroup):
     """The verbs of one subject, in their own order."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -26,7 +40,7 @@ class SubGroup(click.Group):
             formatter.write_dl(rows)
 
 
-class VerbGroup(click.Group):
+class VerbGroup(SuggestingGroup):
     """Lists all verbs by their names and a line of help, and loads the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+BOOTSTRAP: Final = "localhost:9092"
+"""The brokers that are taken unless somebody says which."""
 CONVERTERS: Final = {
     "JsonConverter": "json",
     "StringConverter": "string",
@@ -197,7 +199,7 @@ class Draft:
 
     def _tell_bootstrap(self, key: str) -> None:
         told = "the brokers were those of the worker: --bootstrap-servers says which"
-        if self.config[key] == self.bootstrap:
+        if self.config[key] == self.bootstrap == BOOTSTRAP:  # nobody has said which
             self.remark(key, told)
 
     def finish(self, name: str) -> TranslatedConfig:

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from .draft import Draft, TranslatedConfig, short_name
+from .draft import BOOTSTRAP, Draft, TranslatedConfig, short_name
 from .files import file_stream_sink, file_stream_source, object_store
 from .jdbc import jdbc_sink, jdbc_source
 from .logs import debezium_postgres, mirror_source
 
 PIPELINE: Final = "SparkPipeline"
-BOOTSTRAP: Final = "localhost:9092"
 MOUNT: Final = "/mnt"
 
 

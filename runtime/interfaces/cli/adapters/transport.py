@@ -19,7 +19,7 @@ FIRST_ERROR: Final = 300
 
 
 class NotConnectedError(Exception):
-    """Nobody listens there; nothing was sent."""
+    """Nobody listens there, which needs no message, or it says why; nothing was sent."""
 
 
 class LostError(Exception):
@@ -95,6 +95,8 @@ class ClusterConnection:
             opened = kind(self._host, self._port, timeout=min(CONNECT_SECONDS, seconds))
             try:
                 opened.connect()
+            except ConnectionRefusedError:
+                raise NotConnectedError from None
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise NotConnectedError(str(error)) from None
             self._open = opened

@@ -62,14 +62,14 @@ class Client:
     """
 
     def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
-        parts = urlsplit(base)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
         self._address = base.rstrip("/")
         try:
+            parts = urlsplit(base)
             self._connection = ClusterConnection(self._address)
         except ValueError as error:
             raise Misused(f"{origin} is no http URL: {_without_user(base)!r}: {error}") from None
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
         self.base = _without_user(self._address)
         """Its URL without user name and password."""
         self._name = f"{self.base} ({origin})"
@@ -135,9 +135,10 @@ class Client:
             doing = method
             answer = self._connection.ask(method, f"/{place}?{asked}", content, self.answer_seconds)
             self._check(answer)
-        except NotConnectedError:
+        except NotConnectedError as error:
+            why = f"{error}; " if str(error) else ""
             raise Unreachable(
-                f"no cluster answers at {self._name}: start one with `fairlead up`, or name"
+                f"no cluster answers at {self._name}: {why}start one with `fairlead up`, or name"
                 " another with --url"
             ) from None
         except LostError as error:

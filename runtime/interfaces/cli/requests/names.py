@@ -108,13 +108,15 @@ def group_of(place: There, client: Client, group: str | None = None) -> str:
     return of_workers[0] if len(of_workers) == 1 else loaded.config.group_id
 
 
-def kind_and_names(kinds: Sequence[Kind], told: str = "", *, is_listing: bool = False) -> Argument:
+def kind_and_names(
+    kinds: Sequence[Kind], told: str = "", *, is_listing: bool = False, may_be_all: bool = False
+) -> Argument:
     """Return the argument `[KIND] NAME…`; `told` is what more is to be said of the names."""
     may_be = listed([each.plural if is_listing else each.value for each in kinds])
     if len(kinds) > 1:
         may_be += f"; without it, {kinds[0]}"
     return Argument(
-        metavar="[KIND] NAME...",
+        metavar="[KIND] [NAME...]" if may_be_all else "[KIND] NAME...",
         help=f"Names{told}. KIND is {may_be}.",
         complete=names_in_shell(kinds),
     )

@@ -55,7 +55,8 @@ class Deletion(Waiting):
 
 @takes(Deletion)
 def delete(
-    place: Deletion, words: Annotated[list[str] | None, kind_and_names(CONNECTORS)] = None
+    place: Deletion,
+    words: Annotated[list[str] | None, kind_and_names(CONNECTORS, may_be_all=True)] = None,
 ) -> None:
     """Delete connectors: their tasks stop, their offsets stay."""
     timeout_ms = place.timeout_ms()

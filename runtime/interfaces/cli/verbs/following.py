@@ -55,7 +55,8 @@ MEASURED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER)
 def top(
     place: ReadThere,
     words: Annotated[
-        list[str] | None, kind_and_names(MEASURED, " of what is measured, all without one")
+        list[str] | None,
+        kind_and_names(MEASURED, " of what is measured, all without one", may_be_all=True),
     ] = None,
     *,
     interval: Annotated[
@@ -92,7 +93,8 @@ def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
 def logs(
     place: Here,
     words: Annotated[
-        list[str] | None, kind_and_names(MEASURED, " of what the lines are about, all without one")
+        list[str] | None,
+        kind_and_names(MEASURED, " of what the lines are about, all without one", may_be_all=True),
     ] = None,
     *,
     follow: Annotated[

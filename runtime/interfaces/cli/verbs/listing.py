@@ -64,6 +64,7 @@ def get(
             LISTED,
             " to list, all without one; of tasks and offsets: of connectors",
             is_listing=True,
+            may_be_all=True,
         ),
     ],
     *,

@@ -116,7 +116,10 @@ def offset_tables(reply: ConnectorOffsets) -> list[Section]:
     ]
     sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
     if reply.lag is not None:
-        left = f"{reply.lag.ranges} ranges, {reply.lag.bytes} bytes"
+        told = f"{reply.lag.bytes} bytes"
+        if reply.lag.records is not None:
+            told = f"{reply.lag.records} records"
+        left = f"{reply.lag.ranges} ranges, {told}"
         sections.append(FactList([("Left to read", left)]))
     return sections
 

@@ -85,16 +85,20 @@ def describe(
         if kind is not Kind.CONNECTOR:
             raise Misused("--reg-exp is of connectors")
         names = matching(client, names)
-    elif kind is Kind.CONNECTOR and not is_told:
+    found: Sequence[str | TaskName] = names
+    if kind is Kind.CONNECTOR and not (patterns or is_told):
         found = resolve_tasks(client, NamedObjects(kind, names, is_told))
-        if all(isinstance(each, TaskName) for each in found):
-            kind, names = Kind.TASK, [*map(str, found)]
-    view = DESCRIPTIONS[kind]
-    replies = [view.fetch(client, name) for name in dict.fromkeys(names)]
+    views = {each: DESCRIPTIONS[_kind_of(each, kind)] for each in found}
+    replies = [view.fetch(client, str(each)) for each, view in views.items()]
     if kind is Kind.PLUGIN:
         replies = [keep_found(each, searched) for each in replies]
-    sections = [section for each in replies for section in view.sections(each)]
+    shown = zip(views.values(), replies, strict=True)
+    sections = [section for view, reply in shown for section in view.sections(reply)]
     show(place.output, replies[0] if len(replies) == 1 else replies, sections)
+
+
+def _kind_of(name: str | TaskName, kind: Kind) -> Kind:
+    return Kind.TASK if isinstance(name, TaskName) else kind
 
 
 @takes(ReadThere)

@@ -48,7 +48,7 @@ def expect(
 ) -> None:
     """If a worker is lost or leaves, keep its work for it until it is back or the time is over.
 
-    There is no wait for a worker that leaves gracefully: its work goes to the others at once.
+    It also ends a wait that has begun: with --within 0s the others get the work at once.
     """
     _order(place, words, "expect", {"within_ms": milliseconds(within)})
 
