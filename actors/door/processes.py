@@ -39,6 +39,7 @@ from thespian.system.transport import (
 )
 
 from . import log_levels
+from .crashes import end_at_crashes, open_traces
 from .log_file import open_private
 from .log_format import LogOutput
 from .transport import SEND_SECONDS, Transport
@@ -101,6 +102,7 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def run(self) -> None:
         """Run the actor, then end its process even if other threads still run."""
+        end_at_crashes(_log_file and open_traces(_log_file.parent))
         requested = self._childReqs or {}
         of_class = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor")
         kind = requested.get("title") or of_class or "Actor"

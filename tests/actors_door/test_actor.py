@@ -17,6 +17,7 @@ from thespian.actors import DeadEnvelope, PoisonMessage, WakeupMessage, WatchMes
 from thespian.system.messages.multiproc import ChildMayHaveDied
 
 from fairlead.actors.door.actor import Actor, Address, Failure, address_key
+from fairlead.actors.door.crashes import TRACES
 from fairlead.actors.door.processes import Manager
 from fairlead.actors.door.system import CannotStartError, UnreachableError
 from fairlead.actors.door.transport import Transport
@@ -104,6 +105,19 @@ def test_a_child_killed_or_stopped_is_lost_once(shared_system: Running) -> None:
     child.kill()
     eventually(lambda: len(_story(shared_system, parent)) == 8, "the fourth is lost")
     assert _story(shared_system, parent) == story + [f"lost child {n}" for n in range(4)]
+
+
+def test_a_crash_in_native_code_ends_a_process_and_leaves_its_stack(
+    shared_system: Running,
+) -> None:
+    system = shared_system.system
+    parent = system.create(Parent)
+    child = system.ask(parent, Create("a"), ASK)
+    system.tell(child, "crash")
+    eventually(lambda: "lost child 0" in _story(shared_system, parent), "it is lost")
+    stack = (shared_system.folder / "logs" / TRACES).read_text()
+    assert stack.startswith("Fatal Python error: Segmentation fault")
+    assert "in receive" in stack
 
 
 def _story(running: Running, parent: object) -> list[str]:

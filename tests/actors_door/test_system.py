@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fairlead.actors.door.crashes import TRACES
 from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import CannotStartError, UnreachableError, connect, start_system
 from fairlead.actors.door.transport import SEND_SECONDS
@@ -274,7 +275,7 @@ def test_shutdown_leaves_nothing(actor_system: Running) -> None:
     with pytest.raises(UnreachableError):
         connect(actor_system.door)
     files = {path.name for path in (actor_system.folder / "logs").iterdir()}
-    assert files <= {"actors.log", "thespian.log"}
+    assert files <= {"actors.log", "thespian.log", TRACES}
     assert "Traceback" not in log_of(actor_system.folder)
 
 

@@ -9,7 +9,6 @@ mappings since 4.7). `RLIMIT_AS` would also count reserved addresses: a second t
 64 MiB. Beyond the limit Python raises `MemoryError`.
 """
 
-import faulthandler
 import gc
 import logging
 import mmap
@@ -24,6 +23,8 @@ from pathlib import Path
 import psutil
 from setproctitle import getproctitle, setproctitle
 
+from ....actors.door.crashes import end_at_crashes
+
 LOGGER = logging.getLogger(__name__)
 
 DOING = ", "
@@ -36,7 +37,6 @@ LEAST_ROOM = 8
 """A process that ran out of memory is usable while 1/LEAST_ROOM of its limit is free."""
 
 OWNER_ONLY = 0o600
-FATAL = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 
 def isolate(log_file: Path, known_as: int) -> None:
@@ -44,9 +44,7 @@ def isolate(log_file: Path, known_as: int) -> None:
     os.setpgid(0, 0)
     _write_to(log_file, known_as)
     _log_to_stderr()
-    for number in FATAL:
-        signal.signal(number, signal.SIG_DFL)  # with an actor's handler it would crash endlessly
-    faulthandler.enable(2)
+    end_at_crashes(2, signal.SIGABRT)
 
 
 @contextmanager

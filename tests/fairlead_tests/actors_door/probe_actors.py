@@ -1,5 +1,6 @@
 """Actors for the tests of the door: each does one thing that the door must handle."""
 
+import ctypes
 import logging
 import os
 import subprocess
@@ -71,6 +72,8 @@ class Echo(Actor):
                 self.send(sender, self.broken)
             case "pid":
                 self.send(sender, os.getpid())
+            case "crash":
+                ctypes.string_at(0)
             case "levels":
                 loggers = (logging.root, logging.getLogger("a"), logging.getLogger("a.b"))
                 self.send(sender, [each.getEffectiveLevel() for each in loggers])
