@@ -8,8 +8,10 @@ import json
 import logging
 import os
 import select
+import stat
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -107,28 +109,51 @@ class StdoutLog(logging.Handler):
     session over that. Entries that nobody takes are dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, out: int | None = None) -> None:
+        """Write to a descriptor, by default that of standard output."""
         super().__init__()
         self.addFilter(LogRateLimit())
-        self._out = sys.__stdout__.fileno() if sys.__stdout__ else 1
+        stdout = sys.__stdout__.fileno() if sys.__stdout__ else 1
+        self._out = _open_unblocked(stdout if out is None else out)
         self._is_stuck = False
         """Whether the last entry was dropped: the next one does not wait at all."""
+        self._is_cut = False
+        """Whether the last entry was dropped after a part of it: the next one ends its line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write an entry, or drop it."""
         try:
-            left = f"{self.format(record)}\n".encode(errors="backslashreplace")
-            while left:
-                self._is_stuck = not self._is_writable()
-                if self._is_stuck:
-                    return
-                left = left[os.write(self._out, left[: select.PIPE_BUF]) :]
+            entry = f"{self.format(record)}\n".encode(errors="backslashreplace")
+            self._write(b"\n" + entry if self._is_cut else entry)
         except OSError:  # nobody reads any more
             self._is_stuck = True
         except Exception:  # noqa: BLE001  # a wrong format is for logging to tell
             self.handleError(record)
 
+    def _write(self, left: bytes) -> None:
+        while left:
+            self._is_stuck = not self._is_writable()
+            if self._is_stuck:
+                return
+            with suppress(BlockingIOError):  # another process has filled the pipe meanwhile
+                left = left[os.write(self._out, left[: select.PIPE_BUF]) :]
+                self._is_cut = bool(left)
+
     def _is_writable(self) -> bool:
         waiting = select.poll()
         waiting.register(self._out, select.POLLOUT)
         return bool(waiting.poll(0 if self._is_stuck else WAIT_MS))
+
+
+def _open_unblocked(out: int) -> int:
+    """Return a descriptor of the same pipe whose writes never wait; of other files `out` itself.
+
+    Many processes write to one pipe, and any of them may fill it after another has seen room. The
+    pipe is opened anew: a mode that is set on `out` would be that of all who share it.
+    """
+    if not stat.S_ISFIFO(os.fstat(out).st_mode):
+        return out
+    try:
+        return os.open(f"/proc/self/fd/{out}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # the pipe is another user's, or has no reader
+        return out

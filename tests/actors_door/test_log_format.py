@@ -3,8 +3,10 @@
 import json
 import logging
 import os
+import select
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,9 +89,8 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, StdoutLog]]:
     monkeypatch.setattr(log_format, "WAIT_MS", 1)
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
-    handler = LogOutput(to=STDOUT).handler(Path("unused"))
-    assert isinstance(handler, StdoutLog)
-    handler._out = write_end  # pyright: ignore[reportPrivateUsage]
+    handler = StdoutLog(write_end)
+    handler.setFormatter(LogOutput().handler(Path("unused"), delay=True).formatter)
     yield read_end, handler
     os.close(read_end)
     os.close(write_end)
@@ -103,6 +104,38 @@ def test_what_nobody_reads_is_dropped_and_holds_nobody_up(pipe: tuple[int, Stdou
     assert 0 < len(taken) <= 1 << 17
     handler.handle(record("read again"))
     assert os.read(read_end, 1 << 20).endswith(b"a.b: read again\n")
+
+
+def test_standard_output_is_written_to_without_a_file(tmp_path: Path) -> None:
+    assert isinstance(LogOutput(to=STDOUT).handler(tmp_path / "unused"), StdoutLog)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_pipe_that_others_fill_between_the_look_and_the_write_holds_nobody_up(
+    pipe: tuple[int, StdoutLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_end, handler = pipe
+    other = os.open(f"/proc/self/fd/{read_end}", os.O_WRONLY | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(other, bytes(select.PIPE_BUF))
+    os.close(other)
+    looks = iter([True, True, False])
+    monkeypatch.setattr(handler, "_is_writable", lambda: next(looks))
+    handler.handle(record("for nobody"))  # if it waited, it would wait for ever
+    assert b"for nobody" not in os.read(read_end, 1 << 20)
+
+
+def test_an_entry_that_was_cut_off_does_not_spoil_the_next_one(
+    pipe: tuple[int, StdoutLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_end, handler = pipe
+    looks = iter([True, False, False, True])
+    monkeypatch.setattr(handler, "_is_writable", lambda: next(looks))
+    for text in ("x" * (2 * select.PIPE_BUF), "for nobody", "whole"):
+        handler.handle(record(text))
+    cut, whole, rest = os.read(read_end, 1 << 20).split(b"\n")
+    assert (len(cut), whole[-10:], rest) == (select.PIPE_BUF, b"a.b: whole", b"")
 
 
 def test_a_reader_that_is_gone_is_no_error(
