@@ -170,6 +170,8 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
 def _texts(file: Path, config: Mapping[Any, object]) -> dict[str, str]:
     """Return a config whose values are all texts; raises `Misused`."""
     for key, value in config.items():
+        if value is None:
+            raise Misused(f'{key} in {file} has no value: write "" for an empty text, or remove it')
         if not isinstance(key, str) or not isinstance(value, str):
             raise Misused(f"{key} in {file} is no text, number, true or false: put it in quotes")
     return cast("dict[str, str]", dict(config))
