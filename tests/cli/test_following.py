@@ -95,7 +95,16 @@ def log_folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("names", "numbers"), [([], [0, 3, 1, 2]), (["flights"], [0, 3]), (["flights2"], [1, 2])]
+    ("names", "numbers"),
+    [
+        ([], [0, 3, 1, 2]),
+        (["flights"], [0, 3]),
+        (["flights2"], [1, 2]),
+        (["flights-0"], [0]),
+        (["flights/0"], [0]),
+        (["tasks", "flights/0", "flights/1"], [0]),
+        (["flights/1"], []),
+    ],
 )
 def test_logs_are_in_the_order_of_their_times_and_only_of_what_is_named(
     names: list[str], numbers: list[int], run: Run, log_folder: Path
@@ -153,7 +162,7 @@ def test_no_line_is_lost_when_a_log_file_is_put_aside(
 
 def test_a_folder_without_logs_is_told(run: Run) -> None:
     told = run("logs", "--data-dir", "data")
-    why = "has no log files: has a node run here? See --data-dir"
+    why = "has no log files: has a node run here (--data-dir), and does it log to files (log.to)?"
     assert (told.code, told.out) == (1, "")
     assert told.err.endswith(f"data/logs {why}\n")
 

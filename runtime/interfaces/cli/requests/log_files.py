@@ -82,7 +82,10 @@ def entries_of(folder: Path, *, follow: bool) -> Iterator[str]:
         for path in sorted(folder.glob("*.log")):
             readers.setdefault(path, LogFileReader(path))
         if not readers:
-            raise Failed(f"{folder} has no log files: has a node run here? See --data-dir")
+            raise Failed(
+                f"{folder} has no log files: has a node run here (--data-dir), and does it log to"
+                " files (log.to)?"
+            )
         yield from _merged(readers.values())
         if not follow:
             return

@@ -17,7 +17,7 @@ from ..command.connector_tables import TaskLine, format_lag
 from ..command.options import Here, ReadThere, There, takes
 from ..command.phrases import worker_name
 from ..command.printing import Misused, Section, Table, say, show
-from ..requests.grammar import Kind, split_words
+from ..requests.grammar import Kind, split_words, task_of
 from ..requests.log_files import entries_of
 from ..requests.names import kind_and_names
 from ..requests.several import pick
@@ -104,7 +104,8 @@ def logs(
     """Print the log files of this node, also of one that has ended, in the order of their times."""
     names = split_words("logs", words or [], MEASURED, may_be_all=True).names
     folder = place.configured().data_path / "logs"
-    named = "|".join(map(re.escape, names))
+    as_shown = [str((task_of(each) if "/" in each else None) or each) for each in names]
+    named = "|".join(map(re.escape, as_shown))
     is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
     try:
         for entry in entries_of(folder, follow=follow):
