@@ -39,6 +39,7 @@ from thespian.system.transport import (
 from thespian.system.transport.IPBase import TCPv4ActorAddress
 
 from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
+from .message_buffer import MessageBuffer
 
 STRANGER_SECONDS = 10.0  # time limit for a connection to authenticate
 STRANGERS_LIMIT = 256  # maximum number of unauthenticated connections of a process
@@ -63,37 +64,6 @@ def arm(host: str, key: bytes) -> None:
 def accepted(plain: socket.socket) -> Channel:
     """Wrap an accepted connection in a channel, which authenticates the other end."""
     return Channel(plain, _key, accepted=True)
-
-
-class MessageBuffer:
-    """One message from a channel: it arrives in one piece, and its MAC is verified."""
-
-    def __init__(self, _loads: Callable[[bytes], object] | None = None) -> None:
-        self._body: bytes | memoryview = b""
-        self._message: tuple[object] | None = None
-
-    def addMore(self, body: bytes | memoryview) -> None:
-        """Add a body that a channel has received."""
-        self._body = body or self._body
-
-    def remainingAmount(self) -> int:
-        """Return how many bytes to request; a channel ignores it."""
-        return 0
-
-    def isDone(self) -> bool:
-        """Return whether the message is complete."""
-        return len(self._body) > 0
-
-    def completed(self) -> tuple[object, bytes] | None:
-        """Return the message, and that no further bytes follow it."""
-        if not self.isDone():
-            return None
-        if self._message is None:
-            self._message = (pickle.loads(self._body),)  # noqa: S301
-        return self._message[0], b""
-
-    def removeExtra(self) -> None:
-        """Do nothing: no bytes follow the message."""
 
 
 class LoopbackAddress(TCPv4ActorAddress):
@@ -259,6 +229,22 @@ class Transport(TCPTransport.TCPTransport):
             return bool(self._check_XMIT_4_done(intent, body))
         intent.backoffPause(True)  # noqa: FBT003
         return self._try_again(intent)
+
+    def _complete_expired_intents(self) -> tuple[int, bool]:
+        """Fail the messages that waited too long; return how many wait, and whether any failed.
+
+        All wait equally long, so those that came first are first. Stock looks at each of them, with
+        each message: a thousand at once kept a process busy beyond its session.
+        """
+        late: list[Any] = []
+        with self._aTB_lock:
+            waiting = self._aTB_queuedPendingTransmits
+            while waiting and waiting[0].expired():
+                late.append(waiting.popleft())
+            left = len(waiting)
+        for each in late:
+            each.tx_done(SendStatus.Failed)
+        return left, bool(late)
 
     def _dead(self, intent: Any) -> bool:
         dead: Any = SendStatus.DeadTarget

@@ -9,7 +9,7 @@ import pytest
 from fairlead.actors.door.log_format import fields_of
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
 from fairlead.events.commits import Commit, CommitId, Manifest
-from fairlead.events.connectors import ConnectorConfig, TargetState, TaskStatus
+from fairlead.events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (
@@ -19,11 +19,12 @@ from fairlead.events.model import (
     MemberState,
     Resource,
     RunState,
+    TaskConfig,
     Token,
 )
 from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
 from fairlead.runtime.node.worker.actor import log_report
-from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
+from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, MOST_SPLITS, StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
     StatusChanged,
@@ -232,6 +233,30 @@ def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
     ]
 
 
+def test_only_so_many_task_configs_are_on_their_way_and_the_log_makes_room_for_more() -> None:
+    reporter, token = StatusReporter("connect", FixedLog("W1")), Token(2, 1)
+    group, names = Group("connect"), [f"c{number:03}" for number in range(MOST_SPLITS + 5)]
+    grants = {Resource(name): 2 for name in names}
+    metadata = MemberMetadata("W1", "i", 1)
+    records: list[Record] = [ConnectorConfig(name, {}, 1, 0) for name in names]
+    records += [metadata, CurrentAssignment("W1", 2, 0, MemberState.STABLE, grants, {})]
+    for offset, record in enumerate(records):
+        evolve(group, record, offset)
+    for name in names:
+        reporter.take(TaskConfigsChanged(name, token, ({"n": "0"},)), 10)
+
+    def told(now_ms: int) -> list[str]:
+        found = reporter.take_due(group, now_ms)
+        return [each.connector for each in found if isinstance(each, PutTaskConfigs)]
+
+    assert told(2_000) == names[:MOST_SPLITS]
+    assert reporter.awaited == {Resource(name) for name in names[:MOST_SPLITS]}
+    assert told(2_010) == []
+    evolve(group, TaskConfigs(names[0], 1, (TaskConfig({"n": "0"}, 1),)), group.end)
+    assert told(2_020) == [names[MOST_SPLITS]]
+    assert told(2_000 + AGAIN_MS) == names[1 : MOST_SPLITS + 1], "these are said again"
+
+
 def test_what_left_the_member_and_is_known_to_have_ended_is_forgotten() -> None:
     reporter, token = StatusReporter("connect", FixedLog("W1")), Token(2, 1)
     group = Group("connect")
@@ -240,6 +265,6 @@ def test_what_left_the_member_and_is_known_to_have_ended_is_forgotten() -> None:
         resource = Resource("a", task)
         reporter.take(StatusChanged(resource, token, RunState.UNASSIGNED), 10)
         assert list(reporter.take_due(group, 10))
-        evolve(group, TaskStatus(resource, RunState.UNASSIGNED, "w1", token, 10), 1)
+        evolve(group, TaskStatus(resource, RunState.UNASSIGNED, "w1", token, 10), 1 + task)
         assert not list(reporter.take_due(group, 2_000))
         assert not reporter._latest_ms  # what must not grow

@@ -2,11 +2,13 @@
 
 Messages may be lost, and the group's process may end before it has handled one. So no report waits
 for a reply: it is sent again every `AGAIN_MS` until the log shows it. New reports are sent at once,
-and alone: when hundreds of connectors start, no report of one sends those of all others again.
+and alone: when hundreds of connectors start, no report of one sends those of all others again, and
+of their task configs, a message each, only so many are on their way that no heartbeat waits long.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from .....actors.messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
 from .....events.group import Group, token_of
@@ -16,6 +18,8 @@ from .contract import Forgotten, MemberLog
 
 AGAIN_MS = 1_000
 """The pause before a report that the log does not show is sent again."""
+MOST_SPLITS = 32
+"""The most task configs that are on their way: the log does not show them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,11 @@ class StatusReporter:
         self._forgotten: list[Forgotten] = []
         """Reports that are sent only once, since the janitor repeats them."""
         self._sent_splits: set[str] = set()
-        """The connectors whose task configs in `_splits` were sent at least once."""
+        """The connectors whose task configs in `_splits` are on their way."""
         self._said_at_ms = -AGAIN_MS
         """When all pending reports were sent last."""
+        self._known_end = -1
+        """The end of the log in which pending reports were looked for last."""
 
     def take(self, report: object, at_ms: int) -> None:
         """Add a report with its time (wall clock); reports of other types are ignored."""
@@ -92,21 +98,28 @@ class StatusReporter:
         self._forgotten.clear()
         if not (self._statuses or self._splits):
             return
-        self._drop_known(group)
+        if group.end != self._known_end or now_ms >= self._said_at_ms + AGAIN_MS:
+            self._known_end = group.end
+            self._drop_known(group)
         if now_ms >= self._said_at_ms + AGAIN_MS:
             self._said_at_ms = now_ms
             self._sent_splits.clear()
             self._sent.clear()
-        for connector in [each for each in self._splits if each not in self._sent_splits]:
-            split = self._splits[connector]
-            yield PutTaskConfigs(
-                self._group_id, self._log.member_id, connector, split.token, split.configs
-            )
-        self._sent_splits.update(self._splits)
+        yield from self._new_splits()
         unsent = [each for key, each in self._statuses.items() if key not in self._sent]
         self._sent.update(self._statuses)
         if unsent:
             yield ReportStatus(self._group_id, self._log.member_id, tuple(unsent))
+
+    def _new_splits(self) -> Iterator[PutTaskConfigs]:
+        """Yield the oldest task configs that are not on their way, as many as may be."""
+        waiting = (each for each in self._splits if each not in self._sent_splits)
+        for connector in [*islice(waiting, MOST_SPLITS - len(self._sent_splits))]:
+            self._sent_splits.add(connector)
+            split = self._splits[connector]
+            yield PutTaskConfigs(
+                self._group_id, self._log.member_id, connector, split.token, split.configs
+            )
 
     def repeat(self) -> None:
         """Send all pending reports again at once: the group has a new process."""
@@ -114,10 +127,10 @@ class StatusReporter:
 
     @property
     def awaited(self) -> Resources:
-        """The resources with pending reports."""
+        """The resources with reports that are on their way."""
         if not (self._statuses or self._splits):
             return NOTHING
-        return frozenset((*self._statuses, *map(Resource, self._splits)))
+        return frozenset((*self._statuses, *map(Resource, self._sent_splits)))
 
     def next_tick_ms(self) -> int | None:
         """Return when reports are sent next, None if none is pending."""
