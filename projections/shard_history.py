@@ -20,7 +20,7 @@ from ..events.log.frame import Entry
 from ..events.log.reader import BYTES_PER_READ, ENTRIES_PER_READ, LogReader, Slice
 from .explain.cache import NAMED_MAX, EpochCache
 from .explain.generations import ReadShares
-from .follow import Rebalances
+from .follow.rebalances import Rebalances
 
 CACHES_MAX: Final = 16
 """Of so many groups what was told of their epochs is kept, at most."""

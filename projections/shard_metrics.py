@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from ..events.group import Group
 from ..events.model import GroupState, GroupType, Why
-from .follow import Rebalances
+from .follow.rebalances import Rebalances
 from .group_metrics import counter, gauge
 from .shards import type_of_clients
 from .views import LogFigures

@@ -12,7 +12,7 @@ from ...actors.messages.assignors import Worker
 from ...actors.messages.classic import ClassicCall, ClassicReply, JoinGroup
 from ...actors.messages.errors import SUCCESS
 from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ...projections.follow_member import MemberFollower
+from ...projections.follow.member import MemberFollower
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
 from ..node.worker.core.contract import (
     AbandonAll,

@@ -20,7 +20,7 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState
-from fairlead.projections.follow import Follower
+from fairlead.projections.follow.group import Follower
 from fairlead.runtime.cluster.messages import AddWorker, Begin, ShutDown, WhereIs
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec

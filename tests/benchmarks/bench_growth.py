@@ -19,7 +19,8 @@ from statistics import mean
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState, Why
-from fairlead.projections.follow import Follower, Rebalances
+from fairlead.projections.follow.group import Follower
+from fairlead.projections.follow.rebalances import Rebalances
 from fairlead_tests.benchmarks.figures import tell
 from fairlead_tests.benchmarks.spark_node import BenchNode, started, wait_until
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
-from fairlead.projections.follow import Follower
+from fairlead.projections.follow.group import Follower
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead_tests.benchmarks.figures import tell
 

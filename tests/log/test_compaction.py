@@ -16,7 +16,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.projections.follow import Follower
+from fairlead.projections.follow.group import Follower
 from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.indexes import indexes_from_scratch, indexes_of
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life

@@ -11,7 +11,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Token, Why
 from fairlead.events.records import ClassicGroup, GroupMetadata, Record, Tombstone
-from fairlead.projections.follow import Rebalances
+from fairlead.projections.follow.rebalances import Rebalances
 from fairlead.projections.views import Progress, connector_progress, read_topics, task_progress
 
 TOKEN = Token(1, 1)

@@ -37,7 +37,7 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.events.shards import Shards
-from fairlead.projections.follow_member import MemberFollower
+from fairlead.projections.follow.member import MemberFollower
 from fairlead.projections.launches import Launch, launches
 from fairlead_tests.golden.fixtures import generations, read_lines
 from fairlead_tests.log.samples import TIME_MS

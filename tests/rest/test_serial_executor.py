@@ -15,7 +15,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.reader import EpochReader
-from fairlead.projections.follow import Rebalances
+from fairlead.projections.follow.rebalances import Rebalances
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead.runtime.interfaces.rest.backend.errors import ApiError
 from fairlead.runtime.interfaces.rest.backend.service import SerialExecutor

@@ -15,7 +15,7 @@ from ....actors.door.actor import Actor, Address, Failure
 from ....actors.messages.assignors import ComputeAssignment
 from ....events.commits import Commit
 from ....events.model import Resource, RunState
-from ....projections.follow_member import MemberFollower
+from ....projections.follow.member import MemberFollower
 from ....projections.watch.lines import fields_about
 from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
 from ...pipeline.tasks.reports import BatchDone, StatusChanged, Warned

@@ -18,7 +18,7 @@ from ....actors.worker.membership import Membership
 from ....events.entries.codec import CONTROL
 from ....events.log.reader import LogReader
 from ....events.model import ClientAssignor
-from ....projections.follow_member import MemberFollower
+from ....projections.follow.member import MemberFollower
 from ...cluster.identity import cluster_id
 from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder

@@ -9,7 +9,7 @@ from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
 from ....events.log.reader import LogReader
 from ....events.records import ClassicGroup, CurrentAssignment, MemberMetadata
-from ....projections.follow import Follower
+from ....projections.follow.group import Follower
 
 ROTA_MS = 2_000
 """How often a member checks whether it is on duty or next."""

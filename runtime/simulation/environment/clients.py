@@ -18,7 +18,7 @@ from ....actors.messages.members import (
 )
 from ....events.group import Group
 from ....events.model import Resources
-from ....projections.follow_member import MemberFollower
+from ....projections.follow.member import MemberFollower
 from ...node.worker.core.contract import GroupMessage
 
 

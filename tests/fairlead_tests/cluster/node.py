@@ -20,7 +20,7 @@ from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
-from fairlead.projections.follow import Follower
+from fairlead.projections.follow.group import Follower
 from fairlead.runtime.cluster.messages import (
     AddWorker,
     DescribeNode,

@@ -22,7 +22,8 @@ from .....events.log.space import Room, room_at
 from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
 from .....projections.figures import GroupFigures
-from .....projections.follow import Follower, Rebalances
+from .....projections.follow.group import Follower
+from .....projections.follow.rebalances import Rebalances
 from .....projections.views import (
     LogFigures,
     Progress,

@@ -1,50 +1,21 @@
-"""Following a group's log: what was written since the last look, folded or counted."""
+"""Counting how often epochs rose, by cause."""
 
 from collections import Counter
 from typing import Final
 
-from ..events.catalogue import TYPE_OF
-from ..events.entries.codec import decode, fold, restore
-from ..events.group import Group
-from ..events.log.errors import TrimmedError
-from ..events.log.frame import Entry
-from ..events.log.reader import LogReader
-from ..events.model import Why
-from ..events.records import (
-    ClassicGroup,
-    GroupMetadata,
-    Tombstone,
-)
+from ...events.catalogue import TYPE_OF
+from ...events.entries.codec import decode
+from ...events.log.errors import TrimmedError
+from ...events.log.frame import Entry
+from ...events.log.reader import LogReader
+from ...events.model import Why
+from ...events.records import ClassicGroup, GroupMetadata, Tombstone
 
 _RAISING: Final = {TYPE_OF[kind].number for kind in (GroupMetadata, ClassicGroup)}
 """The numbers of the records that raise a group's epoch."""
 
 
 _LOSSES: Final = {Why.PROCESS_ENDED, Why.SESSION_EXPIRED}
-
-
-class Follower:
-    """A group that catches up with its log whenever it is asked for.
-
-    It begins with the latest value of each key, and folds what is new from there.
-    """
-
-    def __init__(self, group_id: str, log: LogReader) -> None:
-        self._log = log
-        self.group = restore(group_id, *log.load())
-
-    def catch_up(self) -> Group:
-        """Return the group as far as its log goes now."""
-        try:
-            for entries in self._log.tail(self.group.end):
-                fold(self.group, entries)
-        except TrimmedError:
-            self.group = restore(self.group.group_id, *self._log.load())
-        return self.group
-
-    def close(self) -> None:
-        """Let go of the log."""
-        self._log.close()
 
 
 class Rebalances:

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
-from ..events.catalogue import BY_NUMBER, entry_key
-from ..events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
-from ..events.entries.codec import decode
-from ..events.evolve import evolve
-from ..events.group import NOT_STARTED, Group, Member
-from ..events.log.reader import Newer
-from ..events.log.tables import unpack_view_key, view_key
-from ..events.model import NOTHING, Grants, Key, Resource, Resources
-from ..events.records import (
+from ...events.catalogue import BY_NUMBER, entry_key
+from ...events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
+from ...events.entries.codec import decode
+from ...events.evolve import evolve
+from ...events.group import NOT_STARTED, Group, Member
+from ...events.log.reader import Newer
+from ...events.log.tables import unpack_view_key, view_key
+from ...events.model import NOTHING, Grants, Key, Resource, Resources
+from ...events.records import (
     ClassicGroup,
     ConfiguredShard,
     ConnectorsTasksMetadata,
