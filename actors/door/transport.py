@@ -38,8 +38,13 @@ from thespian.system.transport import (
 )
 from thespian.system.transport.IPBase import TCPv4ActorAddress
 
-from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
-from .message_buffer import MessageBuffer
+from .channel import (
+    FRAME_LIMIT,
+    Channel,
+    FrameTooLargeError,
+    HostileFrameError,
+    MessageBuffer,
+)
 
 STRANGER_SECONDS = 10.0  # time limit for a connection to authenticate
 STRANGERS_LIMIT = 256  # maximum number of unauthenticated connections of a process
