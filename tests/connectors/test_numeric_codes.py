@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from connectors.conftest import Run
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType, LongType, StringType, StructField, StructType
 
 from fairlead.runtime.pipeline.connectors.evolution.odd_texts import (
     OddTextScan,
     csv_edges,
     odd_in_csv,
+    odd_in_json,
 )
 from fairlead_tests.tasks.numbers import Reports
 
@@ -53,6 +54,28 @@ def test_blanks_that_are_trimmed_hide_none_and_separators_are_any_letters() -> N
     found = scan("|", "", trims=True)
     found.feed(b"a|  01\n")
     assert found.found
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "are_odd"),
+    [
+        (LongType(), "\u0661\u0662", (True, False)),
+        (DecimalType(10, 2), "-1\uff11.5", (True, True)),
+        (LongType(), "\u00e9\u0661", (False, False)),
+        (StringType(), "\u0661\u0662", (False, False)),
+    ],
+)
+def test_digits_of_other_scripts_are_found_where_java_would_take_them_for_a_number(
+    kind: DataType, text: str, are_odd: tuple[bool, bool]
+) -> None:
+    columns = StructType([StructField("n", kind)])
+    csv, js = (
+        OddTextScan(odd_in_csv(columns, b",\r\n", finds_codes=False)),
+        OddTextScan(odd_in_json(columns)),
+    )
+    csv.feed(f"n\n{text}\n".encode())
+    js.feed(f'{{"n": "{text}"}}\n'.encode())
+    assert (csv.found, js.found) == are_odd
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ TYPES: dict[str, Values] = {
         "1e-16000000": None,
         "1" * 2_000: None,
         "123456789": None,
+        "\u0661\u0662": None,
         "1d": None,
     },
     "DATE": {
@@ -104,7 +105,18 @@ TYPES: dict[str, Values] = {
 }
 OF_CSV: dict[str, Values] = {
     "BOOLEAN": {"true": "true", "FALSE": "false", "yes": None, "t": None, "1": None, "n": None},
-    "INT": {"12": "12", "+1": "1", "007": "7", "1.5": None, "12D": None, "2147483648": None},
+    "INT": {
+        "12": "12",
+        "+1": "1",
+        "007": "7",
+        "1.5": None,
+        "12D": None,
+        "2147483648": None,
+        "\u0661\u0662": None,
+        "-1\u0662": None,
+        "\uff11": None,
+        "\u0967": None,
+    },
     "DOUBLE": {"Inf": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN", "inf": None, "nan": None},
 }
 NEW_YORKS: Values = {

@@ -1,12 +1,15 @@
 # pyright: basic, reportAttributeAccessIssue=false
 """Finds texts in csv and json that Spark's readers may take for other values than they say.
 
-A number in a DOUBLE may overflow, `12D` is 12.0 to Java, and `01234` (a ZIP code) loses its zero in
-a column that was inferred as a number. Such texts are rare: this scan finds the files that may have
-one, and only there numbers are read as texts and converted by `text_values`.
+A number in a DOUBLE may overflow, `12D` is 12.0 to Java, digits of another script are 12, and
+`01234` (a ZIP code) loses its zero in a column that was inferred as a number. Such texts are rare:
+this scan finds the files that may have one, and only there numbers are read as texts and converted
+by `text_values`.
 """
 
+import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +20,7 @@ from pyspark.sql.types import (
     DecimalType,
     DoubleType,
     FloatType,
+    IntegralType,
     MapType,
     NumericType,
     StructType,
@@ -47,7 +51,9 @@ def odd_in_csv(schema: StructType, edges: bytes, *, finds_codes: bool) -> str:
     kinds = {type(each.dataType) for each in schema.fields}
     parts = [*_far(kinds)]
     if kinds & {FloatType, DoubleType}:
-        parts += [r"[+-]?0[xX]", rf"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[dDfF](?:[{_class(edges)}]|\z)"]
+        parts += [r"[+-]?0[xX]", rf"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[dDfF](?:[{_spelt(edges)}]|\z)"]
+    if DecimalType in kinds or any(issubclass(each, IntegralType) for each in kinds):
+        parts.append(_foreign())
     if finds_codes and any(issubclass(each, NumericType) for each in kinds):
         parts.append(_CODE)
     return _between(edges, parts)
@@ -55,7 +61,8 @@ def odd_in_csv(schema: StructType, edges: bytes, *, finds_codes: bool) -> str:
 
 def odd_in_json(schema: StructType) -> str:
     """Return the pattern of odd numbers for a json schema; empty if it can have none."""
-    return _between(_IN_JSON, [*_far(set(_leaves(schema)))])
+    kinds = set(_leaves(schema))
+    return _between(_IN_JSON, [*_far(kinds), *([_foreign()] if DecimalType in kinds else ())])
 
 
 def _far(kinds: set[type[DataType]]) -> Iterator[str]:
@@ -65,12 +72,23 @@ def _far(kinds: set[type[DataType]]) -> Iterator[str]:
             yield rf"[+-]?[0-9.]{{{digits}}}"
 
 
+@cache
+def _foreign() -> str:
+    """Return the pattern of a number with digits of other scripts, which Java takes."""
+    digits = (chr(each) for each in range(0x80, 0x10000) if unicodedata.category(chr(each)) == "Nd")
+    ends: dict[bytes, list[int]] = {}
+    for each in (digit.encode() for digit in digits):
+        ends.setdefault(each[:-1], []).append(each[-1])
+    scripts = (f"{_spelt(start)}[{_spelt(bytes(last))}]" for start, last in ends.items())
+    return rf"[+-]?[0-9.]*(?:{'|'.join(scripts)})"
+
+
 def _between(edges: bytes, parts: list[str]) -> str:
-    return rf"[{_class(edges)}](?:{'|'.join(parts)})" if parts else ""
+    return rf"[{_spelt(edges)}](?:{'|'.join(parts)})" if parts else ""
 
 
-def _class(edges: bytes) -> str:
-    return "".join(f"\\x{each:02x}" for each in edges)
+def _spelt(data: bytes) -> str:
+    return "".join(f"\\x{each:02x}" for each in data)
 
 
 def _leaves(kind: DataType) -> Iterator[type[DataType]]:
