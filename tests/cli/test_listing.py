@@ -140,6 +140,7 @@ KINDS = {"workers", "plugins", "placements", "assignors"}
         ("describe group ", "connect"),
         ("describe plugin ", "SparkPipeline"),
         ("get loggers fairlead.a", "fairlead.actors"),
+        ("log-level fairlead.a", "fairlead.actors"),
         ("delete connector a ", "a b"),
         ("patch connector ", "a b"),
         ("stop a b", "b"),

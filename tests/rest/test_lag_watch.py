@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from rest.conftest import RestApi
@@ -10,11 +12,13 @@ from rest.test_metrics_page import value
 from fairlead.events.commits import Cost, Document, Lag
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.views import Progress
-from fairlead.runtime.interfaces.rest.checks.outside import OutsideChecks
+from fairlead.runtime.interfaces.rest.checks.outside import MOST_ABANDONED, OutsideChecks
 from fairlead.runtime.interfaces.rest.watch.lag import LagWatch, with_bytes
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.kafka.source.topics import lag_of
 from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset
+from fairlead_tests.cluster.node import eventually
 
 
 @pytest.fixture
@@ -80,6 +84,35 @@ def test_a_source_beyond_what_the_node_may_reach_is_not_looked_at(
     elsewhere = Outside(Reach("", (str(landing.with_name("allowed")),)))
     LagWatch(replace(api.service, outside=OutsideChecks(lambda: elsewhere))).look()
     assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
+
+
+def test_a_source_that_hangs_is_looked_at_once_and_again_when_that_has_ended(
+    api: RestApi, landing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(api, landing)
+    api.client.put("/connectors/a/pause")
+    begun, end, lag = [0], Event(), SparkPipeline.lag
+
+    def hang(*given: Any) -> Lag | None:
+        begun[0] += 1
+        end.wait(30)
+        return lag(*given)
+
+    monkeypatch.setattr(SparkPipeline, "lag", hang)
+    checks = OutsideChecks(lambda: Outside(Reach("")), seconds=0.01)
+    watch = LagWatch(replace(api.service, outside=checks))
+    for _ in range(MOST_ABANDONED + 1):  # else nothing of other configs were looked at any more
+        watch.look()
+    assert begun == [1]
+    assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
+    end.set()
+    checks._seconds = 30
+
+    def is_told() -> bool:
+        watch.look()
+        return value(api, "fairlead_connector_lag_bytes", connector="a") == 4
+
+    eventually(is_told, "the source is looked at again")
 
 
 def test_a_task_that_has_failed_counts_as_one_that_does_not_run(

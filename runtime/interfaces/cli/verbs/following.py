@@ -19,7 +19,7 @@ from ..command.phrases import worker_name
 from ..command.printing import Misused, Section, Table, say, show
 from ..requests.grammar import Kind, split_words, task_of
 from ..requests.log_files import entries_of
-from ..requests.names import kind_and_names
+from ..requests.names import kind_and_names, names_in_shell
 from ..requests.several import pick
 from ..requests.waiting import milliseconds
 from .listing import fetch_tasks
@@ -122,7 +122,12 @@ def log_level(
     place: There,
     logger: Annotated[
         str,
-        Argument(metavar="LOGGER", help="As `get loggers` shows it, or root.", show_default=False),
+        Argument(
+            metavar="LOGGER",
+            help="As `get loggers` shows it, or root.",
+            show_default=False,
+            complete=names_in_shell((Kind.LOGGER,)),
+        ),
     ],
     level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
 ) -> None:

@@ -5,6 +5,7 @@ decrypted, but references to files and variables of workers are not resolved.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
@@ -85,11 +86,20 @@ class Judge:
             raise ApiError(HTTPStatus.BAD_REQUEST, f"{told}; {_KEPT}: reset them (DELETE) instead")
         return moves
 
-    def lag(self, known: Sequence[PartitionOffset]) -> Lag | None:
-        """Return what is left to read after offsets; None if that cannot be found out now."""
-        lag = self.plugin.made_by.lag
+    def lag(
+        self, known: Sequence[PartitionOffset], looking: AbstractContextManager[None]
+    ) -> Lag | None:
+        """Return what is left to read after offsets; None if that cannot be found out now.
+
+        `looking` is the context of the look itself, which may outlast this call.
+        """
+
+        def look(outside: Outside) -> Lag | None:
+            with looking:
+                return self.plugin.made_by.lag(self.config, outside, known)
+
         try:
-            return self.checks.ask(self.plugin, lambda outside: lag(self.config, outside, known))
+            return self.checks.ask(self.plugin, look)
         except (OffsetRefused, Away, Unchecked):
             return None
 

@@ -6,12 +6,14 @@ So this process asks the type of the source, rarely: a look may list a large fol
 
 import logging
 import time
-from contextlib import suppress
+from collections.abc import Generator, Hashable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Event, Thread
 from typing import Final
 
 from .....events.commits import Lag
+from .....events.connectors import ConnectorConfig
 from .....events.entries.codec import CodecError
 from .....events.log.errors import LogError
 from .....projections.views import (
@@ -38,6 +40,8 @@ class LagWatch:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._is_over = Event()
+        self._open: set[Hashable] = set()
+        """The configs whose sources are being looked at: one that hangs is not looked at again."""
 
     def start(self) -> None:
         """Begin to look, on a thread of its own."""
@@ -71,13 +75,26 @@ class LagWatch:
         unread: dict[str, Lag] = {}
         for config, offsets, progress in resting:
             known = [PartitionOffset(each.partition, each.offset) for each in offsets]
-            lag = None
-            with suppress(ApiError):
-                lag = Judge.of(self._service, config).lag(known)
-            if lag is not None:
+            if (lag := self._lag(config, known)) is not None:
                 unread[config.connector] = with_bytes(lag, progress)
         with logs.reading(group_id) as found:
             found.unread = unread
+
+    def _lag(self, config: ConnectorConfig, known: Sequence[PartitionOffset]) -> Lag | None:
+        name = config.connector, frozenset(config.config.items())
+        if name in self._open:
+            return None
+        with suppress(ApiError):
+            return Judge.of(self._service, config).lag(known, self._looking(name))
+        return None
+
+    @contextmanager
+    def _looking(self, name: Hashable) -> Generator[None]:
+        self._open.add(name)
+        try:
+            yield
+        finally:
+            self._open.discard(name)
 
 
 def _progress(logs: FollowedGroup, name: str) -> Progress:
