@@ -216,7 +216,7 @@ def drop_subscription(group: Group, member_id: str) -> None:
 
 
 def _count_subscribers(group: Group, record: ConsumerSubscription, change: int) -> None:
-    group.subscription_bytes += change * (sum(map(len, record.names)) + len(record.pattern))
+    group.metadata_bytes += change * (sum(map(len, record.names)) + len(record.pattern))
     for topic in record.topics:
         count = group.subscribers.get(topic, 0) + change
         group.subscribers[topic] = count

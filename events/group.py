@@ -161,8 +161,8 @@ class Group:
     """The topics whose partitions are being revoked."""
     subscribers: dict[str, int] = field(default_factory=dict[str, int])
     """How many consumers subscribe to a topic."""
-    subscription_bytes: int = 0
-    """How long the names and patterns are, together, that consumers subscribe to."""
+    metadata_bytes: int = 0
+    """What members bring: names and patterns of subscriptions, and protocols of classic members."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
     runners: list[tuple[AssignorRange, str]] = field(

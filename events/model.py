@@ -243,6 +243,11 @@ class ClassicProtocol:
     name: str
     metadata: bytes
 
+    @property
+    def size(self) -> int:
+        """How many bytes it has, the name included."""
+        return len(self.name) + len(self.metadata)
+
 
 @dataclass(frozen=True, slots=True)
 class ClassicMetadata:

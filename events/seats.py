@@ -117,6 +117,8 @@ def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
         _count(group.ballots, tuple(each.name for each in metadata.assignors), change)
     if metadata.server_assignor is not None:
         _count(group.server_choices, metadata.server_assignor, change)
+    if metadata.classic is not None:
+        group.metadata_bytes += change * sum(each.size for each in metadata.classic.protocols)
     if metadata.instance_id is not None:
         if change > 0:
             group.instances[metadata.instance_id] = metadata.member_id

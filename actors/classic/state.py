@@ -172,7 +172,7 @@ def size_of(member: ClassicMember) -> int:
 
 def size_of_protocols(protocols: Iterable[ClassicProtocol]) -> int:
     """Return how many bytes protocols have: their names, and the metadata of each."""
-    return sum(len(each.name) + len(each.metadata) for each in protocols)
+    return sum(each.size for each in protocols)
 
 
 def state_of(group: Group, steady_ms: int) -> ClassicState:

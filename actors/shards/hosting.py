@@ -37,11 +37,9 @@ from ..messages.offsets import OffsetFetch
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
 from .held import HeartbeatCall
-from .limits import KeptByClients
+from .limits import NOTHING, KeptByClients
 from .refusals import flaw_in_ids, refuse_host_call
 
-MOST_GROUPS: Final = 100_000
-"""The maximum number of groups in a process; calls for further groups are refused."""
 READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
 """The calls that are answered for an empty group id as for an unknown one."""
 IDLE_MS: Final = 60_000
@@ -186,12 +184,14 @@ class HostedGroups:
     def _take(self, request: SharedCall, sender: int, now: Now) -> None:
         """Let the group of a call handle it, unless it would grow beyond the limits."""
         group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
-        if refused := self.kept.refuse(group.growth_by(request)):
+        growth = group.growth_by(request)
+        if refused := self.kept.refuse(growth):
             self._reply(sender, refuse_host_call(request, *refused))
             return
         self._groups[request.group_id] = self._changed[request.group_id] = group
         group.take(request, sender, now)
-        self.kept.weigh(request.group_id, group.footprint)
+        if growth != NOTHING:
+            self.kept.weigh(request.group_id, group.footprint)
 
     def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
         """Handle a heartbeat without news on the fast path; return whether that was possible."""
@@ -224,7 +224,7 @@ class HostedGroups:
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
         if flaw := flaw_in_ids(call):
             return Error.INVALID_REQUEST, flaw
-        most = min(MOST_GROUPS, self.kept.limits.groups)
+        most = self.kept.limits.groups
         if not is_known and len(self._groups) >= most:
             told = f"there are {most} groups in this process, as kafka.max.groups allows"
             message = f"{told}: delete some, or raise it"

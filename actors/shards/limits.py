@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...events.group import Group
+from ...events.kafka.consumers import ConsumerSubscription
 from ...events.model import ClassicProtocol
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import size_of_protocols
-from ..group.state.settings import ShardLimits
+from ..group.state.settings import DEFAULT_LIMITS
 from ..messages.classic import JoinGroup, SyncGroup
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
@@ -37,18 +38,13 @@ class Footprint:
 
 
 NOTHING: Final = Footprint()
-NO_LIMITS: Final = ShardLimits(1 << 31, 1 << 31, 1 << 60)
+NO_SUBSCRIPTION: Final = ConsumerSubscription("")
 
 
 def footprint_of(group: Group, classic: ClassicCoordinator) -> Footprint:
     """Return what a group keeps."""
-    translated = (group.members[each].metadata.classic for each in group.translated)
-    return Footprint(
-        len(group.members) + classic.count,
-        classic.metadata_bytes
-        + group.subscription_bytes
-        + sum(size_of_protocols(each.protocols) for each in translated if each is not None),
-    )
+    members = len(group.members) + classic.count
+    return Footprint(members, group.metadata_bytes + classic.metadata_bytes)
 
 
 def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Footprint:
@@ -61,12 +57,20 @@ def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Fo
         size = sum(map(len, call.assignments.values()))
         return Footprint(0, max(0, size - classic.assignment_bytes))
     if isinstance(call, ConsumerGroupHeartbeat):
-        subscription = group.subscriptions.get(call.member_id)
-        size = sum(map(len, call.subscribed_topic_names or ()))
-        had = sum(map(len, subscription.names)) if size and subscription else 0
-        is_new = call.member_epoch == JOIN_EPOCH and call.member_id not in group.members
-        return Footprint(int(is_new), max(0, size - had))
+        return _growth_of_consumers(call, group)
     return NOTHING
+
+
+def _growth_of_consumers(call: ConsumerGroupHeartbeat, group: Group) -> Footprint:
+    """Return by how much a heartbeat would make a group grow; one that comes back is no new one."""
+    names, pattern = call.subscribed_topic_names, call.subscribed_topic_regex
+    is_known = call.member_id in group.members
+    member_id = call.member_id if is_known else group.instances.get(call.instance_id or "", "")
+    is_new = call.member_epoch == JOIN_EPOCH and member_id not in group.members
+    had = group.subscriptions.get(member_id, NO_SUBSCRIPTION)
+    grows = 0 if names is None else sum(map(len, names)) - sum(map(len, had.names))
+    grows += 0 if pattern is None else len(pattern) - len(had.pattern)
+    return Footprint(int(is_new), max(0, grows))
 
 
 def _protocols_of(
@@ -86,7 +90,7 @@ class KeptByClients:
     """What all groups of a process keep, and the limits of it."""
 
     def __init__(self) -> None:
-        self.limits = NO_LIMITS
+        self.limits = DEFAULT_LIMITS
         self.total = NOTHING
         self._of_groups: dict[str, Footprint] = {}
         """The footprint of each group, by id."""

@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.actors.classic.state import RoundPhase
 from fairlead.actors.group.shard import Now
+from fairlead.actors.group.state.settings import ShardLimits
 from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
@@ -23,7 +24,6 @@ from fairlead.actors.messages.offsets import (
     OffsetFetch,
     TopicOffset,
 )
-from fairlead.actors.shards import hosting
 from fairlead.actors.shards.group import ClientGroup
 from fairlead.actors.shards.hosting import IDLE_MS
 from fairlead.events.entries.codec import fold, restore
@@ -246,9 +246,9 @@ def test_a_group_without_an_id_is_read_and_deleted_as_one_that_is_not_there(
 
 
 def test_beyond_the_most_groups_only_those_that_are_there_are_served(
-    driver: ShardDriver, monkeypatch: pytest.MonkeyPatch
+    driver: ShardDriver,
 ) -> None:
-    monkeypatch.setattr(hosting, "MOST_GROUPS", 1)
+    driver.groups.kept.limits = ShardLimits(groups=1)
     member_id = driver.member_of(A)
     (refused,) = driver.asks(joining(B))
     assert refused.error is Error.GROUP_MAX_SIZE_REACHED

@@ -107,6 +107,42 @@ def test_there_are_no_more_members_than_allowed_over_all_groups(driver: ShardDri
     assert [each.error for each in reply.verdicts] == [Error.NONE]
 
 
+def test_a_static_consumer_that_comes_back_under_another_id_is_no_member_more(
+    driver: ShardDriver,
+) -> None:
+    driver.asks(TellTopics(TOPICS))
+    join = replace(consumer("a", "m", "t4"), instance_id="i")
+    assert error(driver, join) is Error.NONE
+    kept = driver.groups.kept.total
+    limit(driver, members=kept.members, metadata_bytes=kept.metadata_bytes)
+    assert error(driver, replace(consumer("a", "m"), instance_id="i", member_epoch=-2)) is (
+        Error.NONE
+    )
+    assert error(driver, replace(join, member_id="n")) is Error.NONE
+    assert driver.groups.kept.total == kept
+    assert error(driver, replace(join, member_id="o", instance_id="j")) is FULL
+
+
+def test_patterns_count_as_names_do(driver: ShardDriver) -> None:
+    driver.asks(TellTopics(TOPICS))
+    limit(driver, metadata_bytes=100)
+    first = replace(consumer("a", "m"), subscribed_topic_regex="x" * 60)
+    assert error(driver, first) is Error.NONE
+    assert error(driver, replace(first, member_id="n")) is FULL
+    assert error(driver, replace(first, subscribed_topic_regex="x" * 101)) is FULL
+    assert error(driver, replace(first, subscribed_topic_regex="x" * 100)) is Error.NONE
+
+
+def test_a_call_that_brings_nothing_is_not_weighed_before_its_batch_ends(
+    driver: ShardDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.member_of("a")
+    weighed = list[str]()
+    monkeypatch.setattr(driver.groups.kept, "weigh", lambda group_id, _: weighed.append(group_id))
+    ask(driver, OffsetCommit("a", (TopicOffset("t4", 0, 7),)))
+    assert weighed == ["a"]
+
+
 def test_there_are_no_more_groups_than_allowed(driver: ShardDriver) -> None:
     limit(driver, groups=1)
     driver.member_of("a")
