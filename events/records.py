@@ -183,7 +183,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A timer removed a member that held work (key type 23).
+    """A member that held work was lost, or left and may come back (key type 23).
 
     The work may be parked until `deadline_ms`, wall clock.
     """

@@ -8,6 +8,7 @@ file with the sums.
 import os
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,13 +47,19 @@ class WorkerFiles(Collector):
         if len(workers) <= FEW:
             return _merge(files)
         summed, different = self._sum(workers)
-        with TemporaryDirectory() as made:
+        if not summed:
+            return _merge(files)
+        with suppress(OSError), TemporaryDirectory() as made:
             path = Path(made, "histogram_sum.db")
             path.write_bytes(summed)
             return _merge([path, *different, *others])
+        return _merge(files)  # slower, but it needs no room
 
     def _sum(self, files: Sequence[Path]) -> tuple[bytes, list[Path]]:
-        """Return a file with the sums of those that have the same entries, and the others."""
+        """Return a file with the sums of those that have the same entries, and the others.
+
+        It is empty if no file has entries yet.
+        """
         if not self._places:
             self._choose(files)
         rows, different = list[Sequence[float]](), list[Path]()

@@ -35,6 +35,12 @@ from .notes import LogNotes
 
 Hear = Callable[[Record, TargetChange | None, int], None]
 """Gets each record after the group has evolved by it, the last target's change, and the time."""
+
+
+def hear_nothing(_: Record, __: TargetChange | None, ___: int) -> None:
+    """Take no notice of a record."""
+
+
 FIRST_EPOCH: Final = 1
 """The epoch with which each life of a group begins."""
 
@@ -69,7 +75,7 @@ class EpochReader:
         before: Iterable[Entry] = (),
         low: int = 0,
         read_shares: ReadShares = read_no_shares,
-        hear: Hear = lambda *_: None,
+        hear: Hear = hear_nothing,
     ) -> None:
         """`before` is what is left of the entries before `low`: the latest of each key.
 
@@ -101,7 +107,7 @@ class EpochReader:
         log: EpochLog,
         low: int,
         read_shares: ReadShares = read_no_shares,
-        hear: Hear = lambda *_: None,
+        hear: Hear = hear_nothing,
     ) -> "EpochReader":
         """Return what reads a log that begins at `low`; raises `LogError`, `CodecError`."""
         if not low:

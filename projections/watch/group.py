@@ -93,12 +93,14 @@ class GroupWatch:
         return told
 
     def _read(self) -> None:
-        for entries in self._log.tail(self.next):
+        start = self.next
+        for entries in self._log.tail(start):
             for entry in entries:
                 for reading in self._reader.take(entry):
                     self._follow(reading)
                 self.next = entry.offset + 1
-        self._settle()
+        if self.next > start:
+            self._settle()
 
     def _hear(self, record: Record, change: TargetChange | None, now_ms: int) -> None:
         lines = self._lines.take(record, change)

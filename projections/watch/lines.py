@@ -1,12 +1,12 @@
 """What happened to a group, as lines for the log of the node: one line for each thing, told once.
 
 A reader of the control log says what the records tell; a worker says only what no record has, its
-batches and failures. The lines name configs by their keys, never by a value.
+batches and failures. The lines name the configs of connectors by their keys, never by a value.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ...events.connectors import (
     ConnectorConfig,
@@ -16,7 +16,7 @@ from ...events.connectors import (
     TaskStatus,
 )
 from ...events.group import Group
-from ...events.model import BATCHES_RUN, Cause, ErrorClass, MemberState, Resource, RunState
+from ...events.model import BATCHES_RUN, Cause, ErrorClass, MemberState, Resource, RunState, Why
 from ...events.records import (
     CurrentAssignment,
     GroupConfiguration,
@@ -31,9 +31,9 @@ from ...events.records import (
 from ..explain.diff import TargetChange, Transfer
 from ..explain.reasons import Reason
 
-_TOLD_BY_WORKERS = {RunState.FAILED, RunState.RESTARTING}
+_TOLD_BY_WORKERS: Final = {RunState.FAILED, RunState.RESTARTING}
 """The states of which the worker says more than its status."""
-_DOES = {
+_DOES: Final = {
     RunState.RUNNING: "runs",
     RunState.PAUSED: "is paused",
     RunState.STOPPED: "has stopped",
@@ -192,8 +192,9 @@ def _of_group(record: Record, worker: Callable[[str], str]) -> Iterator[EventLin
             who = worker(member_id)
             text = f"worker {short(who)} left for a while: its place is kept"
             yield EventLine(text, None, epoch, who)
-        case Loss(url=url, resources=lost):
-            text = f"worker {short(url)} is lost, and {len(lost)} connectors and tasks with it"
+        case Loss(url=url, resources=lost, cause=cause):
+            gone = "left" if cause.why is Why.MEMBER_LEFT else "is lost"
+            text = f"worker {short(url)} {gone}: {len(lost)} connectors and tasks may wait for it"
             yield EventLine(text, None, None, url)
         case GroupConfiguration(configs):
             told = ", ".join(f"{key}={configs[key]}" for key in sorted(configs)) or "its node's"

@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from unittest.mock import Mock
 
 import pytest
 
 from fairlead.actors.messages.commands import FinishDeletion
+from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.messages.orders import (
     Cordon,
     DeleteConnector,
@@ -111,6 +113,19 @@ def test_sessions_and_orders_are_told() -> None:
     assert [each for each in told if each.startswith("epoch 4: process-ended w2")]
 
 
+def test_a_worker_that_left_is_not_told_to_be_lost() -> None:
+    group = grown()
+    start = len(group.entries)
+    group.join("W3")
+    group.heartbeat(Heartbeat("connect", "W1", LEAVE_EPOCH, "1"))
+    group.command(EndMember("connect", "W2", "1", TIME_MS))
+    told = texts(lines_after(group, start))
+    assert [each for each in told if "may wait for it" in each] == [
+        "worker w1 left: 2 connectors and tasks may wait for it",
+        "worker w2 is lost: 2 connectors and tasks may wait for it",
+    ]
+
+
 @pytest.mark.parametrize(
     ("reasons", "told"),
     [
@@ -153,6 +168,9 @@ def test_rebalances_moves_and_restarts_are_counted_from_where_the_watch_began() 
     group.settle()
     watch = GroupWatch(Entries(group.entries), 0)
     watch.read()
+    watch._settle = Mock()  # type: ignore[method-assign]
+    assert watch.read() == []
+    watch._settle.assert_not_called()  # nothing can have come to its end without a record
     moves = watch.counted.moves
     assert (sum(moves.counts), moves.total_ms) == (2, 420 + 410)
     assert sum(watch.counted.rebalances.counts) >= 1

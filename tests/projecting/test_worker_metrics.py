@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from shutil import copy
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
@@ -68,6 +70,22 @@ def test_workers_that_were_killed_are_counted_and_go_on_where_they_ended(tmp_pat
     killed_worker(tmp_path, "a/worker_of_mine")
     assert scraped(tmp_path) == measured(9, 2.25)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_many_files_without_an_entry_are_no_error(tmp_path: Path) -> None:
+    for number in range(FEW + 1):
+        (tmp_path / f"histogram_w{number}.db").write_bytes(bytes(1 << 16))
+    assert scraped(tmp_path) == {}
+
+
+def test_where_a_sum_has_no_room_the_files_are_read_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_worker(tmp_path, "w1")
+    for number in range(FEW):
+        copy(tmp_path / "histogram_w1.db", tmp_path / f"histogram_x{number}.db")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    assert scraped(tmp_path) == measured(3 * (FEW + 1), 0.75 * (FEW + 1))
 
 
 def test_where_no_worker_has_measured_anything_a_page_is_there_all_the_same(tmp_path: Path) -> None:
