@@ -26,6 +26,8 @@ from ..cluster.messages import (
     WorkerSays,
     WorkerUp,
 )
+from ..cluster.node_files import engine_file
+from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec, WorkerTraits
 from .assignor_process import AssignorChild
 from .children import TICK_SECONDS, ChildProcess, GroupChild, Host
@@ -248,7 +250,12 @@ class NodeWorkers:
         return True
 
     def _remove(self, child: WorkerChild) -> None:
-        """Remove a worker, and its objects in the assignor process."""
+        """Remove a worker, its objects in the assignor process, and the state of its engine.
+
+        A worker that was killed could not remove that itself.
+        """
         del self._children[child.name]
+        folder = RunFolder(self._host.node.data_dir).path
+        engine_file(folder, child.name).unlink(missing_ok=True)
         if self._forgets and (asked := self._assignor.at) is not None:
             self._host.actor.send(asked.address, ForgetWorker(child.name))

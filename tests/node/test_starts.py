@@ -13,6 +13,7 @@ from fairlead.actors.group.actor import GroupOpened, Ping, Pong
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.orders import EndMember
 from fairlead.actors.worker.instructions import Timing
+from fairlead.events.log.process import process_of
 from fairlead.runtime.cluster.messages import (
     AddWorker,
     AssignorsOpen,
@@ -27,7 +28,9 @@ from fairlead.runtime.cluster.messages import (
     WhereIs,
     WorkerUp,
 )
+from fairlead.runtime.cluster.node_files import EngineFile, engine_file, read_engines, write_engine
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
+from fairlead.runtime.node import children
 from fairlead.runtime.node import supervisor as real
 from fairlead.runtime.node.assignor_process import ASSIGNOR
 from fairlead.runtime.node.children import TICK_SECONDS
@@ -169,6 +172,17 @@ def test_a_worker_that_was_let_go_before_it_began_is_not_heard(tmp_path: Path) -
     assert name not in [each.name for each in supervisor.described().workers]
 
 
+def test_a_worker_that_was_let_go_leaves_no_state_of_an_engine(tmp_path: Path) -> None:
+    supervisor, run_folder = Supervisor(tmp_path), tmp_path / "run"
+    for name in ("w0", "w1"):
+        supervisor.hears_from(name)
+        write_engine(engine_file(run_folder, name), EngineFile(process_of(1), 2, "running", 0, ""))
+    supervisor.receive(StopWorker("w0", force=True), Address("whoever asks"))
+    for name in ("w0", "w1"):
+        supervisor.child_exited(Address(name))
+    assert [*read_engines(run_folder)] == ["w1"], "that one is started again"
+
+
 def test_a_worker_is_let_go_once_when_the_process_that_it_is_tied_to_has_ended(
     tmp_path: Path,
 ) -> None:
@@ -236,7 +250,7 @@ def test_a_worker_that_ends_because_it_was_let_go_needs_no_other_reason(
     supervisor = Supervisor(tmp_path)
     supervisor.hears_from("w0")
     supervisor.receive(StopWorker("w0"), Address("whoever asks"))
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", logger=children.LOGGER.name):
         supervisor.child_exited(Address("w0"))
     assert caplog.messages[-1] == "worker w0 (pid 1) ended: it had to go"
     assert caplog.records[-1].levelname == "INFO", "nobody has to do anything"
