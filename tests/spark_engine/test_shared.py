@@ -68,7 +68,8 @@ def read(file: Path) -> bytes:
 def test_no_secret_of_a_worker_or_of_the_settings_gets_out(node: SharedNode) -> None:
     assert node.sharer("one").ask("leak")[0] == "TaskError"
     log = node.folder / "cache" / "spark" / "shared" / "logs" / "spark.log"
-    until(lambda: "no login with ${ours}" in log.read_text())
+    until(lambda: "afterwards ${ours}" in log.read_text())
+    assert "no login" not in log.read_text(), "the error is for the task to tell"
     told = {each: read(each) for each in node.folder.rglob("*") if each.is_file()}
     hold = [each for each in told if CONF_SECRET.encode() in told[each]]
     assert [(each.name, each.stat().st_mode & 0o077) for each in hold] == [("spark.properties", 0)]

@@ -56,7 +56,12 @@ class Sharer:
 
 
 def leak(spark: SparkSession) -> object:
-    return spark.sql(f"SELECT raise_error('no login with {SECRET}') FROM range(3)").collect()
+    """Fail with a secret in the error, and then have the JVM log one."""
+    try:
+        return spark.sql(f"SELECT raise_error('no login with {SECRET}') FROM range(3)").collect()
+    finally:
+        loggers = spark._jvm.org.slf4j.LoggerFactory  # type: ignore[union-attr]
+        loggers.getLogger("of.a.test").warn(f"afterwards {SECRET}")
 
 
 def own(spark: SparkSession) -> object:
