@@ -1,6 +1,7 @@
 """However the tests are started, they are found, and what they start can be interrupted."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,21 @@ def test_single(number):
     pass
 """
 
+TESTS_OF_WHICH_TWO_END_THEIR_PROCESS = """
+import os, pytest
+
+@pytest.mark.xdist_group("row")
+@pytest.mark.parametrize("number", range(5))
+def test_in_a_row(number):
+    if number == 2:
+        os._exit(9)
+
+@pytest.mark.parametrize("number", range(9))
+def test_single(number):
+    if number == 8:
+        os._exit(9)
+"""
+
 
 @pytest.mark.soak  # the run below begins so as well
 def test_the_modules_are_found_with_the_root_on_the_path() -> None:
@@ -76,12 +92,25 @@ def test_a_run_in_the_background_hands_no_ignored_signal_on() -> None:
 @pytest.mark.timeout(120)
 def test_no_row_of_tests_waits_behind_the_last_long_test_of_another(tmp_path: Path) -> None:
     """A process has to know its next test before it runs one: xdist gives it a row meanwhile."""
-    (tmp_path / "conftest.py").write_text(PROCESSES_AND_ROWS)
-    (tmp_path / "test_rows.py").write_text(TESTS_IN_ROWS)
+    ended = by_two_processes(tmp_path, TESTS_IN_ROWS)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.timeout(120)
+def test_a_test_that_ends_its_process_fails_by_its_name_and_all_others_run(tmp_path: Path) -> None:
+    ended = by_two_processes(tmp_path, TESTS_OF_WHICH_TWO_END_THEIR_PROCESS)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "2 failed, 12 passed" in ended.stdout
+    for name in ("test_in_a_row[2]", "test_single[8]"):
+        assert re.search(rf"crashed while running '\S*{re.escape(name)}", ended.stdout)
+
+
+def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
+    (folder / "conftest.py").write_text(PROCESSES_AND_ROWS)
+    (folder / "test_rows.py").write_text(tests)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--rootdir=."]
-    ended = subprocess.run(
+    return subprocess.run(
         [*command, "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True, text=True, check=False, timeout=100,
     )  # fmt: skip
-    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -12,6 +12,10 @@ ORDER = ("cluster-spark", "cluster", "spark-second", "spark", "kafka", "spark-la
 """The rows, the longest first; the last ones begin once a process is through with another."""
 
 
+_FEWEST_KNOWN = 2
+"""A process begins a test when it knows the one after it, or that there is none."""
+
+
 def place_of(row: str) -> int:
     """Return the place of a row's tests; those of no row or of a short one come last."""
     return ORDER.index(row) if row in ORDER else len(ORDER)
@@ -19,6 +23,33 @@ def place_of(row: str) -> int:
 
 class RowScheduling(LoadGroupScheduling):
     """Gives a process that has tests of a row left single tests, until it is through with it."""
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget a process that is gone, and return the test with which it died, if it had one.
+
+        xdist would give that test to the next process, which would die as well, and with it tests
+        that are over: a process that is given nothing else would wait for ever.
+        """
+        work = self.assigned_work.pop(node)
+        left = [test for tests in work.values() for test, is_over in tests.items() if not is_over]
+        for scope, tests in reversed(work.items()):
+            if rest := {test: False for test in tests if test in left[1:]}:
+                self.workqueue[scope] = rest
+                self.workqueue.move_to_end(scope, last=False)
+        if left:
+            for each in self.assigned_work:
+                self._reschedule(each)
+        return left[0] if left else None
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Give a process tests, if it has few; xdist gives one in place of another too few."""
+        if node.shutting_down or node not in self.registered_collections:
+            return
+        super()._reschedule(node)
+        while self.workqueue and self._pending_of(self.assigned_work[node]) < _FEWEST_KNOWN:
+            self._assign_work_unit(node)
+        if not self.workqueue:
+            node.shutdown()
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         work = self.assigned_work[node]
