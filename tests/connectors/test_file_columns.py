@@ -17,6 +17,7 @@ from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.errors import SchemaRefused
 from fairlead.runtime.pipeline.tasks.reports import Warned
 
 pytestmark = pytest.mark.spark
@@ -42,6 +43,18 @@ def test_a_task_writes_the_columns_that_another_one_has_added_since(
         return [[f"{each.name} {each.type}" for each in papq.read_schema(it)] for it in parts]
 
     assert engine.run("t", write) == [["n int64", "s string"]] * 3
+
+
+@pytest.mark.parametrize("fmt", ["json", "parquet"])
+def test_columns_that_differ_in_case_only_are_refused_before_a_row_is_written(
+    tmp_path: Path, fmt: str
+) -> None:
+    sink = FileSink(SinkLocation(tmp_path, "a-cluster", "c", None), WriteFormat(fmt), print)
+    nested = pa.list_(pa.struct({"a": pa.int32(), "A": pa.int32()}))
+    for schema in (pa.schema({"id": pa.int32(), "ID": pa.int64()}), pa.schema({"s": nested})):
+        with pytest.raises(SchemaRefused, match=r"`(id|s\.a)` and `(ID|s\.A)` differ in case only"):
+            sink.prepare(schema)
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("fmt", ["json", "parquet"])

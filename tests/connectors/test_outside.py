@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.evolution.names import may_have_twins
 from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
 from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 
@@ -63,6 +64,54 @@ def test_columns_that_differ_only_in_case_are_an_error(config: Config, tmp_path:
     (tmp_path / "in" / "a.csv").write_text("name,Name\nx,y\n")
     (told,) = found(config).errors.values()
     assert "columns (name, Name) differ at most in upper and lower case" in told
+
+
+TWINS = (
+    "columns `{}` and `{}` differ in case only, and the sink cannot have both: rename one of them "
+    "by a transform, or leave it out"
+)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("fmt", ["parquet", "json"])
+@pytest.mark.parametrize(
+    ("query", "twins"),
+    [
+        ("SELECT id, 1 AS ID FROM input", ("id", "ID")),
+        ("SELECT named_struct('a', 1, 'A', 2) AS s FROM input", ("s.a", "s.A")),
+        ("SELECT array(named_struct('É', 1, 'é', 2)) AS s FROM input", ("s.É", "s.é")),
+    ],
+)
+def test_columns_that_a_transform_makes_alike_but_for_their_case_are_no_files(
+    config: Config, spark: QueryCheck, fmt: str, query: str, twins: tuple[str, str]
+) -> None:
+    made = {**config, "source.schema": "id INT", **sql(query), "sink.format": fmt}
+    told = found(made, Outside(queries=spark)).errors
+    assert told == {"transforms": TWINS.format(*twins)}
+
+
+@pytest.mark.spark
+def test_columns_of_a_source_alike_but_for_their_case_are_no_files(
+    config: Config, spark: QueryCheck, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.json").write_text('{"s": {"b": 1, "B": 2}}\n')
+    read = {**config, "source.format": "json"}
+    told = found(read, Outside(queries=spark)).errors
+    assert told == {"transforms": TWINS.format("s.b", "s.B")}
+
+
+@pytest.mark.parametrize(
+    ("ddl", "may"),
+    [
+        ("id BIGINT, ID BIGINT", True),
+        ("`a b` INT, `A b` INT", True),
+        ("s STRUCT<a: INT, A: INT>", True),
+        ("id BIGINT, name STRING, d DECIMAL(10, 2)", False),
+        ("", False),
+    ],
+)
+def test_spark_is_asked_only_if_names_may_be_alike(ddl: str, *, may: bool) -> None:
+    assert may_have_twins(ddl) is may
 
 
 @pytest.mark.parametrize(

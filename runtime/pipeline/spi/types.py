@@ -200,6 +200,9 @@ class SourceType(_Type):
 class SinkType(_Type):
     """The base class of sink types."""
 
+    ignores_case: ClassVar[bool] = False
+    """Whether it cannot write columns, at any depth, whose names differ in case only."""
+
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Check a valid config against the external system; it must undo all its changes."""

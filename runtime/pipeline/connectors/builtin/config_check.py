@@ -26,6 +26,7 @@ from ...transforms.lookups import lookup_names
 from ...transforms.sql import LONGEST_QUERY, Sql, without_tables
 from ...transforms.types import find_transform
 from ..common_keys import TRANSFORMS
+from ..evolution.names import find_twins, flaw_of_twins, may_have_twins
 from ..files.source.inference import TwinColumns, refuse_twins
 from . import pipeline_keys as keys
 from .dead_letter_queue import look_at_queue
@@ -49,19 +50,30 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
         except CheckFailed as error:
             warnings.append(f"the settings of Spark were not checked: {error}")
     steps, is_wanted = aliases(config), ends.sink.wants_columns(config)
-    if outside.queries is not None and (steps or is_wanted or source.columns.is_given):
+    may_fail = ends.sink.ignores_case and may_have_twins(source.columns.ddl)
+    needs_columns = steps or is_wanted or source.columns.is_given or may_fail
+    if outside.queries is not None and needs_columns:
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)
         try:
             made = queries.columns(steps)
         except CheckFailed as error:
             warnings.append(f"the SQL was not checked: {error}")
             made = None
+        if made is not None and ends.sink.ignores_case:
+            errors |= _twins(made)
         if made is not None and is_wanted:
             names = WrittenColumns(list(made.types), may_grow=source.columns.may_grow)
             fits = ends.sink.check_columns(config, names)
             errors.update(fits.errors)
             warnings += fits.warnings
     return Findings(errors, tuple(warnings))
+
+
+def _twins(columns: Columns) -> Mapping[str, str]:
+    """Return the error of columns that a sink cannot tell apart, if there are any."""
+    schema = StructType.fromJson(json.loads(columns.json)) if columns.json else StructType()
+    twins = find_twins(schema)
+    return {TRANSFORMS: flaw_of_twins(twins)} if twins else {}
 
 
 @dataclass(slots=True)

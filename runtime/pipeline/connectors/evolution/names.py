@@ -1,12 +1,15 @@
 # pyright: basic
 """Finds columns whose names differ in case only, which Spark cannot tell apart."""
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 Twins = tuple[str, str]
 """Two columns by their paths, the earlier one first."""
+_WORD: Final = re.compile(r"`(?:[^`]|``)+`|\w+")
 
 
 def find_twins(schema: StructType, beside: Iterable[str] = ()) -> Twins | None:
@@ -15,6 +18,20 @@ def find_twins(schema: StructType, beside: Iterable[str] = ()) -> Twins | None:
     `beside` are columns that rows have before those of the schema.
     """
     return next(_twins(schema, "", beside), None)
+
+
+def flaw_of_twins(twins: Twins) -> str:
+    """Return the words for such columns before a sink that ignores case."""
+    return (
+        f"columns `{twins[0]}` and `{twins[1]}` differ in case only, and the sink cannot have "
+        "both: rename one of them by a transform, or leave it out"
+    )
+
+
+def may_have_twins(ddl: str) -> bool:
+    """Tell, without Spark, whether a schema in DDL may have such columns; types count as well."""
+    words = {each.strip("`") for each in _WORD.findall(ddl)}
+    return len({each.lower() for each in words}) < len(words)
 
 
 def _twins(kind: DataType, path: str, beside: Iterable[str] = ()) -> Iterator[Twins]:

@@ -14,9 +14,10 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....batches.counting import RowCount
 from ....spark.sessions import runs_elsewhere
-from ....spi.errors import SinkAway, SinkBroken
+from ....spi.errors import SchemaRefused, SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
+from ...evolution.names import find_twins, flaw_of_twins
 from ...marks import PublishedBatch, is_ahead
 from .. import keys
 from . import marks, staging
@@ -97,6 +98,8 @@ class FileSink(Sink["DataFrame"]):
         """Reconcile the columns of the rows with those of the existing files."""
         found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         refuse_bytes(found, self._form.partition_by)
+        if twins := find_twins(found):
+            raise SchemaRefused(flaw_of_twins(twins))
         with open_root(self._place) as root:
             columns = reconcile_columns(root.path, self._place, found, may_evolve=self._may_evolve)
         self._columns = found, columns

@@ -26,6 +26,7 @@ class FilesSinkType(SinkType):
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
     prefixes: ClassVar[tuple[str, ...]] = (keys.SINK_OPTION,)
+    ignores_case: ClassVar[bool] = True
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
