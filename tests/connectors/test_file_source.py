@@ -319,6 +319,46 @@ def test_a_task_says_what_it_may_miss_as_long_as_files_differ_from_what_was_read
     assert another.plan(offsets, PLENTY).remark == ""
 
 
+def test_a_folder_in_which_nothing_is_left_of_what_was_read_is_told_until_there_are_files(
+    tmp_path: Path,
+) -> None:
+    told = (
+        "there is no file to be seen in it, and files were read from it before: if nobody removed "
+        "them, the file system that they are on is not mounted here; mount it again"
+    )
+    root, away, warnings = tmp_path / "in", tmp_path / "away", list[str]()
+    put(root, "sub/a")
+    offsets = offsets_of(source(root).plan({}, PLENTY).advances)
+    mounted = source(root, warnings=warnings)
+    for time_ in (1, 2):
+        assert mounted.plan(offsets, PLENTY).remark == ""
+        root.rename(away)
+        root.mkdir()
+        plans = [files.plan(offsets, PLENTY) for files in (mounted, mounted, source(root))]
+        assert [(plan.ranges, plan.remark) for plan in plans] == 3 * [((), told)]
+        assert warnings == time_ * [f"{root}: {told}"]
+        root.rmdir()
+        away.rename(root)
+    assert mounted.plan(offsets, PLENTY).remark == ""
+
+
+def test_an_empty_folder_that_nothing_was_read_from_is_waited_at_without_a_word(
+    tmp_path: Path,
+) -> None:
+    root, other = tmp_path / "in", tmp_path / "other"
+    root.mkdir()
+    put(other, "a,root='x'")
+    offsets = offsets_of(source(other).plan({}, PLENTY).advances)
+    rootless = {identity({"path": "a"}): next(iter(offsets.values()))}
+    warnings: list[str] = []
+    assert source(root, warnings=warnings).plan({}, PLENTY).remark == ""
+    assert source(root, warnings=warnings).plan(offsets | rootless, PLENTY).remark == ""
+    assert warnings == []
+    form, context = ReadFormat("csv", "a INT"), Context(Resource("c", 0), print)
+    of_older_release = FileSource(Folder(root, "*", ALL, rootless=root), form, context)
+    assert "not mounted here" in of_older_release.plan(rootless, PLENTY).remark
+
+
 def test_a_file_that_keeps_growing_is_told_of_a_few_times(tmp_path: Path) -> None:
     put(tmp_path, "a", "x")
     warnings: list[str] = []

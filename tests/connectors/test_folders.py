@@ -80,11 +80,15 @@ def test_a_column_of_the_files_counts_and_copies_have_the_columns_of_their_folde
     put(source, fmt, "dt=2026-01-01/h=1/a:b", id=1)
     put(source, fmt, "dt=2026-01-02/h=2/a", id=2, dt="2026-05-05")
     schema = "id BIGINT, dt STRING, h INT" if fmt != "csv" else "id BIGINT, dt DATE, h INT"
-    config = {**folders, "source.format": fmt, "source.schema": schema}
-    assert through(run, config) == [
+    config = {**folders, "source.format": fmt, "source.schema": schema, "sink.format": "json"}
+    reports = run(config)
+    assert [each.trace for each in reports.statuses if each.trace] == []
+    assert rows(tmp_path / "out") == [
         {"id": 1, "dt": "2026-01-01", "h": 1},
         {"id": 2, "dt": "2026-05-05", "h": 2},
     ]
+    told = "1 columns that its folders name are in their files, too, and the values of the files"
+    assert any(told in str(each) and "(dt)" in str(each) for each in reports.told)
 
 
 @pytest.mark.spark

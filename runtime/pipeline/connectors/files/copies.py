@@ -58,8 +58,8 @@ class FileSurvey:
     """The Arrow types of parquet columns that Spark reads as others, by names in lower case."""
     folders: tuple[FolderColumn, ...] = ()
     """The columns that its folders name, and that it has not itself."""
-    shadowed: int = 0
-    """How many columns its folders name that it has itself."""
+    shadowed: tuple[str, ...] = ()
+    """The columns that its folders name, and that it has itself."""
     base: Path | None = None
     """The folder above these folders, where `path` is."""
     text: bytes | None = field(default=None, repr=False)

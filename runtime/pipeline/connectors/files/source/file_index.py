@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakMethod
 
+from ....spi.context import Context
 from ..arrivals import Arrivals, has_own_times, is_open_for_writing, unchanged_s
 from .listing import Entries, Skip, SourceFile, read_folder, stat_file
 
@@ -109,6 +110,12 @@ class FileIndex:
             if is_due:
                 self._all_at = time.monotonic() + _REST * (time.thread_time() - begun)
 
+    def is_empty(self) -> bool:
+        """Tell whether the last refresh found neither a file nor a path that is skipped."""
+        with self._lock:
+            is_empty = not any(each.entries.empty for each in self._folders.values())
+            return is_empty and not self._files and not self.skipped
+
     def was_moved_in(self, path: str) -> bool:
         """Tell whether a file was moved in, and so is complete."""
         folder, slash, name = path.rpartition("/")
@@ -197,6 +204,15 @@ class FileIndex:
             if before.get(path) != found:
                 self._files[path] = found
                 self._log.append(path)
+
+
+def shared_index(root: Path, glob: str, context: Context) -> FileIndex:
+    """Return the index of a folder that all tasks of this process share."""
+    arrivals = context.shared.get(Arrivals, Arrivals)
+    is_confined = bool(context.reach.paths)
+    return context.shared.get(
+        (FileIndex, root, glob), lambda: FileIndex(root, glob, arrivals, is_confined=is_confined)
+    )
 
 
 class Ripeness:

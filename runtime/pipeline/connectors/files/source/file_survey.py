@@ -134,11 +134,12 @@ def survey_file(  # two of them have defaults
     found = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
     own = {each.lower() for each in found.header or (found.columns or StructType()).names}
     folders = tuple(each for each in named if each.name.lower() not in own)
-    found = replace(found, folders=folders, shadowed=len(named) - len(folders))
+    shadowed = tuple(each.name for each in named if each not in folders)
+    found = replace(found, folders=folders, shadowed=shadowed)
     if found.path != file:
         path = copies.place(found.path, within, folders) if folders else found.path
         return replace(found, path=path, base=copies.base)
-    if is_misread(file) or len(folders) < len(named):
+    if is_misread(file) or shadowed:
         return replace(found, path=copies.link(file, within, folders), base=copies.base)
     return replace(found, base=root)
 

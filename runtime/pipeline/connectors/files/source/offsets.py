@@ -72,6 +72,19 @@ class Folder:
             return rootless if rootless and dict(rootless) == offset_of(found) else None
         return rootless if normpath(self.rootless) == normpath(self.root) else None
 
+    def has_offset(self, offsets: Mapping[str, Document]) -> bool:
+        """Tell whether any file of the folder was read, by offsets by their partitions' identity.
+
+        It looks at all of them if there is none.
+        """
+        own = f",{identity({'root': normpath(self.root)})}"  # the last key of a partition
+        takes_rootless = self.rootless is not None and normpath(self.rootless) == normpath(
+            self.root
+        )
+        return any(
+            each.endswith(own) or (takes_rootless and ",root=" not in each) for each in offsets
+        )
+
 
 def partition_of(root: Path, path: str) -> Document:
     """Return the source partition of a file; links in `root` are not resolved."""

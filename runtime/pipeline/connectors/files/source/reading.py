@@ -120,6 +120,8 @@ class Reading:
         """The bad rows of the last batch."""
         self.left_out: dict[str, None] = {}
         """The columns of files that are not in the schema and were left out."""
+        self.shadowed: dict[str, None] = {}
+        """The columns that folders name, and whose values the files below them have themselves."""
         self._copies = Copies()
         """The temporary files of the last batch."""
 
@@ -181,6 +183,7 @@ class Reading:
                 held += held_of(surveyed)
                 self._form, left_out = admit(self._form, surveyed, file)
                 self.left_out |= dict.fromkeys(left_out)
+                self.shadowed |= dict.fromkeys(surveyed.shadowed)
                 found.append(surveyed)
             except BadInput as error:
                 if not self._is_tolerated(error):

@@ -16,8 +16,8 @@ from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Limit, Source
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION
 from .. import keys
-from ..arrivals import Arrivals
-from .file_index import FileIndex, Ripeness
+from ..emptied import EmptiedFolder
+from .file_index import Ripeness, shared_index
 from .formats import ReadFormat
 from .listing import (
     REMEDY,
@@ -51,14 +51,9 @@ class FileSource(Source[SourceFile]):
         """The config's limit of a batch, beside the task's."""
         self._form = form
         self._context = context
-        arrivals = context.shared.get(Arrivals, Arrivals)
-        self._index = context.shared.get(
-            (FileIndex, folder.root, folder.glob),
-            lambda: FileIndex(
-                folder.root, folder.glob, arrivals, is_confined=bool(context.reach.paths)
-            ),
-        )
+        self._index = shared_index(folder.root, folder.glob, context)
         self._index.wake_on_arrival(self.wake)
+        self._emptied = EmptiedFolder(folder.root, context.warn)
         self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.was_moved_in)
         self._version = 0
         """The version of the index up to which changes were applied."""
@@ -107,17 +102,18 @@ class FileSource(Source[SourceFile]):
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
-        remarks = (self._remark, *self._incomplete_remarks(), self._columns_remark())
+        remarks = (self._remark, *self._incomplete_remarks(), *self._columns_remarks())
         remark = "; ".join(filter(None, remarks))
         return BatchPlan(tuple(taken), advances, size, rows, bool(self._pending), lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
         """Return the rows of files; raises `Unreadable` for unreadable ones."""
         self.verify(ranges)
-        known = len(self._reading.left_out)
+        known = set(self._columns_remarks())
         frame = self._reading.read(spark, ranges)
-        if len(self._reading.left_out) > known:
-            self._context.warn(f"{self._folder.root}: {self._columns_remark()}")
+        for remark in self._columns_remarks():
+            if remark not in known:
+                self._context.warn(f"{self._folder.root}: {remark}")
         self._reading.look_ahead([*self._likely_next()])
         return frame
 
@@ -189,15 +185,18 @@ class FileSource(Source[SourceFile]):
             self._context.warn(f"{self._folder.root}: {remark}")
         yield from incomplete_remarks(held)
 
-    def _columns_remark(self) -> str:
-        """Return the remark about columns that were left out."""
-        left_out = list(self._reading.left_out)
-        if not left_out:
-            return ""
-        return (
-            f"{len(left_out)} columns of its files are not in {keys.SOURCE_SCHEMA}, and left out "
-            f"({list_some(left_out)}): add them there, or set {EVOLUTION}={ADD_COLUMNS}"
-        )
+    def _columns_remarks(self) -> Iterator[str]:
+        """Yield the remarks about columns that were left out, and folders that do not count."""
+        if left_out := list(self._reading.left_out):
+            yield (
+                f"{len(left_out)} columns of its files are not in {keys.SOURCE_SCHEMA}, and left "
+                f"out ({list_some(left_out)}): add them there, or set {EVOLUTION}={ADD_COLUMNS}"
+            )
+        if shadowed := list(self._reading.shadowed):
+            yield (
+                f"{len(shadowed)} columns that its folders name are in their files, too, and the "
+                f"values of the files are taken ({list_some(shadowed)})"
+            )
 
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
         """Scan the folder: return the complete files, and update the remark."""
@@ -227,8 +226,14 @@ class FileSource(Source[SourceFile]):
         changed = dict(self._changed.values())
         self._warn(changed, skipped)
         self._measure(changed)
-        remarks = (*changed_remarks(changed, self._grown), *skipped_remarks(skipped))
-        self._remark = "; ".join(remarks)
+        remarks = (
+            self._emptied.remark(
+                is_empty=index.is_empty(), was_read=lambda: folder.has_offset(offsets)
+            ),
+            *changed_remarks(changed, self._grown),
+            *skipped_remarks(skipped),
+        )
+        self._remark = "; ".join(filter(None, remarks))
         now, ripe = self._ripeness.look(self._unread.values())
         self._unread |= {each.path: each for each in now}
         turn = self._reading.put_off.turn
