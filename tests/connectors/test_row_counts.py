@@ -52,6 +52,8 @@ COUNTED = [
     ("csv", {"compression": "bzip2"}),
     ("csv", {"compression": "deflate"}),
     ("csv", {"encoding": "ISO-8859-1"}),
+    ("csv", {"header": "true", "compression": "gzip"}),
+    ("json", {"pretty": "false"}),
 ]
 UNCOUNTED = [
     ("csv", {"escape": "\\"}),
@@ -63,6 +65,7 @@ UNCOUNTED = [
     ("json", {"encoding": "UTF-16LE"}),
     ("csv", {"compression": "lz4"}),
     ("json", {"compression": "snappy"}),
+    ("json", {"pretty": "true"}),
 ]
 
 
@@ -90,6 +93,15 @@ def test_rows_that_spark_has_written_are_found_again(
     manifest = engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
     assert (manifest.rows, manifest.files) == (2 * len(TEXTS), 2)
     assert (counter_of(form) is None) == ((name, options) in UNCOUNTED)
+
+
+@pytest.mark.parametrize("name", ["parquet", "json", "csv"])
+def test_parts_may_be_cut_into_files_of_some_rows_each(
+    engine: Embedded, tmp_path: Path, name: str
+) -> None:
+    sink, _ = sink_of(tmp_path / "out", name, {"maxRecordsPerFile": "9"})
+    manifest = engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
+    assert (manifest.rows, manifest.files) == (2 * len(TEXTS), 4)
 
 
 @pytest.mark.parametrize("harm", ["removed", "emptied"])

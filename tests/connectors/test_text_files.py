@@ -181,10 +181,11 @@ def test_zeros_behind_a_compressed_file_are_not_for_spark(  # a table
     monkeypatch.setattr(compression, "_CHUNK", chunk)
     file = tmp_path / f"a.csv{suffix}"
     file.write_bytes(pack(b"id\n1\n") + pack(b"2\n") + pack(b"") + bytes(zeros))
-    for read in (
+    reads: tuple[Callable[[Copies], Path], ...] = (
         lambda copies: survey_csv(file, CsvStyle(), copies, None).path,
         lambda copies: text_files.to_utf8(file, "UTF-8", copies, None, lambda _: None),
-    ):
+    )
+    for read in reads:
         copies = Copies()
         path = read(copies)
         assert (path == file) is (zeros == 0)

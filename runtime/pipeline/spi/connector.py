@@ -188,6 +188,7 @@ class Connector(ABC):
         and errors are those of `seek`.
         """
         del config, outside, offsets
+        return None
 
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:

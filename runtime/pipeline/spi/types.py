@@ -175,6 +175,7 @@ class SourceType(_Type):
         None: that is not known from them.
         """
         del offsets, latest
+        return None
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Split the work into at most `max_tasks` tasks; raises `NotReady`.

@@ -20,6 +20,7 @@ _BOUNDED: Final = "only the largest row that is taken, up to a maximum"
 _OLD_DATES: Final = "what days before 1582 mean in files of old writers, which do not say so"
 _PACKED: Final = "only how files are packed, by a short name; a class is not taken"
 _LAYOUT: Final = "only how a parquet file is laid out, up to a maximum"
+_PARTS: Final = "only into how many files rows are cut; all of them are named in the manifest"
 
 _TEXTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("charset", "encoding", "linesep"), _SHAPE),
@@ -99,6 +100,7 @@ WRITING: Final[Mapping[str, Mapping[str, str]]] = {
         **_CSV,
         **dict.fromkeys(("escapequotes", "quoteall"), _SHAPE),
         **dict.fromkeys(("codec", "compression"), _PACKED),
+        "maxrecordsperfile": _PARTS,
     },
     "json": {
         **_TEXTS,
@@ -106,9 +108,11 @@ WRITING: Final[Mapping[str, Mapping[str, str]]] = {
             ("ignorenullfields", "pretty", "writenonasciicharacterascodepoint"), _VALUES
         ),
         **dict.fromkeys(("codec", "compression"), _PACKED),
+        "maxrecordsperfile": _PARTS,
     },
     "parquet": {
         "compression": _PACKED,
+        "maxrecordsperfile": _PARTS,
         **dict.fromkeys(
             (
                 "parquet.block.size",

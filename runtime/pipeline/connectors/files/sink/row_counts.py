@@ -43,7 +43,8 @@ def counter_of(form: WriteFormat) -> RowsOf | None:
     given = form.options
     is_ascii = all(given.get(each, "utf-8").lower() in _AS_ASCII for each in ENCODING)
     is_hidden = given.get("compression", given.get("codec", "")).lower() in _OF_HADOOP
-    if not is_ascii or is_hidden or given.get("linesep", "\n") != "\n":
+    is_pretty = given.get("pretty", "false").lower() == "true"  # each row has many lines
+    if not is_ascii or is_hidden or is_pretty or given.get("linesep", "\n") != "\n":
         return None
     count = _lines if form.name == "json" else _records_of(given)
     if count is None:
