@@ -24,6 +24,7 @@ _SOCKETS: Final = "only how a connection to the brokers is kept, within the clie
 _FACTS: Final = "only how often the client asks for the cluster's topics and brokers"
 _CHECKS: Final = "only how the encrypted connection is agreed on; it names no file"
 _FETCHES: Final = "only the size and the pace of fetches, up to a maximum"
+_MEMBERS: Final = "no effect: partitions are dealt out by fairlead, and no group is joined"
 _SENDS: Final = "only the size and the pace of requests to write; each batch is one transaction"
 _PLACES: Final = "only which partition a key goes to"
 
@@ -87,6 +88,9 @@ ALLOWED: Final[Mapping[str, str]] = {
             "receive.message.max.bytes",
         ),
         _FETCHES,
+    ),
+    **dict.fromkeys(
+        ("heartbeat.interval.ms", "max.poll.interval.ms", "session.timeout.ms"), _MEMBERS
     ),
     **dict.fromkeys(
         (
