@@ -7,6 +7,7 @@ from typing import LiteralString
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.postgres.tables import remarks as catalog_remarks
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 from fairlead.runtime.pipeline.spi.source import Limit
@@ -87,6 +88,23 @@ def test_tables_that_inherit_and_are_not_read_are_told(
     assert (found.errors, found.warnings) == ({}, (told,))
     assert remark_of(read(**given)) == told
     assert remark_of(read(**given, table_exclude_list=r"public\.[cg]")) == ""
+
+
+@pytest.mark.parametrize("mode", ["xmin", "log"])
+def test_the_look_at_the_catalog_waits_for_no_lock_of_a_table(
+    database: Database, read: Read, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run("CREATE TABLE a (id int PRIMARY KEY)")
+    database.run("CREATE TABLE z (id int PRIMARY KEY)")
+    monkeypatch.setattr(catalog_remarks, "_PAUSE_S", 0.0)  # it looks each time
+    reading = read(mode=mode)
+    reading.begin(2)  # in mode xmin, the other task reads z
+    assert reading.rows("id") == []
+    database.run("INSERT INTO a VALUES (1)")
+    with database.session() as session:
+        session.execute("LOCK TABLE z IN ACCESS EXCLUSIVE MODE")
+        plans = [reading.sources[0].plan(reading.offsets, AMPLE) for _ in range(2)]
+    assert 1 in [each.rows for each in plans]
 
 
 def test_the_publication_of_a_table_does_not_have_those_that_inherit_from_it(

@@ -25,7 +25,7 @@ from ....spi.types import Look, SourceType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
 from ..tables import keys
-from ..tables.catalog import FoundTable, TableFilter, TableShape
+from ..tables.catalog import FoundTable, TableFilter, TableShape, pages_of
 from ..tables.checks import offset_checks
 from ..tables.checks.unread import Unread, refuse_none
 from ..tables.columns import TableRefused, TypeMapping
@@ -189,10 +189,7 @@ class PostgresSourceType(SourceType):
                 found = TableFilter.of(self.settings).find(snapshot)
                 refuse_none(snapshot, self.settings, found)
                 seen = snapshot.horizon()
-                tables = [
-                    begun_in(self._known, each.name, each.oid) or self._begin(snapshot, each, seen)
-                    for each in found
-                ]
+                tables = self._begun(snapshot, found, seen)
             self._session.wait_durable(seen)
         except (Away, TableChanged) as away:
             raise NotReady(str(away)) from None
@@ -228,12 +225,23 @@ class PostgresSourceType(SourceType):
             told = CatalogRemarks(lambda seen: Unread.find(seen, rules).remarks)
         return TableSource(session, share, settings, context.published_offsets, told)
 
-    def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
-        """Return the share of a table whose snapshot begins now."""
+    def _begun(
+        self, snapshot: DatabaseSnapshot, found: Sequence[FoundTable], seen: Horizon
+    ) -> Sequence[TableShare]:
+        """Return the shares of tables; the snapshots of new ones begin now."""
+        kept = {each.oid: begun_in(self._known, each.name, each.oid) for each in found}
+        pages = pages_of(snapshot, [each for each in found if not kept[each.oid]])
+        return [
+            kept[each.oid] or self._begin(snapshot, each, seen, pages[each.oid]) for each in found
+        ]
+
+    def _begin(
+        self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon, pages: int
+    ) -> TableShare:
         shape = TableShape.read(snapshot, table.name, TypeMapping.of(self.settings))
         cursor = cursor_of(self.settings, table.name, shape)
         highest = cursor.highest_in(snapshot, table.name)
-        chunks = -(-table.pages // CHUNK_PAGES)
+        chunks = -(-pages // CHUNK_PAGES)
         return TableShare(
             *table.name,
             table.topic,

@@ -2,8 +2,8 @@
 """The tables to read, and their columns, from the catalog."""
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Self
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ _PAGES: Final = """
 SELECT o AS oid,
     coalesce(pg_relation_size(o::oid) / current_setting('block_size')::int8, 0)::int8 AS pages
 FROM unnest({}::int8[]) o"""
-"""The pages of some tables; a table that is locked exclusively has it wait."""
+"""The pages of some tables."""
 _PARTS: Final = """
 SELECT relid::oid::int8 AS oid FROM pg_partition_tree(to_regclass({})) WHERE level > 0"""
 _SHAPE: Final = f"""
@@ -62,7 +62,6 @@ class FoundTable:
     oid: int
     file: int
     """Its relfilenode, which changes if the table is rewritten."""
-    pages: int
 
     @property
     def topic(self) -> str:
@@ -91,7 +90,7 @@ class TableFilter:
         return cls(include, settings.items(keys.EXCLUDE), is_logged)
 
     def find(self, snapshot: DatabaseSnapshot) -> Sequence[FoundTable]:
-        """Return the existing tables that match, by name."""
+        """Return the existing tables that match, by name; waits for no lock on a table."""
         rows = snapshot.table(sql.SQL(_TABLES)).to_pylist()
         found = [
             FoundTable(
@@ -99,15 +98,11 @@ class TableFilter:
                 TableName(each["root_schema"], each["root"]),
                 each["oid"],
                 each["file"],
-                0,
             )
             for each in rows
             if each["is_in_log"] or not self.is_logged
         ]
-        wanted = [each for each in found if self.means(each.name, each.root)]
-        asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in wanted]))
-        pages = {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
-        return [replace(each, pages=pages[each.oid]) for each in wanted]
+        return [each for each in found if self.means(each.name, each.root)]
 
     def is_new(self, snapshot: DatabaseSnapshot, name: TableName) -> bool:
         """Tell whether a table with changes belongs to the tables to read.
@@ -197,6 +192,12 @@ class TableShape:
             else max(200, size // pages // _ROWS_EACH_PAGE),
             max(1, size // pages),
         )
+
+
+def pages_of(snapshot: DatabaseSnapshot, tables: Sequence[FoundTable]) -> Mapping[int, int]:
+    """Return the number of pages of tables, by oid; waits for those that are locked exclusively."""
+    asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in tables]))
+    return {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
 
 
 def look_for_rewrite(snapshot: DatabaseSnapshot, name: TableName, shape: TableShape) -> None:

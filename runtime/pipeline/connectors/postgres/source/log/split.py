@@ -21,7 +21,7 @@ from .....spi.errors import BadInput, NotReady
 from ...dotted import by_present_names
 from ...names import TableName
 from ...tables import keys
-from ...tables.catalog import FoundTable, TableFilter, refuse_replaced
+from ...tables.catalog import FoundTable, TableFilter, pages_of, refuse_replaced
 from ...tables.checks.unread import refuse_none
 from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
@@ -228,11 +228,12 @@ class LogSplit:
         snapshot = LogSnapshot.take(connection, max(state.confirmed, parse_lsn(self._begin)))
         with self._session.snapshot() as after:  # for the present size of tables
             there, seen = TableFilter.of(self._settings).find(after), after.horizon()
+            found = [each for each in there if each.name in new]
+            pages = pages_of(after, found)
         self._session.wait_durable(seen)  # what S saw must survive a crash
-        found = [each for each in there if each.name in new]
         begun: dict[TableName, TableShare] = {}
         for each in found:
-            chunks = max(1, -(-each.pages // CHUNK_PAGES))
+            chunks = max(1, -(-pages[each.oid] // CHUNK_PAGES))
             share = self._share(each, snapshot.lo, str(snapshot), chunks)
             begun[each.name] = share._replace(until=seen.written if is_later else "")
         return begun
