@@ -13,7 +13,7 @@ import pytest
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.postgres import session_settings
 from fairlead.runtime.pipeline.connectors.postgres.connecting import Server, brief
-from fairlead.runtime.pipeline.connectors.postgres.session_settings import settings_of
+from fairlead.runtime.pipeline.connectors.postgres.session_settings import Login, settings_of
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead_tests.connectors.publish_once import SinkLog
@@ -100,6 +100,16 @@ def test_sessions_that_transactions_share_are_told_with_the_remedy(
         assert "set pool_mode=session for this database or user in pgbouncer" in str(refused.value)
     found = SparkPipeline.check_outside(config, Outside()).errors
     assert told in found["sink.connection.url"]
+
+
+def test_a_look_at_the_sessions_of_one_user_tells_nothing_of_those_of_another(
+    database: Database,
+) -> None:
+    server = Server.of("sink", sink_config(database))
+    server.connect().close()
+    known = Login(server.shown, "postgres")
+    assert session_settings.is_checked(known)
+    assert not session_settings.is_checked(known._replace(user="app"))
 
 
 def test_what_a_pooler_does_not_know_is_an_error_of_the_config(

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .....actors.settings import not_blank
 from .....events.model import Resource
@@ -22,7 +22,7 @@ from ...spi.key_kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .hang_detection import CallThread, Watch, WatchedAdbc, WatchedConnection
 from .names import NAME_BYTES
-from .session_settings import first_query, is_checked, refuse_shared, remedy_of, settings_of
+from .session_settings import Login, first_query, is_checked, refuse_shared, remedy_of, settings_of
 from .url import flaw_in_files, parameters
 
 CONNECT_S: Final = 10
@@ -163,12 +163,17 @@ class Server:
         """
         try:
             made = self._begun()
-            refuse_shared(self.shown, made, self._begun)
+            refuse_shared(self._login, made, self._begun)
         except psycopg.Error as error:
             if error.sqlstate and (error.sqlstate[:2] == "22" or error.sqlstate in _NO_SETTING):
                 raise ConfigInvalid(f"{self.key}: {self.shown}: {brief(str(error))}") from None
             raise self._refused(str(error)) from None
         return made
+
+    @property
+    def _login(self) -> Login:
+        user = conninfo_to_dict(self.conninfo).get("user")
+        return Login(self.shown, str(user or ""))
 
     def _begun(self) -> "WatchedConnection":
         made = WatchedConnection.connect(self.conninfo, autocommit=True)
@@ -186,7 +191,7 @@ class Server:
 
         Raises as `connect` does.
         """
-        if not is_checked(self.shown):
+        if not is_checked(self._login):
             self.connect().close()
         thread = CallThread(Watch(self.conninfo, self.timeout_s))
         try:

@@ -37,10 +37,10 @@ def by_present_names(
 
     An offset without an oid stays where it is if another table has the old name.
     """
-    names = {each.name.key for each in tables}
     dotted = {repr(str(each.name)): each for each in tables if each.name.key != str(each.name)}
-    if not dotted:
+    if not dotted:  # as nearly always; each batch asks
         return offsets
+    names = {each.name.key for each in tables}
     found = dict[str, Document]()
     for partition, offset in offsets.items():
         head, _, name = partition.partition("table=")

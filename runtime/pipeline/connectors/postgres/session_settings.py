@@ -9,7 +9,7 @@ What a session's first query sets lasts as long as the client has the session: u
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -39,8 +39,17 @@ _SHARED: Final = (
     "prepared statements: set pool_mode=session for this database or user in pgbouncer, or name "
     "the server itself"
 )
-_checked: Final[dict[str, float]] = {}
-"""When a server was last looked at, by its address."""
+
+
+class Login(NamedTuple):
+    """A server, by its address, and a user: a pooler may share the sessions of some users only."""
+
+    server: str
+    user: str
+
+
+_checked: Final[dict[Login, float]] = {}
+"""When a server was last looked at."""
 
 
 def settings_of(options: str, zone: str, timeout_ms: int) -> tuple[Mapping[str, str], str]:
@@ -67,13 +76,13 @@ def first_query(settings: Mapping[str, str]) -> sql.Composed:
     return sql.SQL("SELECT pg_backend_pid(), {}").format(sql.SQL(", ").join([*given, _DURABLE]))
 
 
-def is_checked(server: str) -> bool:
+def is_checked(login: Login) -> bool:
     """Tell whether `refuse_shared` has looked at a server lately."""
-    return time.monotonic() - _checked.get(server, -_CHECKED_S) < _CHECKED_S
+    return time.monotonic() - _checked.get(login, -_CHECKED_S) < _CHECKED_S
 
 
 def refuse_shared(
-    server: str,
+    login: Login,
     made: "psycopg.Connection[Any]",
     connect: Callable[[], "psycopg.Connection[Any]"],
 ) -> None:
@@ -83,14 +92,14 @@ def refuse_shared(
     compared with a second connection.
     """
     try:
-        is_shared = not is_checked(server) and _is_shared(made, connect)
+        is_shared = not is_checked(login) and _is_shared(made, connect)
     except psycopg.Error:
         made.close()
         raise
     if is_shared:
         made.close()
-        raise ConfigInvalid(f"{server}: {_SHARED}. Nothing was read or written")
-    _checked[server] = time.monotonic()
+        raise ConfigInvalid(f"{login.server}: {_SHARED}. Nothing was read or written")
+    _checked[login] = time.monotonic()
 
 
 def remedy_of(text: str) -> str:
