@@ -3,17 +3,17 @@
 Whoever writes a config chooses the path. So no such file may hold or fill the process that opens
 it: it is opened without waiting, must be a plain file, and is read up to a maximum. On a mount
 whose server is gone even that waits for ever: then the thread that reads is left behind, and the
-path is not tried again for a while.
+path is not tried again until that thread has an answer, or after a while, which doubles each time.
 """
 
 import os
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from errno import EACCES, EFBIG, EINVAL, ETIMEDOUT
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from threading import Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 LARGEST: Final = 1 << 20
 """The default maximum, in bytes: a store of all public authorities has 300 KiB."""
@@ -23,9 +23,20 @@ _PIECE: Final = 1 << 16
 LONGEST_S: Final = 5.0
 """How long a file system may take to answer."""
 _PAUSE_S: Final = 60.0
-"""How long a path is not tried again after that."""
-_hung: Final[dict[str, float]] = {}
-"""The paths without an answer, with the monotonic time from which they are tried again."""
+"""How long a path is not tried again after that, at first."""
+
+
+class _Left(NamedTuple):
+    """A thread that was left behind: each more would be one more."""
+
+    found: Future[bytes]
+    until: float
+    """The monotonic time from which its path is tried again, although it has no answer."""
+    pause_s: float
+
+
+_left: Final[dict[str, _Left]] = {}
+"""The last thread that was left behind for a path."""
 
 
 def read_plain_file(path: str | Path, most: int = LARGEST, apart_from: str = "") -> bytes:
@@ -37,19 +48,21 @@ def read_plain_file(path: str | Path, most: int = LARGEST, apart_from: str = "")
     if "\0" in str(path):
         raise OSError(EINVAL, "no path has a NUL", "")
     silent = OSError(ETIMEDOUT, "its file system does not answer", str(path))
-    if _hung.get(str(path), 0.0) > time.monotonic():
+    left = _left.get(str(path))
+    left = None if left is None or left.found.done() else left
+    if left is not None and left.until > time.monotonic():
         raise silent
     found: Future[bytes] = Future()
     Thread(
         target=_try, args=(found, path, most, apart_from), daemon=True, name="plain-file"
     ).start()
-    try:
-        return found.result(LONGEST_S)
-    except TimeoutError:
-        if found.done():  # it is the file's own error
-            raise
-        _hung[str(path)] = time.monotonic() + _PAUSE_S
-        raise silent from None
+    _, waiting = wait([found], LONGEST_S)
+    if waiting:
+        pause_s = _PAUSE_S if left is None else 2 * left.pause_s
+        _left[str(path)] = _Left(found, time.monotonic() + pause_s, pause_s)
+        raise silent
+    _left.pop(str(path), None)
+    return found.result()
 
 
 def _try(found: "Future[bytes]", path: str | Path, most: int, apart_from: str) -> None:

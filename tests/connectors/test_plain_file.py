@@ -1,8 +1,8 @@
 """Files that a config names: whatever lies there, and whatever it lies on, nobody waits for it."""
 
-import time
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,26 +28,29 @@ def test_what_is_no_plain_file_is_refused_with_the_reason(tmp_path: Path) -> Non
     assert flaw_in_plain_file("a\0b").endswith("cannot be read: no path has a nul")
 
 
-def test_a_file_system_that_does_not_answer_is_given_up_and_not_asked_again_at_once(
+def test_a_file_system_that_does_not_answer_is_given_up_and_seldom_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end, asked = Event(), list[Path]()
+    end, asked, now = Event(), list[float](), [0.0]
 
-    def hang(path: Path, *_: object) -> bytes:
-        asked.append(path)
+    def hang(*_: object) -> bytes:
+        asked.append(now[0])
         end.wait(60)
         return b"late"
 
+    (tmp_path / "a").write_bytes(b"back")
     (tmp_path / "b").write_bytes(b"well")
+    monkeypatch.setattr(plain_file, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with monkeypatch.context() as away:
         away.setattr(plain_file, "_read_now", hang)
         away.setattr(plain_file, "LONGEST_S", 0.05)
-        for _ in range(3):
+        for now[0] in (0.0, 1.0, 59.0, 60.0, 179.0, 180.0, 419.0, 420.0):
             with pytest.raises(TimeoutError, match="its file system does not answer"):
                 read_plain_file(tmp_path / "a")
-    assert asked == [tmp_path / "a"]
+    assert asked == [0.0, 60.0, 180.0, 420.0]  # each left a thread behind
     assert read_plain_file(tmp_path / "b") == b"well"
-    (tmp_path / "a").write_bytes(b"back")
-    monkeypatch.setattr(plain_file, "_hung", {str(tmp_path / "a"): time.monotonic() - 1})
+    left = plain_file._left[str(tmp_path / "a")]
+    end.set()  # it answers again: nobody waits for the end of the pause
+    assert left.found.result(60) == b"late"
     assert read_plain_file(tmp_path / "a") == b"back"
-    end.set()
+    assert str(tmp_path / "a") not in plain_file._left
