@@ -348,3 +348,36 @@ def test_what_waits_for_who_is_away_is_told_and_an_outage_once(run: Run, cluster
     ends = [line for line in out.splitlines() if "2013-01-01T00:26:40" in line and "a-1" in line]
     assert ["waits still" in ends[0], "it was back" in ends[1]] == [True, True]
     assert ["others were given it" in ends[2], "goes on in 9" in ends[3]] == [True, True]
+
+
+NOBODY = ("--set", "listeners=http://127.0.0.1:9")
+WORKERS = """\
+Key:      workers
+Of:       a node's settings
+Type:     int
+Default:  2
+Meaning:  How many workers `fairlead up` runs and keeps running. Allowed: a whole number, from 0 to
+          1000.
+"""
+
+
+def test_a_setting_is_explained_without_a_node_and_without_a_log(run: Run, data_dir: Path) -> None:
+    for folder in (data_dir, "nowhere"):
+        assert run("explain", "workers", "--data-dir", folder, *NOBODY) == (0, WORKERS, "")
+        told = run("explain", "log.level", "--data-dir", folder, *NOBODY)
+        assert (told.code, told.out.splitlines()[0], told.err) == (0, "Key:      log.level", "")
+
+
+def test_what_neither_moved_nor_is_a_setting_may_be_a_key_that_a_node_tells_of(
+    run: Run, data_dir: Path, cluster: Cluster
+) -> None:
+    told = run("explain", "sink.path", "--data-dir", data_dir, *NOBODY)
+    moved = "fairlead: nothing of the name sink.path changed hands in the epochs 1 to 3 of group"
+    asked = "; what a key of a config means is told by a running node\n"
+    assert (told.code, told.out) == (1, "")
+    assert (told.err.startswith(moved), told.err.endswith(asked)) == (True, True)
+    leave_word(data_dir, cluster.url)
+    cluster.answer("GET", "/connector-plugins", [])
+    told = run("explain", "sink.path", "--data-dir", data_dir)
+    assert told.code == 1
+    assert told.err.endswith("; and no key and no setting is called so\n")

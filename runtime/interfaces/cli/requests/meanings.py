@@ -1,14 +1,13 @@
 """What a key means: one of a connector's config, or a setting of a node."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from ...replies.connectors import PluginInfo
-from ..command.client import client_of
+from ..command.client import Client, client_of
 from ..command.options import There
-from ..command.printing import FactList, Failed, Section
+from ..command.printing import FactList, Failed, Section, Unreachable
 from .plugins import fetch_keys
 
 
@@ -26,13 +25,27 @@ class KeyMeaning(Struct, frozen=True):
 
 
 def find_meanings(place: There, name: str) -> list[KeyMeaning]:
-    """Return the settings of a node with this name, and the keys if a cluster is there to ask."""
-    found = _settings(name)
-    with suppress(Failed):
-        client = client_of(place)
-        for plugin in client.get(list[PluginInfo], "connector-plugins"):
-            found += [
-                KeyMeaning(
+    """Return the settings of a node with this name, and the keys, which a cluster is asked for.
+
+    Raises `Unreachable` if there is no cluster, unless it is a setting.
+    """
+    found = find_settings(name)
+    try:
+        found += _find_keys(client_of(place), name)
+    except Unreachable:
+        if not found:
+            raise
+    except Failed:  # what answers there is no cluster
+        pass
+    return found
+
+
+def _find_keys(client: Client, name: str) -> Iterator[KeyMeaning]:
+    """Yield the keys of all connector classes that have this name."""
+    for plugin in client.get(list[PluginInfo], "connector-plugins"):
+        for each in fetch_keys(client, plugin.class_name):
+            if each.name == name:
+                yield KeyMeaning(
                     each.name,
                     plugin.class_name.rpartition(".")[2],
                     each.type.lower(),
@@ -40,13 +53,10 @@ def find_meanings(place: There, name: str) -> list[KeyMeaning]:
                     each.documentation,
                     each.only_with,
                 )
-                for each in fetch_keys(client, plugin.class_name)
-                if each.name == name
-            ]
-    return found
 
 
-def _settings(name: str) -> list[KeyMeaning]:
+def find_settings(name: str) -> list[KeyMeaning]:
+    """Return the setting of a node with this name, [] if there is none."""
     from ....config.keys import SETTINGS  # noqa: PLC0415  # most names are of resources
 
     found = SETTINGS.get(name)

@@ -20,8 +20,8 @@ from ..command.epoch_tables import explanation_tables, history_tables, move_tabl
 from ..command.logs import GroupFolder, LogName
 from ..command.options import ReadThere, of_group, takes
 from ..command.printing import Failed, Misused, Unreachable, show
-from ..requests.grammar import Kind, split_words, task_of
-from ..requests.meanings import find_meanings, meaning_tables
+from ..requests.grammar import Kind, kind_of, split_words, task_of
+from ..requests.meanings import KeyMeaning, find_meanings, find_settings, meaning_tables
 from ..requests.names import OfGroup, group_of, names_in_shell
 
 T = TypeVar("T")
@@ -66,6 +66,9 @@ def explain(
     words = words or []
     if len(words) > 1 and words[0].lower() == "epoch":
         words = words[1:]
+    if len(words) == 1 and kind_of(words[0]) and (keys := find_settings(words[0])):  # `workers`
+        show(place.output, keys, meaning_tables(keys))
+        return
     kind, names, is_told = split_words("explain", words, EXPLAINED, may_be_all=True)
     if len(names) > 1 or (is_told and not names):
         raise Misused("explain one at a time: an epoch, a resource, or a key")
@@ -77,12 +80,23 @@ def explain(
     name = str(task) if task and (kind is Kind.TASK or "/" in names[0]) else names[0]
     try:
         moves = _list_moves(place, name)
-    except Failed:
-        if is_told or not (keys := find_meanings(place, name)):
+    except (Failed, NoLogError) as error:
+        if is_told:
             raise
+        keys = _explain_key(place, name, error)
         show(place.output, keys, meaning_tables(keys))
     else:
         show(place.output, moves, move_tables(moves))
+
+
+def _explain_key(place: ReadThere, name: str, error: Exception) -> list[KeyMeaning]:
+    """Return what a key means; raises `Failed` after an error about the resource of that name."""
+    try:
+        if keys := find_meanings(place, name):
+            return keys
+    except Unreachable:
+        raise Failed(f"{error}; what a key of a config means is told by a running node") from None
+    raise Failed(f"{error}; and no key and no setting is called so")
 
 
 def _explain_epoch(place: ReadThere, epoch: int | None) -> EpochExplanation:
