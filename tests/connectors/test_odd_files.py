@@ -148,6 +148,24 @@ def test_types_of_parquet_that_spark_reads_as_others_are_themselves_at_any_depth
     ]
 
 
+def test_lists_of_parquet_whose_elements_are_all_null_are_lists_of_nulls(
+    run: Run, folders: dict[str, str], tmp_path: Path
+) -> None:
+    lists = [[[None, None]], [None], [[]], None]
+    inner = {"n": pa.null(), "t": pa.timestamp("ns"), "u": pa.binary(16)}
+    table = {name: pa.array(lists, pa.list_(pa.list_(kind))) for name, kind in inner.items()}
+    table["u"] = table["u"].cast(pa.list_(pa.list_(pa.uuid())))
+    table["m"] = pa.array(
+        [[("k", [None])], [("k", None)], [], None], pa.map_("string", pa.list_(inner["t"]))
+    )
+    papq.write_table(pa.table({"id": range(4), **table}), tmp_path / "in" / "a")
+    found = rows_through(run, {**folders, "source.format": "parquet"})
+    maps = [{"k": [None]}, {"k": None}, {}]
+    assert found == [
+        {"id": at, "m": maps[at], **dict.fromkeys(inner, lists[at])} for at in range(3)
+    ] + [{"id": 3}]
+
+
 @pytest.mark.usefixtures("engine")  # schemas are parsed by it
 @pytest.mark.parametrize(
     ("late", "told"),

@@ -64,13 +64,22 @@ def _value(sql: str, wanted: DataType, read: DataType) -> str:
         )
         return f"IF({sql} IS NULL, NULL, named_struct({made}))"
     if isinstance(wanted, ArrayType) and isinstance(read, ArrayType):
-        return f"transform({sql}, one -> {_value('one', wanted.elementType, read.elementType)})"
+        return _transformed(sql, _value("one", wanted.elementType, read.elementType))
     if isinstance(wanted, MapType) and isinstance(read, MapType):
         keys = _value("name", wanted.keyType, read.keyType)
         values = _value("one", wanted.valueType, read.valueType)
         made = f"transform_values({sql}, (name, one) -> {values})"
         return f"transform_keys({made}, (name, one) -> {keys})"
     return _leaf(sql, wanted, read)
+
+
+def _transformed(sql: str, each: str) -> str:
+    """Return the expression that converts the elements, `one`, of a list.
+
+    It copies the list: a number of a parquet file that is null is looked up in the dictionary of
+    its column by `transform`, which fails where all are null.
+    """
+    return f"transform(slice({sql}, 1, size({sql})), one -> {each})"
 
 
 def _leaf(sql: str, wanted: DataType, read: DataType) -> str:
