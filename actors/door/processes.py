@@ -102,7 +102,7 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def run(self) -> None:
         """Run the actor, then end its process even if other threads still run."""
-        end_at_crashes(_log_file and open_traces(_log_file.parent))
+        end_at_crashes(open_traces(_log_file.parent) if _log_file else None)
         requested = self._childReqs or {}
         of_class = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor")
         kind = requested.get("title") or of_class or "Actor"

@@ -21,11 +21,12 @@ import selectors
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from thespian.system import transport
 from thespian.system.timing import ExpirationTimer
@@ -243,7 +244,7 @@ class Transport(TCPTransport.TCPTransport):
         """
         late: list[Any] = []
         with self._aTB_lock:
-            waiting = self._aTB_queuedPendingTransmits
+            waiting = cast("deque[Any]", self._aTB_queuedPendingTransmits)
             while waiting and waiting[0].expired():
                 late.append(waiting.popleft())
             left = len(waiting)
