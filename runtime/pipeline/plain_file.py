@@ -98,10 +98,17 @@ def why_not(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def flaw_in_kind(mode: int) -> str:
+    """Return why something with a mode (`st_mode`) is not read; empty for a plain file."""
+    if S_ISREG(mode):
+        return ""
+    kind = "a folder" if S_ISDIR(mode) else "a pipe, a socket or a device"
+    return f"is {kind}, and only plain files are read"
+
+
 def _refuse_other(path: str | Path, mode: int) -> None:
-    if not S_ISREG(mode):
-        kind = "a folder" if S_ISDIR(mode) else "a pipe, a socket or a device"
-        raise OSError(EINVAL, f"it is {kind}, and only plain files are read", str(path))
+    if flaw := flaw_in_kind(mode):
+        raise OSError(EINVAL, f"it {flaw}", str(path))
 
 
 def _read(descriptor: int, path: str | Path, most: int) -> bytes:

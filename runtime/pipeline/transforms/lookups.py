@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ....actors.settings import not_blank
 from ..batches.counting import rows_of
 from ..batches.frames import frame_of
+from ..plain_file import flaw_in_kind
 from ..spark.failures import failure_text
 from ..spark.queries.query import INPUT
 from ..spark.spelling import path_to_read, path_to_write
@@ -129,14 +130,15 @@ class Lookup:
 def _flaw_in_kind(status: os.stat_result, *, is_confined: bool) -> str:
     """Return why something in a table's folder is not read; empty if it is.
 
-    With links, anyone who may write to the folder could make the node read any file.
+    Spark reads the files, so they are only looked at here. With links, anyone who may write to the
+    folder could make the node read any file.
     """
     if stat.S_ISLNK(status.st_mode):
         return "is a link, which is not followed: copy what it leads to"
     if stat.S_ISDIR(status.st_mode):
         return ""
-    if not stat.S_ISREG(status.st_mode):
-        return "is a pipe, a socket or a device, and only plain files are read"
+    if flaw := flaw_in_kind(status.st_mode):
+        return flaw
     if is_confined and status.st_nlink > 1:
         return "has another name, which may lie elsewhere: copy it"
     return ""
