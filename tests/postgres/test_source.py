@@ -2,6 +2,7 @@
 """What is in tables is read once, whatever is written to them meanwhile."""
 
 import datetime as dt
+import logging
 import random
 import threading
 import time
@@ -14,6 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from fairlead.runtime.pipeline.connectors.postgres.tables import chunks
 from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
 from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
 from fairlead.runtime.pipeline.connectors.postgres.tables.shares import TaskShare
@@ -250,6 +252,34 @@ def test_tasks_share_a_snapshot_by_its_pages(database: Database, read: Read) -> 
     assert reading.split == again
     reading.begin(tasks=2)
     assert reading.rows("id") == []
+
+
+@pytest.mark.parametrize("mode", ["xmin", "log"])
+def test_a_snapshot_is_a_line_of_the_log_as_it_begins_goes_on_and_ends(
+    database: Database, read: Read, caplog: pytest.LogCaptureFixture, mode: str
+) -> None:
+    database.run("CREATE TABLE big (id int PRIMARY KEY, v text)")
+    database.run("ALTER TABLE big ALTER v SET STORAGE PLAIN")
+    database.run("INSERT INTO big SELECT i, repeat('x', 7000) FROM generate_series(1, 2500) i")
+    database.run("ANALYZE big")
+    with caplog.at_level(logging.INFO, chunks.__name__):
+        reading = read(mode=mode)
+        reading.begin()
+        limit = Limit(1_500, 1 << 26, 4096)
+        (source,) = reading.sources
+        first = take(source, source.plan(reading.offsets, limit), reading.offsets)
+        reading.begin()  # as after a restart
+        assert first.num_rows + len(reading.rows("id")) == 2_500
+        database.run("INSERT INTO big VALUES (0)")
+        assert len(reading.rows("id")) == 1
+        reading.begin()
+        assert reading.rows("id") == []
+    task = threading.current_thread().name
+    assert [each.getMessage() for each in caplog.records] == [
+        f"{task} reads the snapshot of public.big: 3 of 3 chunks",
+        f"{task} reads the snapshot of public.big: 2 of 3 chunks",
+        f"{task} has read the snapshot of public.big",
+    ]
 
 
 def test_what_commits_waits_until_the_snapshot_is_in_the_sink(

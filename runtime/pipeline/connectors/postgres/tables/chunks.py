@@ -6,8 +6,10 @@ the snapshot: all parts of a snapshot read rows written before one transaction, 
 rows are in the pages that the table had then, unless it is rewritten.
 """
 
+import logging
 from collections import deque
 from collections.abc import Mapping
+from threading import current_thread
 from typing import Any, NamedTuple
 
 from psycopg import sql
@@ -16,6 +18,8 @@ from ......events.commits import Advance, Document, identity
 from ....spi.errors import BadInput
 from .catalog import TableShape, refuse_replaced
 from .shares import CHUNK_PAGES, TableShare
+
+LOGGER = logging.getLogger(__name__)
 
 
 class ChunkState(NamedTuple):
@@ -89,6 +93,8 @@ class SnapshotShare:
         self._left = deque(
             number for number in numbers if number not in states or not states[number].is_done
         )
+        self._is_told = False
+        """Whether the log has its beginning."""
 
     def next_run(
         self, offsets: Mapping[str, Document], shape: TableShape, page_limit: int
@@ -99,15 +105,10 @@ class SnapshotShare:
         """
         refuse_replaced(self._share.name, self.oid, shape.oid)
         self._pass_done(offsets)
+        self._tell()
         if not self._left:
             return None
-        if self._files - {shape.file}:
-            raise BadInput(
-                f"{self._share.name} was rewritten (TRUNCATE, VACUUM FULL, CLUSTER, a type was "
-                "changed) while its snapshot was read, so that what is left of it cannot be told "
-                "from what was read: read it again (seek to earliest)"
-            )
-        self._files.add(shape.file)
+        self._refuse_rewritten(shape)
         first = self._page(offsets, self._left[0])
         is_end = first + page_limit >= shape.pages
         stop = self._share.end * CHUNK_PAGES if is_end else first + page_limit
@@ -123,6 +124,26 @@ class SnapshotShare:
             at = end
         left = len(self._left) * CHUNK_PAGES - (at - self._left[0] * CHUNK_PAGES)
         return PageRun(first, at, tuple(advances), left)
+
+    def _tell(self) -> None:
+        """Log that this task begins, or goes on with, its part of the snapshot, or has read it."""
+        who, name = current_thread().name, self._share.name
+        if self._left and not self._is_told:
+            self._is_told = True
+            left, chunks = len(self._left), self._share.end - self._share.first
+            LOGGER.info("%s reads the snapshot of %s: %d of %d chunks", who, name, left, chunks)
+        elif self._is_told and not self._left:
+            self._is_told = False
+            LOGGER.info("%s has read the snapshot of %s", who, name)
+
+    def _refuse_rewritten(self, shape: TableShape) -> None:
+        if self._files - {shape.file}:
+            raise BadInput(
+                f"{self._share.name} was rewritten (TRUNCATE, VACUUM FULL, CLUSTER, a type was "
+                "changed) while its snapshot was read, so that what is left of it cannot be told "
+                "from what was read: read it again (seek to earliest)"
+            )
+        self._files.add(shape.file)
 
     def _pass_done(self, offsets: Mapping[str, Document]) -> None:
         while self._left:
