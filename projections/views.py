@@ -80,7 +80,8 @@ def resource_status(group: Group, resource: Resource) -> ResourceStatus:
         if status.state is RunState.STOPPED and not group.is_stopped(resource.connector):
             return ResourceStatus(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
-        if status.state is RunState.PAUSED is not group.target_state(resource.connector):
+        is_to_be = group.target_state(resource.connector)
+        if status.state is RunState.PAUSED and is_to_be is not RunState.PAUSED:
             why = RESUMING
         return ResourceStatus(status.state, status.worker, why, status.restarts)
     return ResourceStatus(RunState.UNASSIGNED, worker_of(group, holder))

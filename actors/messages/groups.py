@@ -198,7 +198,6 @@ AdminReply = ListGroupsReply | DescribeGroupReply | DescribeConsumerGroupReply |
 SharedCall = ClassicCall | ConsumerGroupHeartbeat | OffsetCall | AdminCall
 """What may be asked of one of the groups that share a process."""
 
-
 HostCall = SharedCall | ListGroups | TellTopics | EndHold
 HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
 

@@ -1,7 +1,7 @@
 """The specification of a node: its group, workers, engine, assignors and Kafka listener."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -93,15 +93,15 @@ class KafkaSpec:
     truststore: str = ""
     assignment_interval_ms: int = 1_000
     """The least time between two targets of a group."""
-    limits: tuple[int, int, int] = astuple(DEFAULT_LIMITS)
-    """The most groups, members and bytes of metadata in each process."""
+    limits: ShardLimits = DEFAULT_LIMITS
+    """What clients may make each process of their groups keep."""
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
         """Return the spec of a decoded JSON object."""
         values: dict[str, Any] = dict(content)
         values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
-        values["limits"] = tuple(content.get("limits", astuple(DEFAULT_LIMITS)))
+        values["limits"] = ShardLimits(**content["limits"])
         return cls(**values)
 
 
@@ -158,7 +158,7 @@ class NodeSpec:
     @property
     def client_limits(self) -> ShardLimits:
         """What Kafka clients may make each process of their groups keep."""
-        return ShardLimits(*self.kafka.limits) if self.kafka else DEFAULT_LIMITS
+        return self.kafka.limits if self.kafka else DEFAULT_LIMITS
 
     def group_folder(self, group_id: str) -> Path:
         """Return the folder of a group's logs."""

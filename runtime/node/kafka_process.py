@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Final
 
+from ...actors.group.state.settings import ShardLimits
 from ...events.placement import split_list
 from ..cluster.spec import KafkaSpec, NodeSpec
 from ..config.kafka_keys import parse_kafka_listener, parse_place
@@ -59,5 +60,7 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         config.kafka_ssl_keystore_location,
         config.kafka_ssl_truststore_location,
         config.group_consumer_assignment_interval_ms,
-        (config.kafka_max_groups, config.kafka_max_members, config.kafka_max_metadata_bytes),
+        ShardLimits(
+            config.kafka_max_groups, config.kafka_max_members, config.kafka_max_metadata_bytes
+        ),
     )

@@ -87,7 +87,7 @@ def _is_at_host(soft: SoftState) -> bool:
     return soft.computation is not None and soft.computation.member_id == HOST
 
 
-def _compute_at_host(  # for this module alone
+def _compute_at_host(
     group: Group,
     soft: SoftState,
     records: Sequence[Record],

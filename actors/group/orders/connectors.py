@@ -46,8 +46,13 @@ def delete_connector(
         return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     to_forget = command.forgets and name in group.task_configs
-    ending = replace(old, deleting=True, to_forget=to_forget, actor=command.principal)
-    ending = replace(ending, given_up=len(graves))
+    ending = replace(
+        old,
+        deleting=True,
+        to_forget=to_forget,
+        given_up=len(graves),
+        actor=command.principal,
+    )
     records: list[Record] = [ending, ConnectorsTasksMetadata(rest)]
     if group.members:
         records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.principal))
