@@ -21,16 +21,24 @@ _USUAL: Final = "a0.-_ "
 _MOST_DOTS: Final = 5
 """The most repeats of any letter: with `n` of them a text of 249 letters has 249ⁿ divisions."""
 _UNBOUNDED: Final = re.compile(r"(?:[*+]|\{\d+,(?:\d{2,})?\})(?!\+)")
+_IS_LAST: Final = re.compile(r"[*+]\??\)*")
+"""Matches a repeat, of which any number will do, at the end of a pattern."""
 _GROUP_KIND: Final = re.compile(r"\?(?::|P?<\w+>|[a-z]+:)")
 _QUOTED: Final = re.compile(r"\\Q.*?(?:\\E|$)", re.DOTALL)
 _ANY: Final = re.compile(r"(?<!\\)\.(?:[*+]|\{\d+,\})(?!\+)")
 
 
 @lru_cache(maxsize=1_000)
-def flaw_in_backtracking(pattern: str) -> str:
-    """Return why a pattern may take for ever, "" if that is not known of it."""
+def flaw_in_backtracking(pattern: str, *, is_whole: bool = True) -> str:
+    """Return why a pattern may take for ever, "" if that is not known of it.
+
+    `is_whole`: all of a text must match. A pattern that is only searched for has its match once a
+    group at its end has matched, and never tries another way.
+    """
     plain = _QUOTED.sub("q", pattern)
-    for body in _repeated(plain):
+    for body, is_last in _repeated(plain):
+        if is_last and not is_whole:
+            continue
         if text := _twofold(body):
             return (
                 f"takes for ever over long texts: ({body}) matches {text!r} in several ways, and "
@@ -44,17 +52,18 @@ def flaw_in_backtracking(pattern: str) -> str:
     return ""
 
 
-def _repeated(pattern: str) -> Iterator[str]:
-    """Yield the insides of groups that are repeated without an end."""
+def _repeated(pattern: str) -> Iterator[tuple[str, bool]]:
+    """Yield the insides of groups that are repeated without an end, and whether nothing follows."""
     begun: list[int] = []
     for place, _, sign in signs(pattern):
         if sign == "(":
             begun.append(place + 1)
         elif sign == ")" and begun:
             body = pattern[begun.pop() : place]
-            if _UNBOUNDED.match(pattern, place + 1):
+            if repeat := _UNBOUNDED.match(pattern, place + 1):
                 kind = _GROUP_KIND.match(body)
-                yield body[kind.end() :] if kind else body
+                is_last = _IS_LAST.fullmatch(pattern, repeat.start()) is not None
+                yield body[kind.end() :] if kind else body, is_last
 
 
 def _twofold(body: str) -> str:

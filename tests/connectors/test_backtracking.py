@@ -52,6 +52,27 @@ def test_a_pattern_that_is_matched_in_good_time_is_taken(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "is_taken"),
+    [
+        (r"(\s+|,)+", True),
+        (r"x((?:\w+\s?)*)", True),
+        (r"((a+)+?)", True),
+        (r"(a+)+$", False),
+        (r"(\w+\s?)*|b", False),
+        (r"((a+)+|c)d", False),
+        (r"((a+)+){2}", False),
+        (r"(a{1,}){30,}", False),
+        (r"(.*)(.*)(.*)(.*)(.*)(.*)", False),
+    ],
+)
+def test_a_pattern_that_is_searched_for_may_end_with_a_group_that_matches_in_several_ways(
+    pattern: str, *, is_taken: bool
+) -> None:
+    assert (flaw_in_backtracking(pattern, is_whole=False) == "") is is_taken
+    assert flaw_in_backtracking(pattern).startswith("takes for ever over long texts: ")
+
+
+@pytest.mark.parametrize(
     ("more", "key"),
     [
         ({"transforms.t.type": "RegexRouter", "transforms.t.replacement": "x"}, "t.regex"),

@@ -123,6 +123,7 @@ ALLOWED = (
     "SELECT DISTINCT grouping_id(), a FROM input GROUP BY CUBE(a)",
     "SELECT DATE '2020-01-01', TIMESTAMP 'epoch', 'now' AS today FROM input",
     r"SELECT split(b, ','), regexp_extract(b, '(\\w+\\.)+', 1), b RLIKE r'\d+' 'x' FROM input",
+    r"SELECT regexp_replace(b, r'(\s+|,)+', ' '), split(b, r'(\s*;)+') FROM input",
 )
 
 

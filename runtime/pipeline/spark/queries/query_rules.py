@@ -75,7 +75,7 @@ def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> 
         *(
             f"the expression {pattern} {flaw}"
             for pattern in sorted(use.patterns)
-            if (flaw := flaw_in_backtracking(pattern))
+            if (flaw := flaw_in_backtracking(pattern, is_whole=False))
         ),
     ]
 
