@@ -19,7 +19,8 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb that is called: its name, itself, and the words after it."""
         names = self.list_commands(ctx)
-        if args[0] not in names and (close := get_close_matches(args[0], names, 1)):
+        is_wrong = args[0] not in names and not ctx.resilient_parsing  # as for completion
+        if is_wrong and (close := get_close_matches(args[0], names, 1)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(ctx, args)
 
