@@ -22,7 +22,7 @@ from ..assignors.built_in.catalogue import Computes
 from ..backoff import earliest
 from ..classic.state import RoundPhase
 from ..group.commit import OffsetLedger
-from ..group.computing.compute import HOST
+from ..group.computing.compute import HOST, without_host
 from ..group.coordinator import Coordinator
 from ..group.shard import Address, AddressedReply, Now, Ready
 from ..group.sides import GroupKind, Sides
@@ -129,8 +129,14 @@ class ConsumerShard:
         return self.sides.modern.traffic()
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Take the current space for log records."""
+        """Take the current space for log records.
+
+        Without any, no computed target can be written: once there is some, it is computed anew.
+        """
+        was_out = self.sides.room.is_out
         self.sides.see_room(room, now)
+        if was_out and not room.is_out:
+            self.sides.modern.carry_out(lambda _, soft: Decision(without_host(soft)), now)
 
     def take(self, request: ConsumerRequest, sender: Address, now: Now) -> None:
         """Handle a request; its reply is in a later `Ready`."""

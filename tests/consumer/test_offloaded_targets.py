@@ -3,6 +3,7 @@
 import os
 import select
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from fairlead.actors.consumer.shard import HostComputation
 from fairlead.actors.group.computing.compute import run_assignor
 from fairlead.actors.messages.computing import Assignment, EndComputation, Snapshot
 from fairlead.actors.shards.computer import TargetComputer
+from fairlead.events.log.space import Room
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver, topic
 
 INTERVAL_MS = 1_000
@@ -108,6 +110,19 @@ def test_a_computation_that_fails_or_never_ends_is_tried_again(driver: ConsumerD
     end(driver, last)
     driver.settles()
     assert driver.holds() == {"A": "t4-0 t4-1", "B": "t4-2 t4-3"}
+
+
+def test_a_target_that_could_not_be_written_is_computed_once_the_disk_has_room(
+    driver: ConsumerDriver, tmp_path: Path
+) -> None:
+    computation = begin(driver)
+    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    end(driver, computation)
+    assert driver.group.assignment_epoch == 2
+    driver.shard.see_room(Room(tmp_path, 1 << 40), driver.now)
+    _live(driver, 2)
+    end(driver, begun(driver))
+    assert (driver.group.assignment_epoch, driver.group.target.error) == (3, "")
 
 
 def _live(driver: ConsumerDriver, seconds: int) -> None:

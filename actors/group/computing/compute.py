@@ -87,6 +87,11 @@ def _is_at_host(soft: SoftState) -> bool:
     return soft.computation is not None and soft.computation.member_id == HOST
 
 
+def without_host(soft: SoftState) -> SoftState:
+    """Return the soft state without a computation of the host, whose result counts no more."""
+    return soft.without_computation() if _is_at_host(soft) else soft
+
+
 def _compute_at_host(
     group: Group,
     soft: SoftState,
