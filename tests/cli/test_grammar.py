@@ -264,6 +264,15 @@ def test_a_misspelt_verb_is_told_what_it_may_be_meant_for(words: str, said: str,
     assert (told.code, told.err.splitlines()[-1]) == (2, f"Error: {said}")
 
 
+def test_a_misspelt_verb_is_no_error_in_the_line_of_a_shell(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_FAIRLEAD_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "fairlead puase fl")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert run() == (0, "\n", "")
+
+
 def test_names_that_may_be_left_out_are_in_brackets(run: Run) -> None:
     may_be_all = ("get", "top", "logs", "delete")
     for verb in (*may_be_all, "pause", "describe", "drain"):

@@ -149,7 +149,6 @@ KINDS = {"workers", "plugins", "placements", "assignors"}
         ("drain ", "w1 w2 w3"),
         ("remove worker w3", "w3"),
         ("history --group ", "connect"),
-        ("puase ap", "apply"),
     ],
 )
 def test_a_shell_completes_names(
