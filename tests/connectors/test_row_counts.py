@@ -1,10 +1,13 @@
 # pyright: basic
 """The rows of staged files are counted whatever they hold, or by their parts where they cannot."""
 
+import shutil
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fairlead.events.commits import CommitId
@@ -15,6 +18,8 @@ from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.connectors.files.sink.row_counts import counter_of
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.connectors.files.sink.small_batches import SmallBatches
+from fairlead.runtime.pipeline.connectors.files.sink.spark_errors import explain_lost_files
+from fairlead.runtime.pipeline.connectors.files.sink.staging import STAGING
 from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat, Written
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spi.errors import SinkAway
@@ -125,6 +130,47 @@ def test_a_part_that_is_gone_is_missed_in_any_format(
     monkeypatch.setattr(WriteFormat, "_save", save_and_harm)
     with pytest.raises(SinkAway):
         engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
+
+
+def test_staged_files_that_vanish_while_spark_writes_them_are_told(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    sink, _ = sink_of(tmp_path / "out", "json", {})
+    is_over = Event()
+
+    def harm() -> None:
+        while not is_over.is_set():
+            for each in (tmp_path / "out" / STAGING).rglob("_temporary"):
+                shutil.rmtree(each, ignore_errors=True)
+
+    cleaner = Thread(target=harm)
+    cleaner.start()
+    try:
+        with pytest.raises(SinkAway) as told:
+            engine.run("t", lambda spark: sink.stage(rows(spark), BATCH, 9 << 20))
+    finally:
+        is_over.set()
+        cleaner.join()
+    out = tmp_path / "out"
+    assert str(told.value) == (
+        f"files of a batch vanished from {out}/_fairlead/staging while Spark wrote them. Nothing "
+        f"of the batch counts, and it is written again. Keep whatever cleans up away from {out}/"
+        "_fairlead/staging"
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "is_lost"),
+    [
+        ("File file:/out/_fairlead/staging/c-0/1-1/0/_temporary/0/x does not exist", True),
+        ("/proc/7/fd/9/_fairlead/staging/c-0 (No such file or directory)", True),
+        ("File file:/in/a.csv does not exist", False),
+        ("column `x` of /out/_fairlead/staging is wrong", False),
+    ],
+)
+def test_only_files_that_are_gone_from_staging_are_told_so(told: str, *, is_lost: bool) -> None:
+    explained = explain_lost_files(Path("/out"), PySparkException(told))
+    assert (explained is not None) is is_lost
 
 
 def test_a_small_batch_of_the_workers_is_missed_as_well(

@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 from ......events.model import Resource
 from ....spark.spelling import quoted
 from ....spi.errors import SchemaRefused, SinkBroken
+from ...evolution.names import find_twins, flaw_of_twins
 from ...evolution.rules import Difference, unite_schemas
 from .. import keys
 from .root import SinkLocation
@@ -49,6 +50,8 @@ def reconcile_columns(
     known = _read(path, shown)
     if known is not None and known in (found, last):
         return known
+    if twins := find_twins(found):
+        raise SchemaRefused(flaw_of_twins(twins))
     make_folder(path.parent)
     with _locked(path.parent):
         known = _read(path, shown)

@@ -14,10 +14,9 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....batches.counting import RowCount
 from ....spark.sessions import runs_elsewhere
-from ....spi.errors import SchemaRefused, SinkAway, SinkBroken
+from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
-from ...evolution.names import find_twins, flaw_of_twins
 from ...marks import PublishedBatch, is_ahead
 from .. import keys
 from . import marks, staging
@@ -36,7 +35,7 @@ from .publishing import (
 from .root import OpenRoot, SinkLocation, open_root
 from .row_counts import counter_of, whole_files
 from .small_batches import SmallBatches
-from .spark_errors import explain_spark_error
+from .spark_errors import explain_lost_files, explain_spark_error
 from .writing import WriteFormat, Written
 
 if TYPE_CHECKING:
@@ -98,8 +97,6 @@ class FileSink(Sink["DataFrame"]):
         """Reconcile the columns of the rows with those of the existing files."""
         found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         refuse_bytes(found, self._form.partition_by)
-        if twins := find_twins(found):
-            raise SchemaRefused(flaw_of_twins(twins))
         with open_root(self._place) as root:
             columns = reconcile_columns(root.path, self._place, found, may_evolve=self._may_evolve)
         self._columns = found, columns
@@ -187,10 +184,11 @@ class FileSink(Sink["DataFrame"]):
             )
         except Exception as error:
             explained = explain_spark_error(self._place.root, error)
+            if explained is None:
+                with open_root(self._place):  # raises if a missing root is the cause
+                    explained = explain_lost_files(self._place.root, error)
             if explained is not None:
                 raise explained from error
-            with open_root(self._place):  # raises if a missing root is the cause
-                pass
             raise
 
     def _put_in_place(self, root: OpenRoot, manifest: Manifest, commit_id: CommitId) -> None:

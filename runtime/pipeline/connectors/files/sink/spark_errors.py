@@ -8,6 +8,7 @@ from ....spi.errors import BadInput, RowsRefused, SinkAway, SinkFull
 from .. import keys
 from .null_folder import NULL_FOLDER
 from .root import sink_full
+from .staging import STAGING
 
 _LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and also null: both would be in one \
 folder. Nothing of the batch was written: change the text by a transform"""
@@ -17,6 +18,7 @@ _LONGEST_NAME: Final = 255
 _FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
 _TEMPORARY: Final = """no space left for Spark's temporary files, which lie in data.dir, or in \
 spark.local.dir of an executor; the task retries the batch until there is"""
+_GONE_WORDS: Final = ("No such file or directory", "does not exist", "FileNotFound")
 _AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
@@ -36,6 +38,21 @@ def explain_spark_error(root: Path, error: Exception) -> SinkAway | BadInput | N
         return SinkFull(_TEMPORARY) if _is_of_temporary_files(str(error)) else sink_full(root)
     found = next((each for each in _AWAY_WORDS if each in text), "")
     return SinkAway(f"{root}: {found.lower()}") if found else None
+
+
+def explain_lost_files(root: Path, error: Exception) -> SinkAway | None:
+    """Return the error of staged files that vanished during a Spark job; None: it is another.
+
+    The root itself must have been found there.
+    """
+    text = failure_text(error) or ""
+    if STAGING not in text or not any(each in text for each in _GONE_WORDS):
+        return None
+    return SinkAway(
+        f"files of a batch vanished from {root}/{STAGING} while Spark wrote them. Nothing of the "
+        f"batch counts, and it is written again. Keep whatever cleans up away from "
+        f"{root}/{STAGING}"
+    )
 
 
 def _is_of_temporary_files(trace: str) -> bool:
