@@ -5,6 +5,8 @@ import errno
 import gzip
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ import pytest
 from connectors.conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.events.model import Resource
@@ -27,15 +30,21 @@ from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey, merge_small_files
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.connectors.files.folders import FolderColumn
 from fairlead.runtime.pipeline.connectors.files.source import file_survey, reading
 from fairlead.runtime.pipeline.connectors.files.source.file_survey import LookAhead
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import stat_file
+from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
 from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
+from fairlead.runtime.pipeline.connectors.files.source.shares import EVERYTHING
+from fairlead.runtime.pipeline.connectors.files.source.source import FileSource
 from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
+from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
+from fairlead.runtime.pipeline.spi.source import Limit
 
 FILES = 20
 VALUES = st.text(st.sampled_from('ab" é'), min_size=1, max_size=3)
@@ -46,6 +55,71 @@ def land(folder: Path, odd: Mapping[str, str], count: int = FILES) -> None:
     texts = {f"{at:03}": f"n,s\n{3 * at},a\n{3 * at + 1},b\n{3 * at + 2},c" for at in range(count)}
     for name, text in {**texts, **odd}.items():
         (folder / f"{name}.csv").write_text(text)
+
+
+@pytest.mark.parametrize("kind", ["merged", "copied", "linked", "placed"])
+@pytest.mark.parametrize("harm", ["cut", "removed", "folder removed"])
+def test_a_copy_that_is_not_as_it_was_written_is_told_with_its_file(
+    tmp_path: Path, kind: str, harm: str
+) -> None:
+    copies, file, within = Copies(), tmp_path / "a.csv", str(tmp_path)
+    file.write_text("n\n1\n")
+    if kind == "merged":
+        path = copies.merge([FileSurvey(file, text=b"n\n1\n")], within)
+    elif kind == "linked":
+        path = copies.link(file, within)
+    else:
+        path = copies.new(file, within)
+        copies.write(path, [b"n\n", b"1\n"])
+    if kind == "placed":
+        path = copies.place(path, within, [FolderColumn("k", "k=v")])
+    copies.verify()
+    path.unlink()
+    if harm == "cut":
+        path.write_text("n\n")
+    elif harm == "folder removed":
+        shutil.rmtree(copies.base)
+    what = "small input files" if kind == "merged" else str(file)
+    told = f"the copy of {what} that Spark reads, {path}, was cut or removed. Nothing of the batch"
+    with pytest.raises(SourceAway, match=re.escape(told)):
+        copies.verify()
+    copies.clear()
+    copies.verify()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["merged", "copied"])
+def test_a_batch_with_rows_of_a_copy_that_was_cut_does_not_count_and_is_read_again(
+    engine: Embedded, tmp_path: Path, kind: str
+) -> None:
+    root = tmp_path / "in"
+    root.mkdir()
+    land(root, {})
+    for each in root.glob("*") if kind == "copied" else ():
+        each.write_bytes(each.read_bytes().replace(b"\n", b"\r\n", 1))  # both ends of lines
+    form = ReadFormat("csv", "n INT, s STRING")
+    context = Context(Resource("c", 0), print, may_use_file_names=False)
+    source = FileSource(Folder(root, "*", EVERYTHING), form, context)
+    planned = source.plan({}, Limit(1_000, 1 << 30, 100)).ranges
+
+    def read_twice(spark: SparkSession) -> list[int]:
+        frame = source.read(spark, planned)
+        copies = source._reading._copies
+        assert (len(copies.merged) > 0, len(copies.originals)) == (
+            (True, 0) if kind == "merged" else (False, FILES)
+        )
+        cut = Path(next(iter(copies.merged or copies.originals)))
+        cut.write_text("n,s\n0,a\n")
+        found = [frame.count()]
+        with pytest.raises(SourceAway, match="was cut or removed"):
+            source.verify(planned)
+        found.append(source.read(spark, planned).count())
+        source.verify(planned)
+        return found
+
+    less, all_rows = engine.run("t", read_twice)
+    source.close()
+    assert (less < all_rows, all_rows) == (True, 3 * FILES)
 
 
 def config_of(folders: Mapping[str, str], **more: str) -> dict[str, str]:
@@ -250,7 +324,7 @@ def test_a_copy_for_which_there_is_no_room_is_waited_for(
     def is_broken(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(f"{survey_csv.__module__}._write", is_broken)
+    monkeypatch.setattr(Copies, "write", is_broken)
     reader, _, context = reading_of(tmp_path)
     with pytest.raises((SourceAway, OSError)) as raised:
         reader.read(MagicMock(), [file])

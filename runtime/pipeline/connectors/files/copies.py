@@ -11,7 +11,7 @@ import platform
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .....events.log.process import ProcessId, is_alive, process_of
 from ...batches.row_files import COPIES
 from ...spark.spelling import path_to_read, path_to_write
+from ...spi.errors import SourceAway
 from .folders import FolderColumn
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Copies:
     merged: set[str] = field(default_factory=set[str])
     """The paths of merged files."""
     _folder: str = ""
+    _written: dict[Path, int] = field(default_factory=dict[Path, int])
+    """The sizes of the files as they were written, which Spark is to find so."""
 
     def new(self, original: Path, within: str | None, folders: Sequence[FolderColumn] = ()) -> Path:
         """Return a path for a copy of a file; `within` is the parent of the temporary folder.
@@ -93,6 +96,7 @@ class Copies:
         suffix = original.suffix if ":" not in original.suffix else ""
         link = self.new(original, within, folders).with_suffix(suffix)
         link.symlink_to(original)
+        self._written[link] = link.lstat().st_size
         self.originals[str(link)] = original
         return link
 
@@ -100,9 +104,33 @@ class Copies:
         """Write the lines of files with the same header to one file; return its path."""
         path = self._named(f"merged-{len(self.merged)}.txt", within, files[0].folders)
         self.merged.add(str(path))
-        with path.open("wb") as stream:
-            stream.writelines(_lines(files))
+        self.write(path, _lines(files))
         return path
+
+    def write(self, path: Path, chunks: Iterable[bytes]) -> None:
+        """Write a file of this folder; raises `OSError` with its name."""
+        try:
+            with path.open("wb") as stream:
+                stream.writelines(chunks)
+                self._written[path] = stream.tell()
+        except OSError as error:
+            error.filename = str(path)  # errors of writing do not name their file
+            raise
+
+    def verify(self) -> None:
+        """Raise `SourceAway` if a file is not as long as it was written: rows may be missing."""
+        for path, size in self._written.items():
+            try:
+                found = path.lstat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                found = -1
+            if found != size:
+                what = self.originals.get(str(path), "small input files")
+                raise SourceAway(
+                    f"the copy of {what} that Spark reads, {path}, was cut or removed. Nothing "
+                    "of the batch counts, and it is read again. Keep whatever cleans up away from "
+                    f"folders {COPIES}*"
+                )
 
     def clear(self) -> None:
         """Remove all copies."""
@@ -110,12 +138,14 @@ class Copies:
             rmtree(self._folder, ignore_errors=True)
         self.originals.clear()
         self.merged.clear()
+        self._written.clear()
         self._folder = ""
 
     def place(self, copy: Path, within: str | None, folders: Sequence[FolderColumn]) -> Path:
         """Move a copy to where its folders name its columns; return its path."""
         placed = self._named(copy.name, within, folders)
         copy.rename(placed)
+        self._written[placed] = self._written.pop(copy)
         self.originals[str(placed)] = self.originals[str(copy)]
         return placed
 

@@ -158,6 +158,10 @@ class Reading:
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
 
+    def verify(self) -> None:
+        """Raise `SourceAway` if a copy that Spark reads was changed."""
+        self._copies.verify()
+
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
         """Scan the files of the next batch in the background."""
         self._ahead.begin(self._form, files, self._within, keeps_text=self._merges)
@@ -216,6 +220,7 @@ class Reading:
         blamed_file = _file_and_reason(str(error))
         if blamed_file is None:
             return None
+        self._copies.verify()  # else the input file would be to blame
         plain, why = unquote(blamed_file[0]), blamed_file[1]
         file = str(self._copies.originals.get(plain, plain))
         if _NOT_FOUND in str(error) and os.access(file, os.R_OK):

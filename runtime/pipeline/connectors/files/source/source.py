@@ -108,7 +108,7 @@ class FileSource(Source[SourceFile]):
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
         """Return the rows of files; raises `Unreadable` for unreadable ones."""
-        self.verify(ranges)
+        self._verify_files(ranges)
         known = set(self._columns_remarks())
         frame = self._reading.read(spark, ranges)
         for remark in self._columns_remarks():
@@ -128,8 +128,13 @@ class FileSource(Source[SourceFile]):
     def verify(self, ranges: Sequence[SourceFile]) -> None:
         """Raise `BadInput` if a file has changed since the batch was planned.
 
-        Raises `SourceAway` if the folder leads elsewhere by now, where the connector may not read.
+        Raises `SourceAway` if the folder leads elsewhere by now, where the connector may not read,
+        and if a copy of a file was changed that Spark has read instead.
         """
+        self._verify_files(ranges)
+        self._reading.verify()
+
+    def _verify_files(self, ranges: Sequence[SourceFile]) -> None:
         self._check_root()
         for planned in ranges:
             file = self._folder.root / planned.path

@@ -103,7 +103,7 @@ def survey_csv(
     if style.needs_copy or comments.found or not line_end or _has_padding(file):
         path, line_end = copies.new(file, within), "\n"
         chunks = style.comments().without(decode(file, style.encoding))
-        _write(path, _unified(chunks, style))
+        copies.write(path, _unified(chunks, style))
     header = _header_of(file, head, style) if style.header else ()
     is_by_lines = scan.is_by_lines and path == file and not style.separator.isspace()
     # If a file begins with an empty line, its header is not in the first line.
@@ -125,14 +125,14 @@ def to_utf8(
     chunks = _shown(decode(file, encoding), show)
     if CsvStyle(encoding=encoding).needs_copy:
         copy = copies.new(file, within)
-        _write(copy, chunks)
+        copies.write(copy, chunks)
         return copy
     for _ in chunks:
         pass
     if not _has_padding(file):
         return file
     copy = copies.new(file, within)
-    _write(copy, decode(file, encoding))
+    copies.write(copy, decode(file, encoding))
     return copy
 
 
@@ -148,15 +148,6 @@ def _shown(chunks: Iterator[bytes], show: Callable[[bytes], None]) -> Iterator[b
     for chunk in chunks:
         show(chunk)
         yield chunk
-
-
-def _write(path: Path, chunks: Iterator[bytes]) -> None:
-    try:
-        with path.open("wb") as stream:
-            stream.writelines(chunks)
-    except OSError as error:
-        error.filename = str(path)  # errors of writing do not name their file
-        raise
 
 
 def _refuse_open_quote(file: Path, style: CsvStyle) -> None:
