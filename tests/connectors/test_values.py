@@ -5,6 +5,7 @@ It holds for csv by each of its two ways, for json and for records of Kafka.
 """
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -164,18 +165,21 @@ def expected(values: Values) -> dict[int, str]:
     return {number: value for number, value in enumerate(values.values()) if value is not None}
 
 
-def from_csv(spark: Any, folder: Path, kind: str, values: Values) -> list[dict[int, str | None]]:
-    """Read values by the reader's way, and by the way of files that have a `""`."""
+def from_csv(
+    spark: Any, folder: Path, kind: str, values: Values
+) -> Iterator[dict[int, str | None]]:
+    """Read values by the reader's way, by that of files with a `""`, and with texts for null."""
     lines = [f"{number},{text},x\n" for number, text in enumerate(values)]
-    file, found = folder / "a.csv", []
+    file = folder / "a.csv"
     for beside in ("", '-1,,""\n'):
         file.write_text("k,v,s\n" + "".join(lines) + beside)
         form = ReadFormat("csv", f"k INT, v {kind}, s STRING", tolerant=True)
-        found.append(read(spark, form, file))
-    assert found[1].pop(-1) is None
+        found = read(spark, form, file)
+        assert not beside or found.pop(-1) is None
+        yield found
     nulls = ReadFormat("csv", form.schema, CsvStyle(nulls=("NA", "-")), tolerant=True)
     file.write_text("k,v,s\n" + "".join(lines))
-    return [*found, read(spark, nulls, file)]
+    yield read(spark, nulls, file)
 
 
 def in_json(text: str, kind: str) -> str:
@@ -227,7 +231,7 @@ def test_a_text_of_csv_is_the_same_value_whatever_stands_beside_it(
     engine: Embedded, tmp_path: Path, kind: str
 ) -> None:
     values = TYPES.get(kind, {}) | OF_CSV.get(kind, {})
-    run = lambda spark: from_csv(_in(spark, "UTC"), tmp_path, kind, values)  # noqa: E731
+    run = lambda spark: [*from_csv(_in(spark, "UTC"), tmp_path, kind, values)]  # noqa: E731
     assert engine.run("values", run) == 3 * [expected(values)]
 
 
@@ -249,18 +253,20 @@ def test_json_has_the_same_values_in_files_and_in_records(
 def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
     engine: Embedded, tmp_path: Path, zone: str
 ) -> None:
+    is_first = zone == NEW_YORK  # each way with one zone, and each zone with two ways
+
     def run(spark: Any) -> list[dict[int, str | None]]:
         there, utc = _in(spark, zone), _in(spark, "UTC")
         option = {"timezone": zone}
         file = tmp_path / "a.csv"
-        ways = [
-            *from_csv(there, tmp_path, "TIMESTAMP", IN_ZONES[zone]),
-            *from_json(there, tmp_path, "TIMESTAMP", IN_ZONES[zone]),
-        ]
+        csv = from_csv(there, tmp_path, "TIMESTAMP", IN_ZONES[zone])
+        ways = [*csv] if is_first else [next(csv)]
+        if is_first:
+            ways += from_json(there, tmp_path, "TIMESTAMP", IN_ZONES[zone])
         form = ReadFormat("csv", "k INT, v TIMESTAMP, s STRING", tolerant=True, options=option)
         return [*ways, read(utc, form, file)]
 
-    assert engine.run("values", run) == 6 * [expected(IN_ZONES[zone])]
+    assert engine.run("values", run) == (6 if is_first else 2) * [expected(IN_ZONES[zone])]
 
 
 @pytest.mark.parametrize("shape", ["[{}]", '{{"f": {}}}', '{{"m": [{}]}}'])
