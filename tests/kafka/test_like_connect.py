@@ -318,6 +318,14 @@ def test_fields_that_differ_in_case_only_are_told_with_their_record(engine: Embe
     ]
 
 
+def test_the_names_of_a_refused_schema_do_not_refuse_another(engine: Embedded) -> None:
+    schemas = (struct(field("ID"), field("_offset")), struct(field("id")))
+    payloads = ({"ID": 1, "_offset": 2}, {"id": 3})
+    both = [envelope(*each) for each in zip(schemas, payloads, strict=True)]
+    rows, bad = envelopes(engine, both, "_offset")
+    assert (rows, [*bad]) == ([{"id": 3, "_offset": 1}], [0])
+
+
 def test_columns_that_rows_would_have_twice_are_refused_by_name(engine: Embedded) -> None:
     for ddl, metadata in (("id INT, ID INT", ()), ("`_Offset` INT", ("_offset",))):
         with pytest.raises(ConfigInvalid, match=r"source\.schema: the columns .* have one name"):

@@ -108,9 +108,13 @@ class EnvelopeDecoder(JsonDecoder):
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
 
     def _refuse_cases(self, columns: ConnectColumns) -> None:
-        """Raise `SchemaUnknown` for a column whose name differs from an earlier one's in case."""
+        """Raise `SchemaUnknown` for a column whose name differs from an earlier one's in case.
+
+        A refused schema's records have no row, so none of its names counts.
+        """
+        names = dict(self._names)
         for name in columns.names:
-            known = self._names.setdefault(name.lower(), name)
+            known = names.setdefault(name.lower(), name)
             if known != name:
                 raise SchemaUnknown(
                     f"its field `{name}` and the column `{known}` of metadata, or of a record "
@@ -120,6 +124,7 @@ class EnvelopeDecoder(JsonDecoder):
                 raise SchemaUnknown(
                     f"its field `{name}` has the name of a column of source.metadata.columns"
                 )
+        self._names = names
 
     def _with_payloads(
         self, spark: "SparkSession", part: pa.Table, schema: Schema, columns: ConnectColumns
