@@ -443,6 +443,27 @@ def test_times_without_a_zone_are_of_the_zone_that_is_told(
     assert sorted(table["at"].to_pylist()) == utc
 
 
+@pytest.mark.parametrize("mode", ["bulk", "log"])
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp[]"])
+def test_a_time_that_the_told_zone_skips_is_told_and_one_that_it_has_twice_is_the_later(
+    database: Database, read: Read, mode: str, kind: str
+) -> None:
+    database.run(f"CREATE TABLE t (id int PRIMARY KEY, at {kind})")
+    shown = "'{%s}'" if kind.endswith("[]") else "'%s'"
+    twice, none = shown % "2025-11-02 01:30", shown % "infinity"
+    database.run(f"INSERT INTO t VALUES (1, {twice}), (2, NULL), (3, {none})")
+    reading = read(mode=mode, db_timezone="America/New_York")
+    rows = [row for table in reading.take() for row in table.to_pylist()]
+    first = next(row["at"] for row in rows if row["id"] == 1)
+    later = dt.datetime(2025, 11, 2, 6, 30, tzinfo=dt.UTC)
+    assert first == ([later] if kind.endswith("[]") else later)
+    database.run(f"INSERT INTO t VALUES (4, {shown % '2026-03-08 02:30'})")
+    if mode == "bulk":
+        reading = read(mode=mode, db_timezone="America/New_York")
+    with pytest.raises(BadInput, match=r"2026-03-08 02:30:00.* in column at, which the clocks of"):
+        reading.take()
+
+
 def test_tables_are_chosen_by_patterns_and_partitions_go_by_their_root(
     database: Database, read: Read
 ) -> None:

@@ -17,10 +17,18 @@ from . import keys
 
 _UNZONED, _ZONED = "timestamp", "timestamptz"
 _LIST: Final = """CASE WHEN array_ndims({0}) > 1 THEN (array_ndims({0}) || {2})::{1}
-    ELSE ({0}::{1})[:] END AS {0}"""
+    ELSE ({0}::{1})[:] END"""
 """An array from element 1 on; for one of several dimensions the server raises a text."""
 _DIMENSIONS: Final = (
     " dimensions in column {}, which is read as a list: declare it as [][], and it is read as text"
+)
+_INSTANT: Final = """CASE WHEN {0}::{1}::{2} <> {0} THEN ({0}::text || {3})::{1}
+    ELSE {4} END"""
+"""A time of the session's zone as an instant; for one that its clocks skip, which would be that of
+another time, the server raises a text."""
+_SKIPPED: Final = (
+    f" in column {{}}, which the clocks of {keys.TIMEZONE} skip: correct it, or leave out that "
+    "key, and times stay without a zone"
 )
 _MOST_DIGITS: Final = 38
 _UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
@@ -75,11 +83,16 @@ class SourceColumn:
     ) -> "SourceColumn":
         """Return a column for a type's catalog name; `width` is its `atttypmod`."""
         cast, made = _read_as(kind, width, dimensions, mapping)
-        shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
-        given = [sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")]
+        its, to = sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")
+        value = sql.SQL("{0}::{1}" if cast else "{0}").format(its, to)
         if pa.types.is_list(made):
-            shape, given = sql.SQL(_LIST), [*given, sql.Literal(_DIMENSIONS.format(name))]
-        return cls(name, shape.format(*given), made)
+            value = sql.SQL(_LIST).format(its, to, sql.Literal(_DIMENSIONS.format(name)))
+        if mapping.is_zoned and kind.removeprefix("_") == _UNZONED and cast.startswith(_ZONED):
+            stored = words(cast.replace(_ZONED, _UNZONED))
+            value = sql.SQL(_INSTANT).format(
+                its, to, stored, sql.Literal(_SKIPPED.format(name)), value
+            )
+        return cls(name, sql.SQL("{} AS {}").format(value, its), made)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert values to the column's type; raises `BadInput` for a value that does not fit."""
