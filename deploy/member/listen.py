@@ -58,7 +58,8 @@ class LocalGroup:
     def __init__(self) -> None:
         ledger = OffsetLedger(MemoryLog())
         group = Group("connect")
-        self._coordinator = Coordinator(group, GroupSettings(), ledger, _now().steady_ms)
+        settings = GroupSettings(leave_delay_ms=0)  # who leaves here does not come back
+        self._coordinator = Coordinator(group, settings, ledger, _now().steady_ms)
 
     def send(self, request: GroupRequest, hear: Callable[[object], None]) -> None:
         """Execute a request; `hear` gets the reply, at once or when there is news."""

@@ -108,7 +108,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     (folder / "deploy").mkdir()
     config = (HOUSE / "deploy" / "flights.yaml").read_text().replace("/data", f"{folder}/data")
     (folder / "deploy" / "flights.yaml").write_text(config)
-    settings = {"FAIRLEAD_LISTENERS": "http://127.0.0.1:0"}
+    settings = {"FAIRLEAD_LISTENERS": "http://127.0.0.1:0", "COLUMNS": "120"}
     yield Home(folder, {**environment_in(tmp_path), **settings})
     if (note := folder / "fairlead-data" / "run" / "node.json").exists():
         pytest.fail(f"the node is left: {note.read_text()}")

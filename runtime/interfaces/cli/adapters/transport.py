@@ -87,6 +87,11 @@ class ClusterConnection:
                 self._open.close()
         self._open = None
 
+    def __del__(self) -> None:
+        """Close it: a verb that has its answer lets go of it."""
+        if hasattr(self, "_open"):  # not if its URL was none
+            self.close()
+
     def _connected(self, seconds: float) -> http.client.HTTPConnection:
         is_idle = time.monotonic() - self._used_at > REUSED_SECONDS
         if self._open is None or self._open.sock is None or is_idle:
