@@ -181,7 +181,7 @@ def test_a_database_that_takes_no_connections_for_now_is_away(database: Database
 NOT_TAKEN = {
     "sslkeylogfile": "/data/run/key",
     "service": "prod",
-    "passfile": "/root/.pgpass",
+    "passfile": "/home/ann/.pgpass",
     "sslcrldir": "/etc",
     "hostaddr": "10.0.0.1",
     "gsslib": "gssapi",
