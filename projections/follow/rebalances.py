@@ -46,6 +46,7 @@ class Rebalances:
         """Return the counts as they are now, into which nothing is counted any more."""
         found = Rebalances()
         found.generations, found.epochs = self.generations.copy(), self.epochs.copy()
+        found.losses = self.losses.copy()
         return found
 
     def catch_up(self, log: LogReader) -> None:

@@ -23,6 +23,7 @@ _ANY: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
 _ANSWER: Final = struct.Struct("=BBxx48xIIIII")
 """Of `inet_diag_msg`: family, state, the ends, timers and queues, user, and inode."""
 _ANSWER_BYTES: Final = 4_096
+_ANSWER_SECONDS: Final = 0.5
 Address = tuple[str, int]
 
 
@@ -52,6 +53,7 @@ def _ask_kernel(family: socket.AddressFamily, own: Address, other: Address) -> s
     asked = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + ends
     header = _HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 0, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+        kernel.settimeout(_ANSWER_SECONDS)  # requests of others wait meanwhile
         kernel.send(header + asked)
         told = kernel.recv(_ANSWER_BYTES)
     if _HEADER.unpack_from(told)[1] != _BY_FAMILY:  # it knows none
