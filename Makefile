@@ -51,11 +51,13 @@ test-fast: .venv/ready
 MUTANTS ?= 150
 MUTANTS_SEED ?= 1
 MUTANTS_MARKS ?= not soak and not cluster and not spark
+MUTANTS_ONLY ?=
 
 mutants: .venv/ready
 	$(INSTALL) --editable '.[mutants]'
 	PYTHONPATH=tests nice -n 10 $(BIN)/python -m fairlead_tests.mutants.run \
-		--seed $(MUTANTS_SEED) --number $(MUTANTS) --marks '$(MUTANTS_MARKS)'
+		--seed $(MUTANTS_SEED) --number $(MUTANTS) --marks '$(MUTANTS_MARKS)' \
+		--notes .venv/mutants --only $(MUTANTS_ONLY)
 
 bench: .venv/ready
 	$(INSTALL) --editable '.[bench]'

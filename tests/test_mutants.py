@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead_tests.mutants.places import Place, lines_with_checks, places
+from fairlead_tests.mutants.trials import around, codes
 
 HOUSE = Path(__file__).parents[1]
 SOURCE = '''
@@ -57,6 +58,21 @@ def test_a_mutation_changes_its_own_place_and_nothing_else() -> None:
         assert source[each.start : each.end] == before
         assert mutated == source[: each.start] + after + source[each.end :]
         assert ast.unparse(ast.parse(mutated)) != ast.unparse(ast.parse(source))
+
+
+def test_a_mutation_is_in_the_code_of_one_function_alone() -> None:
+    source = (
+        f"{SOURCE}\nclass Other:\n    def take(self) -> int:\n        return (lambda: 1 + 2)()\n"
+    )
+    known = codes(compile(source, "b.py", "exec"))
+    assert [name for name, _ in known] == ["Other.take", "Taker.take"]
+    for each in places("a/b.py", source):
+        name = "Taker.take" if each.line <= len(SOURCE.splitlines()) else "Other.take"
+        mutated = codes(compile(each.mutated(source), "b.py", "exec"))
+        assert around(known, each.line).co_qualname == name
+        assert {it for it in known if known[it] != mutated[it]} == {
+            (name, around(known, each.line).co_firstlineno)
+        }
 
 
 def ranked(source: str, seed: int) -> list[tuple[str, int]]:

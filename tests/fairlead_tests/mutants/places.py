@@ -11,7 +11,10 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Final
 
+ROOMS: Final = ("actors", "events", "projections", "runtime")
+"""The folders of the program."""
 _COMPARED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,

@@ -1,7 +1,8 @@
-"""What pytest does for mutants: notes which lines each test executes, or runs chosen tests only.
+"""What pytest does for mutants: notes which lines each test executes, or tries mutations.
 
-`MUTANTS_NOTES`: the folder to note in. `MUTANTS_CHOSEN`: a file with the ids of the tests to run,
-in their order.
+`MUTANTS_NOTES`: the folder to note in. `MUTANTS_TRIALS`: a file of trials, whose results are
+written to the descriptor `MUTANTS_RESULTS`. Tests that need a server are left out: each trial would
+start one.
 """
 
 import json
@@ -13,6 +14,19 @@ import coverage
 import pytest
 
 import fairlead
+
+from .trials import try_all
+
+SERVERS = {"broker", "jars", "server"}
+"""The fixtures of Kafka's and PostgreSQL's servers."""
+
+
+class WithoutServers:
+    """Leaves out the tests that need a server."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [each for each in items if not SERVERS.intersection(_fixtures(each))]
 
 
 class Notes:
@@ -32,14 +46,15 @@ class Notes:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self._took, self._has_failed = 0.0, False
-        self._lines.switch_context(item.nodeid)
+        name = _name(item)
+        self._lines.switch_context(name)
         try:
             return (yield)
         finally:
             self._lines.switch_context("")
             if not self._has_failed:
                 with self._seconds.open("a") as file:
-                    file.write(json.dumps([item.nodeid, self._took]) + "\n")
+                    file.write(json.dumps([name, self._took]) + "\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._has_failed |= not report.passed
@@ -50,21 +65,36 @@ class Notes:
         self._lines.save()
 
 
-class Chosen:
-    """Runs chosen tests only, in their order."""
+class Trials:
+    """Tries mutations in forks of the process that has collected the tests."""
 
-    def __init__(self, file: Path) -> None:
-        self._order = {name: at for at, name in enumerate(json.loads(file.read_text()))}
+    def __init__(self, file: Path, results: int) -> None:
+        os.set_inheritable(results, False)
+        self._trials = json.loads(file.read_text())
+        self._results = results
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [each for each in items if each.nodeid in self._order]
-        items.sort(key=lambda each: self._order[each.nodeid])
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for number, failed in try_all(session, self._trials):
+            os.write(self._results, f"{json.dumps([number, failed])}\n".encode())
+        return True
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return getattr(item, "fixturenames", [])
+
+
+def _name(item: pytest.Item) -> str:
+    """Return the id of a test by itself: xdist appends the row in which it runs."""
+    row = item.get_closest_marker("xdist_group")
+    return item.nodeid.removesuffix(f"@{row.args[0]}") if row else item.nodeid
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(WithoutServers())
     is_controller = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     if (folder := os.environ.get("MUTANTS_NOTES")) and not is_controller:
         config.pluginmanager.register(Notes(Path(folder)))
-    if file := os.environ.get("MUTANTS_CHOSEN"):
-        config.pluginmanager.register(Chosen(Path(file)))
+    if file := os.environ.get("MUTANTS_TRIALS"):
+        results = int(os.environ["MUTANTS_RESULTS"])
+        config.pluginmanager.register(Trials(Path(file), results))
