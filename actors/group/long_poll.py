@@ -165,8 +165,6 @@ class LongPoll:
         self._reconfigured.discard(member_id)
         if is_answered:
             self._held.pop(member_id, None)
-        else:
-            self._catch_ups.forget(member_id)
         return is_answered
 
     def due(self, now_ms: int) -> Iterator[HeldRequest]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.members.request_filter import SALTS, first_epoch
+from fairlead.actors.group.members.request_filter import SALTS, STRANGERS, first_epoch
 from fairlead.actors.messages.members import (
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,
@@ -225,3 +225,15 @@ def test_who_joins_again_without_an_incarnation_keeps_what_it_is_granted_for_a_s
     assert driver.group.owner[next(iter(resources("A")))] == "a", "it may run A by now"
     driver.passes(1)
     assert "a" not in driver.group.members
+
+
+def test_answers_name_the_number_that_rises_when_strangers_are_forgotten(
+    driver: CoordinatorDriver,
+) -> None:
+    is_asked_to_give_up_b(driver)
+    number = driver.coordinator.coordinator_epoch
+    driver.asks(*(Heartbeat("connect", f"s{each}", 3, "i", 1) for each in range(STRANGERS)))
+    assert driver.coordinator.coordinator_epoch == number + 1
+    (answer,) = driver.asks(driver.full("a", "A B"))
+    assert isinstance(answer.reply, HeartbeatReply)
+    assert answer.reply.coordinator_epoch == number + 1

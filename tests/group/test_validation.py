@@ -71,6 +71,9 @@ INVALID = {
     "both-kinds-of-assignor-as-before": replace(
         BEAT, member_epoch=1, assignors=COOPERATIVE, server_assignor="uniform"
     ),
+    "stranger-id-blank": replace(BEAT, member_id="  ", member_epoch=1),
+    "stranger-id-too-long": replace(BEAT, member_id="x" * 201, member_epoch=1),
+    "stranger-incarnation-too-long": replace(BEAT, member_id="W2", incarnation="x" * 1_025),
     "instance-id-blank": replace(FIRST, member_id="W2", instance_id="  "),
     "instance-id-too-long": replace(FIRST, member_id="W2", instance_id="x" * 201),
 }

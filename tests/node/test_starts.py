@@ -16,12 +16,14 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.process import process_of
 from fairlead.runtime.cluster.messages import (
     AddWorker,
+    AllLeft,
     AssignorsOpen,
     Begin,
     Begun,
     DescribeNode,
     Leave,
     NodeView,
+    ShutDown,
     StartWorker,
     StopWorker,
     Whereabouts,
@@ -65,7 +67,7 @@ class Supervisor(real.Supervisor):
         self.ended: list[str] = []
         """The members whose end the group was told."""
         self.views: list[NodeView] = []
-        self.told: list[Begun | Whereabouts] = []
+        self.told: list[Begun | Whereabouts | AllLeft] = []
         self.pings = 0
         """How often the group was asked whether it lives."""
         self.timers: list[tuple[float, object]] = []
@@ -95,7 +97,7 @@ class Supervisor(real.Supervisor):
             self.ended.append(message.member_id)
         elif isinstance(message, NodeView):
             self.views.append(message)
-        elif isinstance(message, Begun | Whereabouts):
+        elif isinstance(message, Begun | Whereabouts | AllLeft):
             self.told.append(message)
         elif isinstance(message, Ping):
             self.pings += 1
@@ -315,6 +317,19 @@ def test_workers_that_wait_until_others_have_begun_keep_no_message_waiting(
     assert len(supervisor.started) == STARTS_AT_ONCE, "all are due"
     # Timers are served before messages: one that is due at once would be so for ever.
     assert supervisor.timers[-1][0] >= now + TICK_SECONDS
+
+
+def test_who_shuts_a_node_down_hears_once_when_the_last_worker_has_left(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    supervisor.receive(ShutDown(), Address("whoever asks"))
+    *others, last = [*supervisor.started]
+    for name in others:
+        supervisor.child_exited(Address(name))
+    assert supervisor.told == []
+    supervisor.child_exited(Address(last))
+    supervisor.child_exited(Address("connect"))
+    assert supervisor.told == [AllLeft()]
+    assert sorted(supervisor.started) == sorted([*others, last]), "and nothing is started again"
 
 
 def test_a_start_that_failed_is_tried_again(

@@ -5,7 +5,6 @@ from rest.conftest import RestApi
 
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.runtime.cluster.messages import ProcessView
-from fairlead_tests.rest.client import Client
 
 PLACE = "127.0.0.1:8083"
 W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"
@@ -26,11 +25,6 @@ def api(api: RestApi) -> RestApi:
     api.group.ask("seat", "w2")
     api.gateway.workers = (process("w1", "W1"), process("w2", "W2"))
     return api
-
-
-@pytest.fixture
-def client(api: RestApi) -> Client:
-    return api.client
 
 
 def removed(worker: str, member_id: str | None, name: str | None, message: str) -> object:
@@ -92,8 +86,12 @@ def test_a_worker_that_is_no_member_yet_is_let_go_by_its_node(api: RestApi) -> N
 
 
 @pytest.mark.parametrize("query", ["", "?force=true"])
-def test_an_unknown_worker_is_a_404_that_lists_who_is_there(client: Client, query: str) -> None:
-    reply = client.delete(f"/workers/w9{query}")
+@pytest.mark.parametrize("loses_answers", [False, True])
+def test_an_unknown_worker_is_a_404_that_lists_who_is_there(
+    api: RestApi, query: str, loses_answers: bool
+) -> None:
+    api.gateway.loses_answers = loses_answers
+    reply = api.client.delete(f"/workers/w9{query}")
     assert reply.json() == {
         "error_code": 404,
         "message": f"there is no worker 'w9': there are {W1}, {W2}",

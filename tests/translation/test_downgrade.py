@@ -9,7 +9,7 @@ from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.messages.classic import JoinGroupReply, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
-from fairlead.events.group import token_of
+from fairlead.events.group import NO_SCHEDULE, token_of
 from fairlead.events.model import Cause, ClientAssignor, GroupState, GroupType, Resource, Why
 from fairlead.events.records import (
     ClassicGroup,
@@ -21,7 +21,7 @@ from fairlead.events.records import (
 )
 from fairlead_tests.classic.workers import told
 from fairlead_tests.decider import resource, resources
-from fairlead_tests.translation.driver import MixedDriver, given, held
+from fairlead_tests.translation.driver import CLASSIC_SESSION_MS, MixedDriver, given, held
 
 ALL_A, ALL_B = "A A-0 A-1 A-2", "B B-0 B-1"
 
@@ -275,6 +275,22 @@ def test_rule_23_a_session_that_ends_converts_the_group_too(driver: MixedDriver)
         driver.passes(4_000)
     assert driver.group.type is GroupType.CLASSIC
     assert driver.group.losses == {}, "a leader of their own knows of none"
+
+
+def test_rule_23_what_was_kept_for_a_lost_member_is_kept_no_longer(driver: MixedDriver) -> None:
+    _, two = mixed(driver)
+    driver.send(ConfigureGroup("connect", {"scheduled.rebalance.max.delay.ms": "60000"}))
+    for _ in range(3):
+        driver.classic_beat(two, 3)
+        driver.beats("W1")
+        driver.passes(CLASSIC_SESSION_MS // 2)
+    driver.beats("W1")
+    assert driver.group.losses
+    assert driver.group.schedule.parked
+    driver.heartbeat_reply(driver.request("W1", -1))
+    assert driver.group.type is GroupType.CLASSIC
+    assert (driver.group.losses, driver.group.schedule) == ({}, NO_SCHEDULE)
+    driver.reopen()
 
 
 def test_rule_24_after_a_restart_the_members_are_called_to_the_round_anew(

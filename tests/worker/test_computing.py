@@ -153,3 +153,13 @@ def test_an_answer_in_time_or_no_question_at_all_is_no_hang() -> None:
     found = asked()
     found.take_result(RESULT, 1, 200)
     assert not found.overdue(TIMEOUT_MS)
+
+
+def test_a_computation_that_begins_knows_nothing_of_the_one_before() -> None:
+    found = asked()
+    assert found.take_result(RESULT, 1, 200) == install(1)
+    assert found.begin(2, 300) == Prepare("g", "m", 2)
+    found.take_install_reply(InstallReply(Error.NONE), 400)
+    assert found.is_busy, "that reply is for the Install of the one before"
+    assert found.take_result(RESULT, 2, 500) is None
+    assert found.take_snapshot(PREPARED, 600) == ComputeAssignment(SNAPSHOT, "m")
