@@ -151,7 +151,7 @@ def owned(snapshot: Snapshot) -> Loads:
 def bytes_per_task(snapshot: Snapshot) -> float:
     """Return the most that assigning takes beside its input.
 
-    What other threads of the process allocate meanwhile is counted as well: the least of a few runs.
+    What other threads of the process allocate meanwhile counts as well: the least of a few runs.
     """
     return min(peak(lambda: assign(snapshot)) for _ in range(RUNS)) / len(snapshot.configured)
 
