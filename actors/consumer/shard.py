@@ -144,7 +144,7 @@ class ConsumerShard:
             self._take_heartbeat(request, sender, now)
         elif isinstance(request, TopicsSeen):
             self._topics = request.topics
-            self._deleted.see(request.topics, now)
+            self._deleted.see(request.topics, request.changed, now)
             patterns = {each.pattern for each in self.group.subscriptions.values()} - {""}
             matched = {each: find_matches(each, request.topics) for each in patterns}
             self.sides.take(TopicsSeen(request.topics, matched), sender, now)

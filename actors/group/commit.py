@@ -196,21 +196,20 @@ class OffsetLedger:
 
     def count(self, connector: str) -> int:
         """Return how many source partitions of a connector have an offset."""
-        logged = self._log.scan(*entry_key(Offset, (connector,)))
-        keys = {entry.key for entry in logged}
-        for (each, key), record in self._laid.items():
-            if each is Offset and key[0] == connector:
-                (keys.discard if record is None else keys.add)(pack_key(key))
-        return len(keys)
+        return self._count(Offset, connector)
 
     def consumer_offset(self, topic: str, partition: int) -> ConsumerOffset | None:
         """Return how far a partition of a topic was read."""
         found = self._find(ConsumerOffset, (topic, partition))
         return found if isinstance(found, ConsumerOffset) else None
 
-    def consumer_offsets(self) -> list[ConsumerOffset]:
-        """Return how far each partition was read that was read at all."""
-        found = self._all(ConsumerOffset)
+    def has_consumer_offsets(self) -> bool:
+        """Tell whether any partition of a topic was read."""
+        return self._count(ConsumerOffset) > 0
+
+    def consumer_offsets(self, *topic: str) -> list[ConsumerOffset]:
+        """Return how far each partition was read that was read at all, those of a topic or all."""
+        found = self._all(ConsumerOffset, *topic)
         return [each for each in found if isinstance(each, ConsumerOffset)]
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
@@ -244,6 +243,14 @@ class OffsetLedger:
         """Return the commits of a connector that wait to be published."""
         found = self._all(Committed, connector)
         return [each.commit.commit_id for each in found if isinstance(each, Committed)]
+
+    def _count(self, kind: type, *begin: str) -> int:
+        """Return how many records there are whose keys begin so."""
+        keys = {entry.key for entry in self._log.scan(*entry_key(kind, begin))}
+        for (each, key), record in self._laid.items():
+            if each is kind and key[: len(begin)] == begin:
+                (keys.discard if record is None else keys.add)(pack_key(key))
+        return len(keys)
 
     def _all(self, kind: type, *begin: str) -> Iterable[Record | None]:
         """Return the latest record of each key that begins so; None for a tombstone."""

@@ -75,3 +75,5 @@ class TopicsSeen:
     """By name."""
     matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """The topics that each pattern of the group's members stands for."""
+    changed: frozenset[str] | None = None
+    """The topics that came, went or were created anew since the last call; None: any may have."""

@@ -64,7 +64,7 @@ class ClientGroup:
         is_logged = group.classic is not None or group.topics is not None or bool(group.members)
         if is_logged or not self._sides.classic.is_unused:
             return True
-        return bool(self._ledger.consumer_offsets())
+        return self._ledger.has_consumer_offsets()
 
     @property
     def footprint(self) -> Footprint:
@@ -93,9 +93,11 @@ class ClientGroup:
         """Take the current space for log records."""
         self._shard.see_room(room, now)
 
-    def see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
-        """Take the current topics."""
-        self._shard.take(TopicsSeen(topics), NOBODY, now)
+    def see_topics(
+        self, topics: Mapping[str, Topic], now: Now, changed: frozenset[str] | None = None
+    ) -> None:
+        """Take the current topics; `changed` as in `TopicsSeen`."""
+        self._shard.take(TopicsSeen(topics, changed=changed), NOBODY, now)
 
     def end_computation(self, command: EndComputation, now: Now) -> None:
         """Take what the process has computed."""

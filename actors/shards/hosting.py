@@ -14,6 +14,7 @@ from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import Room
+from ..consumer.offsets.deleted_topics import topics_changed
 from ..consumer.shard import HostComputation
 from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Ready
 from ..group.state.settings import GroupSettings
@@ -210,9 +211,9 @@ class HostedGroups:
         self._answers.append(AddressedReply(sender, reply))
 
     def _see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
-        self._topics = topics
+        changed, self._topics = topics_changed(self._topics, topics), topics
         for group_id, group in self._groups.items():
-            group.see_topics(topics, now)
+            group.see_topics(topics, now, changed)
             self._changed[group_id] = group
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:

@@ -9,8 +9,9 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
 from fairlead.events.kafka.consumers import Topic
+from fairlead.events.log.frame import Entry
 from fairlead.events.log.space import Room
-from fairlead_tests.consumer.driver import ConsumerDriver, topic
+from fairlead_tests.consumer.driver import ConsumerDriver, MemoryLog, topic
 
 SETTINGS = GroupSettings(session_timeout_ms=1_800_000, initial_delay_ms=0)
 BOTH = {"t2": topic("t2", 1), "t4": topic("t4", 4)}
@@ -95,5 +96,38 @@ def test_offsets_leave_once_the_disk_has_room_for_that(tmp_path: Path) -> None:
     driver.passes(GONE_MS)
     assert committed(driver) == {"t2", "t4"}
     driver.shard.see_room(Room(tmp_path, 1 << 40), driver.now)
+    driver.passes(GONE_MS)
+    assert committed(driver) == {"t4"}
+
+
+def test_only_the_offsets_of_topics_that_have_changed_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver, read = committing(), list[str]()
+    scan = MemoryLog.scan
+
+    def noting(log: MemoryLog, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        read.append(key_prefix.decode().strip("\0"))
+        return scan(log, kind, key_prefix)
+
+    monkeypatch.setattr(MemoryLog, "scan", noting)
+    driver.sees(BOTH)
+    driver.sees({**BOTH, "t2": topic("t2", 9)})
+    assert read == []
+    driver.sees({**BOTH, "t9": topic("t9", 1)})
+    driver.sees({**without("t4"), "t9": topic("t9", 1, life=1)})
+    driver.passes(GONE_MS)
+    assert read == ["t9", "t4", "t9", "t4"]
+    assert committed(driver) == {"t2"}
+
+
+def test_topics_that_another_cluster_may_have_are_looked_at_again_at_each_change() -> None:
+    driver = committing()
+    driver.open(is_told=False)
+    driver.sees({})
+    driver.passes(GONE_MS)
+    assert committed(driver) == {"t2", "t4"}
+    driver.sees(without("t2"))  # the first cluster after all, and t2 was deleted in it
+    driver.sees({**without("t2"), "t9": topic("t9", 1)})
     driver.passes(GONE_MS)
     assert committed(driver) == {"t4"}

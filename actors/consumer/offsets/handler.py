@@ -81,7 +81,7 @@ class OffsetHandler:
         classic = self._sides.classic
         if not classic.is_empty and classic.protocol_type != CONSUMER:
             return Error.NON_EMPTY_GROUP
-        is_known = self._sides.group.exists or bool(self._ledger.consumer_offsets())
+        is_known = self._sides.group.exists or self._ledger.has_consumer_offsets()
         return None if is_known else Error.GROUP_ID_NOT_FOUND
 
     def _refuse_commit(self, call: OffsetCommit, now: Now) -> Error | None:
@@ -99,7 +99,7 @@ class OffsetHandler:
             )
         if call.epoch <= NO_EPOCH:
             return None
-        if group.exists or self._ledger.consumer_offsets():
+        if group.exists or self._ledger.has_consumer_offsets():
             return Error.UNKNOWN_MEMBER_ID
         return Error.GROUP_ID_NOT_FOUND if call.knows_epochs else Error.ILLEGAL_GENERATION
 

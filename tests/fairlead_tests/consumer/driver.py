@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from fairlead.actors.consumer.offsets.deleted_topics import topics_changed
 from fairlead.actors.consumer.shard import ConsumerShard
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.shard import Now, drain
@@ -65,6 +66,8 @@ class ConsumerDriver:
     control: MemoryLog = field(default_factory=MemoryLog)
     offsets: MemoryLog = field(default_factory=MemoryLog)
     topics: Mapping[str, Topic] = field(default_factory=lambda: {"t4": topic("t4", 4)})
+    seen: Mapping[str, Topic] | None = None
+    """The topics that the process has told the group."""
     said: dict[int, Any] = field(default_factory=dict[int, Any])
     """The replies, by the number of the call."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -76,6 +79,7 @@ class ConsumerDriver:
     def open(self, *, is_told: bool = True) -> None:
         """Restart from the log, as a new process, which may know the topics already."""
         entries = self.control.entries
+        self.seen = None
         group: Group = restore(self.group_id, entries, len(entries))
         ledger = OffsetLedger(self.offsets)
         self.shard = ConsumerShard(
@@ -109,8 +113,9 @@ class ConsumerDriver:
 
     def sees(self, topics: Mapping[str, Topic]) -> None:
         """Send the current topics to the group."""
-        self.topics = topics
-        self.shard.take(TopicsSeen(topics), "cluster", self.now)
+        changed = topics_changed(self.seen, topics)
+        self.topics = self.seen = topics
+        self.shard.take(TopicsSeen(topics, changed=changed), "cluster", self.now)
         self.flush()
 
     def ask(self, request: ConsumerRequest) -> int:
