@@ -14,6 +14,7 @@ from fairlead.runtime.pipeline.connectors.evolution.odd_texts import (
     odd_in_csv,
     odd_in_json,
 )
+from fairlead.runtime.pipeline.connectors.evolution.policy import parse_ddl
 from fairlead_tests.tasks.numbers import Reports
 
 Config = dict[str, str]
@@ -76,6 +77,29 @@ def test_digits_of_other_scripts_are_found_where_java_would_take_them_for_a_numb
     csv.feed(f"n\n{text}\n".encode())
     js.feed(f'{{"n": "{text}"}}\n'.encode())
     assert (csv.found, js.found) == are_odd
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "is_found"),
+    [
+        ("n DOUBLE", '{"n": "1.5"}', True),
+        ("n FLOAT", '{"a": 1,"n" : "\\u0031"}', True),
+        ("s STRUCT<n: DOUBLE>", "{'s': {n: '1'}}", True),
+        ("`m\u00fc` DOUBLE", '{"m\\u00fc": "1"}', True),
+        ("`m\u00fc` DOUBLE", '{"m\u00fc": "1"}', True),
+        ("n ARRAY<DOUBLE>", '{"n": [1, "2"]}', True),
+        ("n MAP<STRING, FLOAT>", '{"n": {"a": "-2"}}', True),
+        ("n ARRAY<DOUBLE>", '{"n": [1], "s": "text"}', False),
+        ("n DOUBLE, s STRING", '{"n": 1.5, "s": "2", "own": "3"}', False),
+        ("n DECIMAL(9, 2), i INT", '{"n": "1.5", "i": "2"}', False),
+    ],
+)
+def test_a_number_in_quotes_is_found_where_spark_refuses_it(
+    kind: str, text: str, *, is_found: bool
+) -> None:
+    scan = OddTextScan(odd_in_json(parse_ddl(kind)))
+    scan.feed(text.encode())
+    assert scan.found is is_found
 
 
 @pytest.fixture

@@ -249,6 +249,27 @@ def test_json_has_the_same_values_in_files_and_in_records(
     assert engine.run("values", run) == 2 * [expected(values)]
 
 
+QUOTED = {"1.5": "1.5", " 2 ": "2.0", "Inf": "Infinity", "x": None, "1e400": None}
+
+
+@pytest.mark.parametrize("beside", ["", "1e400"])
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("DOUBLE", "{}"), ("FLOAT", '{{"f": {}}}'), ("DOUBLE", "[{}]")]
+)
+def test_a_number_in_quotes_is_that_number_whatever_stands_beside_it(
+    engine: Embedded, tmp_path: Path, kind: str, shape: str, beside: str
+) -> None:
+    values: Values = {json.dumps(text): it for text, it in QUOTED.items()}
+    values |= {beside: None} if beside else {}
+    plain: Values = {'"x"': None, "1.5": "1.5"}
+    run = lambda spark: [  # noqa: E731
+        from_json(_in(spark, "UTC"), tmp_path, kind, each, shape) for each in (values, plain)
+    ]
+    shown_as = {"[{}]": "[{}]", '{{"f": {}}}': "{{{}}}"}.get(shape, "{}")
+    told = [{n: shown_as.format(it) for n, it in expected(e).items()} for e in (values, plain)]
+    assert engine.run("values", run) == [2 * [each] for each in told]
+
+
 @pytest.mark.parametrize("zone", IN_ZONES)
 def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
     engine: Embedded, tmp_path: Path, zone: str

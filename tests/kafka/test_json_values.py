@@ -99,6 +99,24 @@ def test_a_number_that_is_too_large_for_a_tinyint_is_a_bad_row(engine: Embedded,
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("1e400", "it has the number 1e400 in column `n`, which no DOUBLE holds"),
+        ('"1x"', 'column `n` (STRUCT<N:DOUBLE>): For input string: "{"n":"1x"}"'),
+    ],
+)
+def test_a_number_that_no_column_holds_is_told_with_its_column(
+    engine: Embedded, value: str, why: str
+) -> None:
+    strict = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=False), "n STRUCT<n: DOUBLE>")
+    one = records((f'{{"n":{{"n":{value}}}}}'.encode(),))
+    with pytest.raises(TaskError) as told:
+        engine.run("json", lambda spark: strict.decode(spark, one).collect())
+    assert f"the record of t-0 at offset 0: {why}" in str(told.value)
+
+
+@pytest.mark.spark
 def test_tombstones_alone_have_the_columns_of_the_records_before(engine: Embedded) -> None:
     schema = {"type": "struct", "fields": [{"field": "n", "type": "int32"}]}
     full = json.dumps({"schema": schema, "payload": {"n": 1}}).encode()

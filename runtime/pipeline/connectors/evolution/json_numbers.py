@@ -1,8 +1,9 @@
 # pyright: basic
-"""Finds numbers of json that their type cannot hold, before a parser makes other values of them.
+"""Finds numbers of json that their type cannot hold, before `from_json` makes other values of them.
 
-`from_json` takes 1e400 for Infinity, and hides it; a DECIMAL with an exponent of millions takes
-minutes. Only values that may have such a number need this look: it is slow.
+It takes 1e400 for Infinity, and a DECIMAL with an exponent of millions takes it minutes. Unlike the
+reader of files it does not keep the text of a number, which could be looked at afterwards. Only
+values that may have such a number need this look: it is slow.
 """
 
 import json
@@ -20,8 +21,6 @@ from pyspark.sql.types import (
     MapType,
     StructType,
 )
-
-from .odd_texts import may_be_odd, odd_in_json
 
 _LARGEST_FLOAT: Final = float.fromhex("0x1.ffffffp+127")
 """From here on a number is rounded to a FLOAT's Infinity."""
@@ -46,8 +45,6 @@ def find_number_flaws(
 
     `flaws` has the reasons that are known already.
     """
-    if not may_be_odd(values, odd_in_json(schema)):
-        return flaws
     pairs = zip(flaws.to_pylist(), values.to_pylist(), strict=True)
     found = [why or (each and number_flaw(each, schema)) for why, each in pairs]
     return pa.chunked_array([pa.array(found, pa.string())])
@@ -60,30 +57,32 @@ def number_flaw(text: bytes, schema: StructType) -> str | None:
     except (ValueError, RecursionError):
         return None  # the parser reports invalid JSON
     for row in found if isinstance(found, list) else [found]:
-        for field, number in _flaws(row, schema):
+        for name, field, number in _flaws(row, schema):
             kind = field.simpleString().upper()
-            return f"has the number {number[:_SHOWN]}, which no {kind} holds"
+            return f"has the number {number[:_SHOWN]} in column `{name}`, which no {kind} holds"
     return None
 
 
-def _flaws(value: Any, kind: DataType) -> Iterator[tuple[DataType, str]]:  # noqa: ANN401
-    """Yield the numbers that do not fit, with their types."""
+def _flaws(value: Any, kind: DataType, name: str = "") -> Iterator[tuple[str, DataType, str]]:  # noqa: ANN401
+    """Yield the numbers that do not fit, each with the nearest name and its type."""
     if isinstance(kind, StructType) and isinstance(value, Mapping):
         for each in kind.fields:
-            yield from _flaws(value.get(each.name), each.dataType)
+            yield from _flaws(value.get(each.name), each.dataType, each.name)
     elif isinstance(kind, MapType) and isinstance(value, Mapping):
         for each in value.values():
-            yield from _flaws(each, kind.valueType)
+            yield from _flaws(each, kind.valueType, name)
     elif isinstance(kind, ArrayType) and isinstance(value, list):
         for each in value:
-            yield from _flaws(each, kind.elementType)
+            yield from _flaws(each, kind.elementType, name)
     elif isinstance(value, str) and _is_lost(value, kind):
-        yield kind, value
+        yield name, kind, value
 
 
 def _is_lost(text: str, kind: DataType) -> bool:
     mantissa, _, exponent = text.lower().partition("e")
     if isinstance(kind, DecimalType):
+        if not text.isascii():  # Java takes digits of any script
+            return True
         return len(text) > _MOST_DIGITS or len(exponent.lstrip("+-")) > _MOST_EXPONENT
     if not isinstance(text, _Number) or not isinstance(kind, FloatType | DoubleType):
         return False

@@ -7,8 +7,9 @@ this scan finds the files that may have one, and only there numbers are read as 
 by `text_values`.
 """
 
+import json
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -30,6 +31,9 @@ _ENDS: Final = b"\r\n"
 _BLANKS: Final = b" \t"
 _IN_JSON: Final = b':[,"{ \t\r\n'
 """What stands before a number, or a text of digits, in JSON."""
+_WHITE: Final = r"[ \t\r\n]*"
+_MAY_BE_NUMBER: Final = r"[ \\+\-.0-9NI]"
+"""How a text in quotes begins that may be a number; a backslash may escape anything."""
 _CODE: Final = r"(?:\+|-?0[0-9])"
 _REACH: Final = 4096
 """How much of a chunk is scanned again with the next one: a match may span both."""
@@ -60,9 +64,25 @@ def odd_in_csv(schema: StructType, edges: bytes, *, finds_codes: bool) -> str:
 
 
 def odd_in_json(schema: StructType) -> str:
-    """Return the pattern of odd numbers for a json schema; empty if it can have none."""
-    kinds = set(_leaves(schema))
-    return _between(_IN_JSON, [*_far(kinds), *([_foreign()] if DecimalType in kinds else ())])
+    """Return the pattern of odd numbers for a json schema; empty if it can have none.
+
+    A number in quotes is odd in a FLOAT or DOUBLE: Spark refuses it there, but not in a DECIMAL.
+    """
+    leaves = set(_leaves(schema))
+    kinds = {kind for _, kind in leaves}
+    fractions = sorted({name for name, kind in leaves if kind in {FloatType, DoubleType}})
+    numbers = _between(_IN_JSON, [*_far(kinds), *([_foreign()] if DecimalType in kinds else ())])
+    return "|".join(filter(None, (numbers, *_in_quotes(fractions))))
+
+
+def _in_quotes(names: Sequence[str]) -> Iterator[str]:
+    """Yield the patterns of texts in columns of these names; an empty one: in a list or map."""
+    if "" in names:
+        yield rf"[:,\[]{_WHITE}[\"']{_MAY_BE_NUMBER}"
+    spelt = {text.encode() for name in names if name for text in (name, json.dumps(name)[1:-1])}
+    if spelt:
+        whole = "|".join(map(_spelt, sorted(spelt)))
+        yield rf"[\"'{{, \t\r\n](?:{whole})[\"']?{_WHITE}:{_WHITE}[\"']"
 
 
 def _far(kinds: set[type[DataType]]) -> Iterator[str]:
@@ -91,16 +111,17 @@ def _spelt(data: bytes) -> str:
     return "".join(f"\\x{each:02x}" for each in data)
 
 
-def _leaves(kind: DataType) -> Iterator[type[DataType]]:
+def _leaves(kind: DataType, name: str = "") -> Iterator[tuple[str, type[DataType]]]:
+    """Yield the field's name and the type of each single value; no name within a list or map."""
     if isinstance(kind, StructType):
         for each in kind.fields:
-            yield from _leaves(each.dataType)
+            yield from _leaves(each.dataType, each.name)
     elif isinstance(kind, ArrayType):
         yield from _leaves(kind.elementType)
     elif isinstance(kind, MapType):
         yield from _leaves(kind.valueType)
     else:
-        yield type(kind)
+        yield name, type(kind)
 
 
 def csv_edges(separator: str, quote: str, *, trims: bool) -> bytes:

@@ -1,7 +1,7 @@
 # pyright: basic
 """Json values that Spark's parser would change are read with another type, and converted.
 
-Times are read as texts, and so are fractions where a text may have one that is out of range. A
+Times are read as texts, and so are fractions where one may be out of range, or stand in quotes. A
 TINYINT is read as a wider type, since the parser takes 128 to 255 for negative numbers.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
@@ -32,13 +32,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
+OF_RECORDS: Final = (FloatType, DoubleType)
+"""The fractions that `from_json` can read as texts: a number comes as the text of its DOUBLE."""
+OF_FILES: Final = (*OF_RECORDS, DecimalType)
+"""Those of the reader of files, for which a number is the text that stands there."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonValues:
     """The types to read json with, and the values of what was read."""
 
     texts: TextValues
-    has_odd_numbers: bool = False
-    """Whether fractions are read as texts, which costs more."""
+    fractions: tuple[type[DataType], ...] = ()
+    """The types of fractions that are read as texts, which costs more."""
 
     def schema_to_read(self, schema: StructType) -> StructType:
         """Return the schema to read with."""
@@ -96,5 +102,4 @@ class JsonValues:
             return self.schema_to_read(kind)
         if isinstance(kind, ByteType):
             return ShortType()
-        is_odd = self.has_odd_numbers and isinstance(kind, FloatType | DoubleType | DecimalType)
-        return StringType() if is_odd or isinstance(kind, TIMES) else kind
+        return StringType() if isinstance(kind, (*self.fractions, *TIMES)) else kind

@@ -43,7 +43,7 @@ from ..rows.bad_rows import (
     load_parquet,
     split_bad_rows,
 )
-from ..rows.json_values import JsonValues
+from ..rows.json_values import OF_FILES, JsonValues
 from ..rows.text_values import TextValues
 from .csv_rows import read_csv_files
 
@@ -172,8 +172,7 @@ class ReadFormat:
         values = self.text_values(spark)
         options = self.parser_options()
         if self.name == "json":
-            is_odd = any(each.is_odd for each in files)
-            reason = json_reason(self.columns, options, JsonValues(values, is_odd))
+            reason = json_reason(self.columns, options, self._json_values(spark, files))
         else:
             reason = csv_reason(self.columns, options, values)
         good, rejects = split_bad_rows(frame, reason, copies.originals)
@@ -185,11 +184,15 @@ class ReadFormat:
             return read_csv_files(self, spark, files)
         reader = spark.read.options(**self.reader_options()).format(self.name)
         if self.name == "json":
-            values = JsonValues(self.text_values(spark), any(each.is_odd for each in files))
+            values = self._json_values(spark, files)
             beside = (*self.folders, *([RAW] if self.parts_rows else ()))
             how = self.reader_options()
             return load_json(reader, self.columns, files, how, values, beside)
         return load_parquet(reader, self.columns, files, self.folders)
+
+    def _json_values(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> JsonValues:
+        is_odd = any(each.is_odd for each in files)
+        return JsonValues(self.text_values(spark), OF_FILES if is_odd else ())
 
     @property
     def parts_rows(self) -> bool:

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ....batches.counting import Passing
 from ....batches.frames import frame_of
 from ....spark.sessions import zone_of
-from ....spark.spelling import literal, quoted, refusal
+from ....spark.spelling import quoted
 from ....spi.config import ConfigInvalid
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
@@ -25,9 +25,10 @@ from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.json_numbers import find_number_flaws
 from ...evolution.names import find_twins
+from ...evolution.odd_texts import may_be_odd, odd_in_json
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ...files.rows.bad_rows import RAW, json_reason
-from ...files.rows.json_values import JsonValues
+from ...files.rows.json_values import OF_RECORDS, JsonValues
 from ...files.rows.text_values import TextValues
 from .records.bad_records import (
     NAMED,
@@ -204,10 +205,12 @@ class JsonDecoder(RecordDecoder):
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        flaws = find_number_flaws(table["_value"], table[FLAW], schema)
+        is_odd = may_be_odd(table["_value"], odd_in_json(schema))
+        flaws = table[FLAW]
+        flaws = find_number_flaws(table["_value"], flaws, schema) if is_odd else flaws
         raw = pa.table({LONE: as_text(table["_value"]), FLAW: flaws, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-        self._values = JsonValues(_TEXTS.within(zone_of(spark)))
+        self._values = JsonValues(_TEXTS.within(zone_of(spark)), OF_RECORDS if is_odd else ())
         read = StructType([*self._values.schema_to_read(schema).fields, _CORRUPT_FIELD])
         parsed = sf.from_json(sf.when(sf.col(FLAW).isNull(), sf.col(LONE)), read, options)
         # `explode` makes Spark parse once, not again for each column and condition.
@@ -224,7 +227,7 @@ class JsonDecoder(RecordDecoder):
             bad |= values.is_misfit(read, schema)
         casts = {PARSED: values.value(read, schema)} if other else {}
         if not self._rows.parts_bad:
-            sound = frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
+            sound = frame.where(sf.when(bad, self._refused(schema)).otherwise(sf.expr("true")))
             return sound.withColumns(casts) if casts else sound
         passing = Passing()
         frame = frame.withColumn(CORRUPT, bad)
@@ -250,18 +253,23 @@ class JsonDecoder(RecordDecoder):
         kept = self._rows.metadata
         return [quoted(name if name in kept else f"_fairlead{name}") for name in PLACE]
 
-    def _refused(self) -> "Column":
-        topic, partition, offset = self._places
-        before, between, behind = (literal(each) for each in NAMED.split("{}")[:3])
-        place = f"{topic}, '-', CAST({partition} AS STRING)"
-        why = f"coalesce('it ' || {FLAW}, {literal(_NO_FIT)})"
-        told = (before, place, between, f"CAST({offset} AS STRING)", behind, why)
-        return sf.expr(f"CAST({refusal(*told)} AS BOOLEAN)")
+    def _refused(self, schema: StructType) -> "Column":
+        """Return an expression that fails the job; where numbers may be odd it names the column."""
+        topic, partition, offset = (sf.col(each).cast("string") for each in self._places)
+        before, between, behind = map(sf.lit, NAMED.split("{}")[:3])
+        is_odd = bool(self._values.fractions)
+        why = _reason(schema, self._values, LONE) if is_odd else _or_flaw(sf.lit(_NO_FIT))
+        told = sf.concat(before, topic, sf.lit("-"), partition, between, offset, behind, why)
+        return sf.raise_error(told).cast("boolean")
 
 
-def _reason(schema: StructType, values: JsonValues) -> "Column":
+def _reason(schema: StructType, values: JsonValues, raw: str = RAW) -> "Column":
+    return _or_flaw(json_reason(schema, _OPTIONS, values, raw))
+
+
+def _or_flaw(reason: "Column") -> "Column":
     flaw = sf.concat(sf.lit("it "), sf.col(FLAW))
-    return sf.when(flaw.isNotNull(), flaw).otherwise(json_reason(schema, _OPTIONS, values))
+    return sf.when(flaw.isNotNull(), flaw).otherwise(reason)
 
 
 def columns_clash(one: str, other: str) -> str:
