@@ -2,9 +2,9 @@
 """The tables to read, and their columns, from the catalog."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 from psycopg import sql
@@ -40,9 +40,11 @@ SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
     greatest(c.reltuples, 0)::int8 AS rows, pg_relation_filenode(c.oid)::int8 AS file,
     c.relfilenode::int8 AS seen_file,
-    a.attname::text AS name, t.kind, t.width, t.dimensions, a.attnotnull AS required
+    a.attname::text AS name, t.kind, t.width, t.dimensions, a.attnotnull AS required,
+    coalesce(a.attnum = ANY (i.indkey::int2[]), false) AS is_primary
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 CROSS JOIN {base_type("a.atttypid", "a.atttypmod", "a.attndims")} t
+LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 WHERE c.oid = {{}}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     AND (a.attgenerated = '' OR {{}}) ORDER BY a.attnum"""  # noqa: S608  # of constants
 _FILE: Final = "SELECT pg_relation_filenode({}::oid)::int8 AS file"
@@ -172,16 +174,12 @@ class TableShape:
         if not rows:
             raise TableChanged(f"{name} has no columns")
         refuse_taken(f"{name}", [each["name"] for each in rows], is_logged=is_logged)
-        columns = tuple(
-            SourceColumn.of(each["name"], each["kind"], each["width"], each["dimensions"], mapping)
-            for each in rows
-        )
         first = rows[0]
         if first["seen_file"] != first["file"]:
             raise TableChanged(f"{name} was rewritten just now")
         pages, size = max(first["pages"], 1), first["bytes"]
         return cls(
-            columns,
+            tuple(_columns_of(rows, mapping)),
             {each["name"]: each["kind"] for each in rows},
             frozenset(each["name"] for each in rows if not each["required"]),
             first["oid"],
@@ -192,6 +190,13 @@ class TableShape:
             else max(200, size // pages // _ROWS_EACH_PAGE),
             max(1, size // pages),
         )
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]], mapping: TypeMapping) -> Iterator[SourceColumn]:
+    key = [each["name"] for each in rows if each["is_primary"]]
+    for each in rows:
+        kind = each["kind"], each["width"], each["dimensions"]
+        yield SourceColumn.of(each["name"], *kind, mapping, key)
 
 
 def pages_of(snapshot: DatabaseSnapshot, tables: Sequence[FoundTable]) -> Mapping[int, int]:

@@ -1,7 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false
 """The columns of a table: their SQL expressions, and the conversion of results to Arrow types."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -16,19 +16,21 @@ from ..names import words
 from . import keys
 
 _UNZONED, _ZONED = "timestamp", "timestamptz"
-_LIST: Final = """CASE WHEN array_ndims({0}) > 1 THEN (array_ndims({0}) || {2})::{1}
+_LIST: Final = """CASE WHEN array_ndims({0}) > 1 THEN (array_ndims({0}) || {2} || {3} || {4})::{1}
     ELSE ({0}::{1})[:] END"""
 """An array from element 1 on; for one of several dimensions the server raises a text."""
 _DIMENSIONS: Final = (
-    " dimensions in column {}, which is read as a list: declare it as [][], and it is read as text"
+    " dimensions in column {}",
+    ", which is read as a list: declare it as [][], and it is read as text",
 )
-_INSTANT: Final = """CASE WHEN {0}::{1}::{2} <> {0} THEN ({0}::text || {3})::{1}
-    ELSE {4} END"""
+_INSTANT: Final = """CASE WHEN {0}::{1}::{2} <> {0} THEN ({0}::text || {3} || {4} || {5})::{1}
+    ELSE {6} END"""
 """A time of the session's zone as an instant; for one that its clocks skip, which would be that of
 another time, the server raises a text."""
 _SKIPPED: Final = (
-    f" in column {{}}, which the clocks of {keys.TIMEZONE} skip: correct it, or leave out that "
-    "key, and times stay without a zone"
+    " in column {}",
+    f", which the clocks of {keys.TIMEZONE} skip: correct it, or leave out that key, and times "
+    "stay without a zone",
 )
 _MOST_DIGITS: Final = 38
 _UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
@@ -79,19 +81,27 @@ class SourceColumn:
 
     @classmethod
     def of(
-        cls, name: str, kind: str, width: int, dimensions: int, mapping: TypeMapping
+        cls,
+        name: str,
+        kind: str,
+        width: int,
+        dimensions: int,
+        mapping: TypeMapping,
+        key: Sequence[str] = (),
     ) -> "SourceColumn":
-        """Return a column for a type's catalog name; `width` is its `atttypmod`."""
+        """Return a column for a type's catalog name; `width` is its `atttypmod`.
+
+        Errors tell the row by the columns of `key`.
+        """
         cast, made = _read_as(kind, width, dimensions, mapping)
         its, to = sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")
         value = sql.SQL("{0}::{1}" if cast else "{0}").format(its, to)
         if pa.types.is_list(made):
-            value = sql.SQL(_LIST).format(its, to, sql.Literal(_DIMENSIONS.format(name)))
+            value = sql.SQL(_LIST).format(its, to, *_told(_DIMENSIONS, name, key))
         if mapping.is_zoned and kind.removeprefix("_") == _UNZONED and cast.startswith(_ZONED):
             stored = words(cast.replace(_ZONED, _UNZONED))
-            value = sql.SQL(_INSTANT).format(
-                its, to, stored, sql.Literal(_SKIPPED.format(name)), value
-            )
+            told = _told(_SKIPPED, name, key)
+            value = sql.SQL(_INSTANT).format(its, to, stored, *told, value)
         return cls(name, sql.SQL("{} AS {}").format(value, its), made)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -109,6 +119,16 @@ class SourceColumn:
             ) from None
         _refuse_wrapped(self.name, values)
         return _finite(values)
+
+
+def _told(text: tuple[str, str], name: str, key: Sequence[str]) -> Iterator[sql.Composable]:
+    """Yield the parts of a text about a value in SQL: the column, the row, and the rest."""
+    column, rest = text
+    yield sql.Literal(column.format(name))
+    parts = [sql.SQL("{} || {}").format(sql.Literal(f"{e}="), sql.Identifier(e)) for e in key]
+    row = sql.SQL("' of the row with ' || concat_ws(', ', {})").format(sql.SQL(", ").join(parts))
+    yield row if parts else sql.SQL("''")
+    yield sql.Literal(rest)
 
 
 def _read_as(

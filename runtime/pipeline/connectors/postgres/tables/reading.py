@@ -11,7 +11,7 @@ from psycopg import sql
 from ..names import TableName
 from .catalog import TableShape, look_for_rewrite
 from .columns import TOPIC, SourceColumn
-from .session import DatabaseSnapshot
+from .session import DatabaseSnapshot, naming
 
 
 class Read(NamedTuple):
@@ -69,6 +69,7 @@ class TableReader:
     ) -> Read:
         """Return the rows that meet a condition; raises `TableChanged`."""
         rows = RowReader(self.name.only, self.shape.columns, self.topic)
-        found = rows.read(snapshot, where, beside, rest)
+        with naming(self.name):
+            found = rows.read(snapshot, where, beside, rest)
         look_for_rewrite(snapshot, self.name, self.shape)
         return found

@@ -18,6 +18,7 @@ from psycopg import sql
 
 from ....spi.errors import Away, BadInput, SourceAway
 from ..connecting import Server, brief, is_away, is_data
+from ..names import TableName
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IS_DURABLE = sql.SQL("SELECT pg_current_wal_flush_lsn() >= {}::pg_lsn AS is_durable")
@@ -29,6 +30,19 @@ _SOON_S = (0.0, 0.001, 0.004, 0.015)
 
 class TableChanged(Exception):  # noqa: N818  # what is the case
     """A column or table does not exist any more."""
+
+
+@contextmanager
+def naming(table: TableName) -> Generator[None]:
+    """Let errors about values name their table."""
+    name = f"table {table}: "
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{name}{error}") from None
+    except adbc.Error as error:
+        error.add_note(name)  # the session makes another error of it
+        raise
 
 
 class ReadSession:
@@ -103,7 +117,8 @@ class ReadSession:
             self.close()
 
     def _told(self, error: Exception) -> Exception:
-        text = f"{self.server.shown}: {brief(str(error))}"
+        names = "".join(getattr(error, "__notes__", ()))
+        text = f"{names}{self.server.shown}: {brief(str(error))}"
         if getattr(error, "sqlstate", None) in {"42P01", "42703"}:
             return TableChanged(text)
         if is_away(error):

@@ -30,7 +30,7 @@ from ....tables.columns import (
     TypeMapping,
     refuse_taken,
 )
-from ....tables.session import ReadSession, TableChanged
+from ....tables.session import ReadSession, TableChanged, naming
 from .groups import FollowedChange, Group
 from .pgoutput import UNCHANGED, Operation, Relation
 from .shares import FollowedTable
@@ -122,7 +122,7 @@ class ChangeRows:
         whole = [each for each in known if each.is_whole]
         wanted = [each for each in whole if each.operation not in self._skipped]
         rows = [each for each in wanted if not empties_a_part(each.change, topic)]
-        with self.session.snapshot() as snapshot:
+        with naming(table.name), self.session.snapshot() as snapshot:
             values = typed_values(snapshot, layout, rows)
         emptied = frozenset([table.name] if len(rows) < len(wanted) else [])
         return ChangedRows(self._with_change(table, values, rows), len(told) - len(whole), emptied)
@@ -153,12 +153,14 @@ class ChangeRows:
         given = map(sql.Literal, (names, oids, widths, relation.name.sql.as_string()))
         with self.session.snapshot() as snapshot:
             found = snapshot.table(sql.SQL(_LAYOUT).format(*given)).to_pylist()
-        made = self._layouts[relation] = tuple(self._column(each) for each in found)
+        key = [each["name"] for each in found if each["is_primary"]]
+        made = self._layouts[relation] = tuple(self._column(each, key) for each in found)
         return made
 
-    def _column(self, row: dict[str, Any]) -> LogColumn:
+    def _column(self, row: dict[str, Any], key: Sequence[str]) -> LogColumn:
         kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
-        made = SourceColumn.of(row["name"], kind, width, row["dimensions"] or 1, self._mapping)
+        shape = kind, width, row["dimensions"] or 1
+        made = SourceColumn.of(row["name"], *shape, self._mapping, key)
         type_name = row["type"] or "text"
         return LogColumn(made, type_name, row["told"] or type_name, row["is_primary"])
 
