@@ -153,9 +153,7 @@ class HostedGroups:
         """Handle a call; its reply is in a later `Ready`."""
         self._calls += 1
         if isinstance(request, ListGroups):
-            listed = sorted(
-                (each.listed() for each in self._groups.values()), key=lambda each: each.group_id
-            )
+            listed = (each.listed() for _, each in sorted(self._groups.items()))
             self._reply(sender, ListGroupsReply(tuple(listed), number=request.number))
         elif isinstance(request, EndHold):
             if group := self._groups.get(request.group_id):

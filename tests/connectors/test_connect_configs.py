@@ -335,10 +335,61 @@ def test_debezium_becomes_the_log_of_postgresql_without_its_envelope() -> None:
         "sink.value.converter.schemas.enable": "false",
     }
     assert [key for key, _ in found.remarks] == [
-        *("slot.name", "transforms.unwrap", "plugin.name", "column.exclude.list"),
-        *("decimal.handling.mode", "heartbeat.interval.ms", "tombstones.on.delete"),
+        *("slot.name", "transforms.unwrap", "plugin.name", "decimal.handling.mode"),
+        *("tombstones.on.delete", "column.exclude.list", "heartbeat.interval.ms"),
         "sink.bootstrap.servers",
     ]
+
+
+def test_what_is_said_to_clients_is_said_here_or_told() -> None:
+    consumer, producer = "consumer.override.", "producer.override."
+    given = {
+        f"{consumer}fetch.max.wait.ms": "100",
+        f"{consumer}client.id": "me",
+        f"{consumer}auto.offset.reset": "latest",
+        f"{consumer}sasl.mechanism": "PLAIN",
+        f"{consumer}ssl.engine.factory.class": "Mine",
+        f"{consumer}fetch.max.bytes": "9999999999",
+        f"{producer}linger.ms": "5",
+        "admin.override.request.timeout.ms": "1",
+    }
+    found = translated({**CONFIGS["file sink"], **given})
+    plain = translated(CONFIGS["file sink"])
+    assert found.config == plain.config | {
+        "source.consumer.override.fetch.wait.max.ms": "100",
+        "source.consumer.override.client.id": "me",
+        "source.auto.offset.reset": "latest",
+        "source.sasl.mechanism": "PLAIN",
+    }
+    none = "is none of the settings that a config may make: leave it out"
+    most = "must be a number, at most 268435456: all tasks of a worker share its memory"
+    without = "there is no counterpart: the pipeline has no such client of its own"
+    assert {*found.remarks} - {*plain.remarks} == {
+        Remark(
+            f"{consumer}ssl.engine.factory.class",
+            f"source.{consumer}ssl.engine.factory.class {none}",
+        ),
+        Remark(f"{consumer}fetch.max.bytes", f"source.{consumer}fetch.max.bytes {most}"),
+        Remark(f"{producer}linger.ms", without),
+        Remark("admin.override.request.timeout.ms", without),
+    }
+
+
+def test_what_is_said_to_the_clients_of_a_mirror_is_said_to_its_ends() -> None:
+    given = {
+        "source.consumer.fetch.min.bytes": "1",
+        "source.cluster.consumer.client.id": "in",
+        "target.cluster.producer.compression.type": "lz4",
+        "producer.override.linger.ms": "5",
+    }
+    found, plain = translated({**CONFIGS["mirror"], **given}), translated(CONFIGS["mirror"])
+    assert found.config == plain.config | {
+        "source.consumer.override.fetch.min.bytes": "1",
+        "source.consumer.override.client.id": "in",
+        "sink.producer.override.compression.type": "lz4",
+        "sink.producer.override.linger.ms": "5",
+    }
+    assert {*found.remarks} == {*plain.remarks}
 
 
 def test_what_is_of_the_worker_is_said_by_options() -> None:

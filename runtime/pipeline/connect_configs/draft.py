@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from ..connectors.kafka.connection import connection_keys
+from ..connectors.kafka.overrides import JAVA_NAMES, flaws_in_overrides
+
 BOOTSTRAP: Final = "localhost:9092"
 """The brokers that are taken unless somebody says which."""
 CONVERTERS: Final = {
@@ -32,6 +35,10 @@ OF_CLIENTS: Final = {
     "isolation.level": ("source.",),
 }
 """The settings of Kafka clients that are keys of an end here."""
+OF_CONNECTIONS: Final = frozenset(each.name.partition(".")[2] for each in connection_keys("source"))
+"""The settings of Kafka clients that both ends have under the same names."""
+OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
+OTHER_CLIENT: Final = "there is no counterpart: the pipeline has no such client of its own"
 UNCHANGED: Final = (
     "tasks.max",
     "config.action.reload",
@@ -176,7 +183,7 @@ class Draft:
         self.put(source_type="kafka", source_bootstrap_servers=self.bootstrap)
         self.keep("source.", ("topics", "topics.regex"))
         self.converters("source.")
-        self._clients("consumer.override.", "source.")
+        self.client("consumer.override.", "source.consumer.override.")
         self._tell_bootstrap("source.bootstrap.servers")
 
     def write_topic(self, topic: str = "") -> None:
@@ -184,18 +191,22 @@ class Draft:
         self.put(sink_type="kafka", sink_bootstrap_servers=self.bootstrap)
         self.config["sink.topic" if topic else "sink.topic.column"] = topic or "_topic"
         self.converters("sink.")
-        self._clients("producer.override.", "sink.")
+        self.client("producer.override.", "sink.producer.override.")
         self._tell_bootstrap("sink.bootstrap.servers")
 
-    def _clients(self, prefix: str, end: str) -> None:
-        """Translate what a config says to the Kafka client of its worker."""
+    def client(self, prefix: str, to: str) -> None:
+        """Translate what a config says to the Kafka client of one end, under another prefix."""
+        end = f"{to.partition('.')[0]}."
         for key in [each for each in self.left if each.startswith(prefix)]:
             name = key.removeprefix(prefix)
-            is_safe = name.startswith(("security.protocol", "sasl.", "ssl."))
-            if is_safe or end in OF_CLIENTS.get(name, ()):
+            meant = JAVA_NAMES.get(name, name)
+            flaw = dict(flaws_in_overrides({meant: self.left[key]})).get(meant)
+            if name in OF_CONNECTIONS or end in OF_CLIENTS.get(name, ()):
                 self.config[f"{end}{name}"] = self.take(key)
+            elif flaw is None:
+                self.config[f"{to}{meant}"] = self.take(key)
             else:
-                self.drop(f"librdkafka's settings are {end}{prefix}NAME", key)
+                self.drop(f"{to}{meant} {flaw}", key)
 
     def _tell_bootstrap(self, key: str) -> None:
         told = "the brokers were those of the worker: --bootstrap-servers says which"
@@ -205,7 +216,8 @@ class Draft:
     def finish(self, name: str) -> TranslatedConfig:
         """Return the translation; what is left has no counterpart."""
         for key in sorted(self.left):
-            self.remark(key, "there is no counterpart")
+            is_of_client = key.startswith(OVERRIDES)
+            self.remark(key, OTHER_CLIENT if is_of_client else "there is no counterpart")
         return TranslatedConfig(name, self.config, tuple(self.remarks))
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import quote
 
-from .draft import Draft
+from .draft import OF_CONNECTIONS, Draft
 
 SNAPSHOTS: Final = {
     "initial": "initial",
@@ -14,59 +14,69 @@ SNAPSHOTS: Final = {
     "when_needed": "when_needed",
     "exported": "initial",
 }
-SHAPE: Final = "values are as the columns are: numeric as decimals, times as times"
+RENAMED: Final = {
+    "database.user": "source.connection.user",
+    "database.password": "source.connection.password",
+    "slot.name": "source.slot.name",
+    "slot.drop.on.stop": "source.slot.drop.on.stop",
+    "publication.name": "source.publication.name",
+    "publication.autocreate.mode": "source.publication.autocreate.mode",
+    "table.include.list": "source.table.include.list",
+    "table.whitelist": "source.table.include.list",
+    "table.exclude.list": "source.table.exclude.list",
+    "table.blacklist": "source.table.exclude.list",
+}
 COLUMNS: Final = "choose columns with the transform select"
+WITHOUT: Final = {
+    "the plugin is pgoutput": ("plugin.name",),
+    COLUMNS: ("message.key.columns",),
+    "values are as the columns are: numeric as decimals, times as times": (
+        *("decimal.handling.mode", "time.precision.mode", "hstore.handling.mode"),
+        *("interval.handling.mode", "binary.handling.mode", "money.fraction.digits"),
+    ),
+    "batches are as large as batch.target.ms makes them": (
+        *("max.batch.size", "max.queue.size", "poll.interval.ms", "max.queue.size.in.bytes"),
+    ),
+    "a deletion has no tombstone behind it": ("tombstones.on.delete",),
+}
+"""Debezium's keys that have no counterpart, by the reason."""
 UNWRAP: Final = "ExtractNewRecordState"
 
 
 def debezium_postgres(draft: Draft) -> None:
     """Read the changes of tables by logical replication, and write them to topics."""
+    _database(draft)
+    draft.rename(RENAMED)
+    _schemas(draft)
+    prefix = draft.take("topic.prefix") or draft.take("database.server.name")
+    draft.config["source.topic.prefix"] = f"{prefix}." if prefix else ""
+    _snapshot(draft)
+    draft.config["source.skipped.operations"] = draft.take("skipped.operations", "t")
+    if "source.slot.name" in draft.config:
+        draft.remark("slot.name", "stop the connector of Debezium first: a slot has one reader")
+    _unwrap(draft)
+    for told, names in WITHOUT.items():
+        draft.drop(told, *names)
+    draft.drop_prefix("column.", COLUMNS)
+    for before in ("snapshot.", "signal.", "heartbeat.", "read.only", "incremental.snapshot."):
+        draft.drop_prefix(before, "the snapshot and the slot are looked after by the source itself")
+    draft.write_topic()
+
+
+def _database(draft: Draft) -> None:
     host, port = draft.take("database.hostname", "localhost"), draft.take("database.port", "5432")
     mode = draft.take("database.sslmode")
     query = f"?sslmode={mode}" if mode else ""
     database = quote(draft.take("database.dbname", "postgres"))
     url = f"postgresql://{host}:{port}/{database}{query}"
     draft.put(source_type="postgres", source_mode="log", source_connection_url=url)
-    draft.rename(
-        {
-            "database.user": "source.connection.user",
-            "database.password": "source.connection.password",
-            "slot.name": "source.slot.name",
-            "slot.drop.on.stop": "source.slot.drop.on.stop",
-            "publication.name": "source.publication.name",
-            "publication.autocreate.mode": "source.publication.autocreate.mode",
-            "table.include.list": "source.table.include.list",
-            "table.whitelist": "source.table.include.list",
-            "table.exclude.list": "source.table.exclude.list",
-            "table.blacklist": "source.table.exclude.list",
-        }
-    )
-    _schemas(draft)
-    prefix = draft.take("topic.prefix") or draft.take("database.server.name")
-    draft.config["source.topic.prefix"] = f"{prefix}." if prefix else ""
-    snapshot = draft.take("snapshot.mode", "initial")
-    draft.config["source.snapshot.mode"] = SNAPSHOTS.get(snapshot, "initial")
-    if SNAPSHOTS.get(snapshot) != snapshot and snapshot != "never":
-        draft.remark("snapshot.mode", f"{snapshot} is not known here: initial is taken")
-    draft.config["source.skipped.operations"] = draft.take("skipped.operations", "t")
-    if "source.slot.name" in draft.config:
-        draft.remark("slot.name", "stop the connector of Debezium first: a slot has one reader")
-    _unwrap(draft)
-    draft.drop("the plugin is pgoutput", "plugin.name")
-    draft.drop_prefix("column.", COLUMNS)
-    draft.drop(COLUMNS, "message.key.columns")
-    shape = ("decimal.handling.mode", "time.precision.mode", "hstore.handling.mode")
-    draft.drop(
-        SHAPE, *shape, "interval.handling.mode", "binary.handling.mode", "money.fraction.digits"
-    )
-    for before in ("snapshot.", "signal.", "heartbeat.", "read.only", "incremental.snapshot."):
-        draft.drop_prefix(before, "the snapshot and the slot are looked after by the source itself")
-    size = "batches are as large as batch.target.ms makes them"
-    draft.drop(
-        size, "max.batch.size", "max.queue.size", "poll.interval.ms", "max.queue.size.in.bytes"
-    )
-    draft.drop("a deletion has no tombstone behind it", "tombstones.on.delete")
-    draft.write_topic()
+
+
+def _snapshot(draft: Draft) -> None:
+    given = draft.take("snapshot.mode", "initial")
+    draft.config["source.snapshot.mode"] = SNAPSHOTS.get(given, "initial")
+    if SNAPSHOTS.get(given) != given and given != "never":
+        draft.remark("snapshot.mode", f"{given} is not known here: initial is taken")
 
 
 def _schemas(draft: Draft) -> None:
@@ -113,15 +123,27 @@ def mirror_source(draft: Draft) -> None:
     if not policy.endswith("IdentityReplicationPolicy"):
         to = f"{alias}{separator}$0"
         draft.add_transform("renamed", "RegexRouter", regex=".*", replacement=to)
-    for end, cluster in (("source.", "source.cluster."), ("sink.", "target.cluster.")):
-        for key in [each for each in draft.left if each.startswith(cluster)]:
-            name = key.removeprefix(cluster)
-            if name.startswith(("security.protocol", "sasl.", "ssl.")):
-                draft.config[f"{end}{name}"] = draft.take(key)
-        draft.drop_prefix(cluster, "it is not needed here")
-    own = "topics that the target must not give back: leave them out of source.topics.regex"
-    draft.drop(own, "topics.exclude", "topics.blacklist")
+    _clusters(draft)
+    back = "topics that the target must not give back: leave them out of source.topics.regex"
+    draft.drop(back, "topics.exclude", "topics.blacklist")
     draft.remark("partitions", "a record's partition in the target is chosen by its key")
+    _only_records(draft)
+
+
+def _clusters(draft: Draft) -> None:
+    """Translate the connections to both clusters, and what is said to their clients."""
+    for end, client, cluster in (("source", "consumer", "source"), ("sink", "producer", "target")):
+        for own in (f"{cluster}.{client}.", f"{cluster}.cluster.{client}.", f"{client}.override."):
+            draft.client(own, f"{end}.{client}.override.")
+        whole = f"{cluster}.cluster."
+        for key in [each for each in draft.left if each.startswith(whole)]:
+            if (name := key.removeprefix(whole)) in OF_CONNECTIONS:
+                draft.config[f"{end}.{name}"] = draft.take(key)
+        draft.drop_prefix(whole, "it is not needed here")
+
+
+def _only_records(draft: Draft) -> None:
+    """Leave out what MirrorMaker does beside the records."""
     for before in ("sync.", "emit.", "refresh.", "offset-syncs.", "offset.lag.", "heartbeats."):
         draft.drop_prefix(before, "only records are mirrored: no settings, ACLs, offsets of groups")
     for before in ("checkpoints.", "groups", "key.converter", "value.converter", "header.conv"):
