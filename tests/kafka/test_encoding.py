@@ -232,6 +232,12 @@ def test_what_is_no_schema_is_told(schema: object) -> None:
         columns_of(schema, "p")  # type: ignore[arg-type]
 
 
+def test_a_map_with_other_keys_than_texts_is_told_as_what_it_is() -> None:
+    numbers = {"type": "map", "keys": {"type": "int32"}, "values": {"type": "string"}}
+    with pytest.raises(SchemaUnknown, match="a map whose keys are not of the type string"):
+        columns_of(numbers, "p")
+
+
 def test_a_value_whose_decimals_are_numbers_stays_as_it_is() -> None:
     decimal = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal"}
     inner = {"type": "struct", "fields": [{"field": "d", **decimal}]}

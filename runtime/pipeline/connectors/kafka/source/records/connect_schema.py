@@ -119,6 +119,8 @@ def _type(schema: Schema) -> str:
         return f"ARRAY<{_type(schema.get('items', {}))}>"
     if kind == "map" and schema.get("keys", {}).get("type") == "string":
         return f"MAP<STRING, {_type(schema.get('values', {}))}>"
+    if kind == "map":
+        raise SchemaUnknown("it has a map whose keys are not of the type string")
     if kind not in _PLAIN:
         raise SchemaUnknown(f"nothing is known of the type {kind!r}")
     return _PLAIN[kind]
