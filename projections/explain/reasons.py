@@ -50,6 +50,10 @@ class Reason(NamedTuple):
     kind: ReasonKind
     detail: str = ""
 
+    def __str__(self) -> str:
+        """Return it as tables and the log show it: `constraint, drain`."""
+        return ", ".join(filter(None, (self.kind.value, self.detail)))
+
 
 NEW = Reason(ReasonKind.NEW)
 RETURN = Reason(ReasonKind.RETURN)

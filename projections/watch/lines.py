@@ -256,8 +256,7 @@ def _move(each: Transfer, reason: Reason | None, epoch: int) -> EventLine:
     if reason is None:
         text = f"{each.resource} returns to {taker}"
     else:
-        why = " ".join(filter(None, (reason.kind.value, reason.detail)))
-        text = f"{each.resource} moves from {giver} to {taker}: {why}"
+        text = f"{each.resource} moves from {giver} to {taker}: {reason}"
     return EventLine(text, each.resource, epoch, each.taker.worker)
 
 

@@ -361,6 +361,19 @@ Meaning:  How many workers `fairlead up` runs and keeps running. Allowed: a whol
 """
 
 
+def test_several_epochs_and_resources_are_explained_one_after_the_other(
+    run: Run, data_dir: Path
+) -> None:
+    alone = [run("explain", each, "--data-dir", data_dir).out for each in ("2", "flights-0")]
+    both = run("explain", "2", "flights-0", "--data-dir", data_dir)
+    assert both == (0, "\n".join(alone), "")
+    as_json = [
+        json.loads(run("explain", *each, "--data-dir", data_dir, "-o", "json").out)
+        for each in (["2"], ["flights-0"], ["2", "flights-0"])
+    ]
+    assert as_json[2] == as_json[:2]
+
+
 def test_a_setting_is_explained_without_a_node_and_without_a_log(run: Run, data_dir: Path) -> None:
     for folder in (data_dir, "nowhere"):
         assert run("explain", "workers", "--data-dir", folder, *NOBODY) == (0, WORKERS, "")

@@ -47,6 +47,29 @@ def test_an_order_with_wait_returns_when_it_is_done(run: Run, cluster: Cluster) 
     assert told == (0, "connector flights stops\nconnector flights is stopped\n", "")
 
 
+def test_a_refused_one_does_not_keep_from_waiting_for_the_others(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("PUT", "/connectors/flights/stop", None, 202)
+    state_of(cluster, "STOPPED")
+    told = run("stop", "a", "flights", "--wait", "--url", cluster.url)
+    out = "connector flights stops\nconnector flights is stopped\n"
+    refused = "fairlead: connector a: there is no /connectors/a/stop (HTTP 404)\n"
+    assert told == (1, out, refused)
+    state_of(cluster, "RUNNING")
+    late = "fairlead: connector flights is not stopped after 0 s: RUNNING\n"
+    again = run("stop", "a", "flights", "--wait", "--timeout", "0s", "--url", cluster.url)
+    assert again == (1, "connector flights stops\n", refused + late)
+
+
+def test_one_that_is_late_hides_nothing_of_the_others(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors", ["a", "b"])
+    words = ["wait", "a", "b", "c", "--for", "deleted", "--timeout", "0s", "--url", cluster.url]
+    late = (f"connector {each} is not deleted after 0 s: it is still there" for each in "ab")
+    told = "".join(f"fairlead: {each}\n" for each in late)
+    assert run(*words) == (1, "connector c is deleted\n", told)
+
+
 @pytest.mark.parametrize(
     ("state", "states", "missing"),
     [

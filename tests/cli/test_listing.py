@@ -74,8 +74,7 @@ def test_a_wide_list_cuts_nothing(run: Run, two: Cluster, monkeypatch: pytest.Mo
         ("tasks a c", 1, "there is no connector c; there is: a, b"),
         ("workers w9", 1, "there is no worker w9; there is: w1, w2, w3"),
         ("workers --all", 2, "--all is of plugins"),
-        ("offsets", 2, "offsets are of one connector: get offsets NAME"),
-        ("offsets a b", 2, "offsets are of one connector: get offsets NAME"),
+        ("offsets a", 1, "there is no /connectors/a/offsets (HTTP 404)"),
     ],
 )
 def test_a_name_that_there_is_not_fails(
@@ -90,6 +89,28 @@ def test_offsets_are_those_of_the_command_offsets(run: Run, cluster: Cluster) ->
     told = run("get", "offsets", "flights", "--url", cluster.url)
     assert told == run("offsets", "get", "flights", "--url", cluster.url)
     assert told.out == 'PARTITION          OFFSET\n{"path": "a.csv"}  {"size": 4}\n'
+
+
+def test_offsets_of_several_connectors_are_told_apart(run: Run, cluster: Cluster) -> None:
+    replies = {
+        name: {"offsets": [{"partition": {"path": name}, "offset": {"size": 4}}]} for name in "ab"
+    }
+    for name, each in replies.items():
+        cluster.answer("GET", f"/connectors/{name}/offsets", each)
+    cluster.answer("GET", "/connectors", ["b", "a"])
+    told = run("get", "offsets", "--url", cluster.url)
+    assert told == run("get", "offsets", "a", "b", "--url", cluster.url)
+    assert told == run("offsets", "get", "a", "b", "--url", cluster.url)
+    assert told.out == (
+        'Connector a\nPARTITION      OFFSET\n{"path": "a"}  {"size": 4}\n\n'
+        'Connector b\nPARTITION      OFFSET\n{"path": "b"}  {"size": 4}\n'
+    )
+    lines = run("get", "offsets", "-o", "name", "--url", cluster.url).out.splitlines()
+    assert lines == ['{"path": "a"}', '{"path": "b"}']
+    found = json.loads(run("get", "offsets", "-o", "json", "--url", cluster.url).out)
+    assert found == replies
+    cluster.answer("GET", "/connectors", [])
+    assert run("get", "offsets", "--url", cluster.url) == (0, "no connectors\n", "")
 
 
 def test_loggers_are_listed_with_their_levels(run: Run, cluster: Cluster) -> None:

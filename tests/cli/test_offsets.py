@@ -110,3 +110,14 @@ def test_offsets_of_a_connector_that_is_not_stopped_are_told_with_the_command_th
     said = "the offsets of flights were not changed: first `fairlead stop flights --wait`"
     told = run("offsets", *words, "--url", cluster.url)
     assert told == (1, "", f"fairlead: {said} (HTTP 400)\n")
+
+
+def test_offsets_of_several_connectors_are_sought_and_refusals_are_told_at_the_end(
+    run: Run, cluster: Cluster
+) -> None:
+    for name in ("b", "c"):
+        cluster.answer("POST", f"/connectors/{name}/offsets/seek", SOUGHT)
+    words = ["a", "b", "c", "--to", "latest", "--dry-run", "--url", cluster.url]
+    refused = "fairlead: connector a: there is no /connectors/a/offsets/seek (HTTP 404)\n"
+    both = f"Connector b\n{MOVES}\nConnector c\n{MOVES}"
+    assert run("offsets", "seek", *words) == (1, both, refused)

@@ -120,7 +120,7 @@ def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> 
         "connector story was created by rest ann [connector=story]",
         "connector story is split into 2 tasks [connector=story]",
         ": worker-drained w1 by rest ann [epoch=",
-        " moves from w1 to w2: constraint drain [connector=story",
+        " moves from w1 to w2: constraint, drain [connector=story",
         ": worker-uncordoned w1 by rest ann",
         " moves from w2 to w1: balance [connector=story",
         "fairlead.runtime.node.children: worker w2 (pid ",

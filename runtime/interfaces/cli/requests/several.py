@@ -12,11 +12,16 @@ NameT = TypeVar("NameT", bound=Hashable)
 
 
 def for_each(
-    names: Iterable[NameT], order: Callable[[NameT], None], kind: str = "connector"
+    names: Iterable[NameT],
+    order: Callable[[NameT], None],
+    kind: str = "connector",
+    *,
+    then: Callable[[list[NameT]], None] | None = None,
 ) -> None:
     """Send an order for each connector or task; a refused one does not keep the others from it.
 
-    Raises `Failed` at the end, with the names and messages of those that were refused.
+    `then` is called with the names of the others, if there are any: to wait for them, say. Raises
+    `Failed` at the end, with the names and messages of those that were refused.
     """
     names = dict.fromkeys(names)
     refused: dict[object, Refused] = {}
@@ -27,13 +32,19 @@ def for_each(
             if len(names) == 1:
                 raise
             refused[name] = error
-    if refused:
-        raise Failed(
-            "\n".join(
-                f"{kind if isinstance(name, str) else 'task'} {name}: {error}"
-                for name, error in refused.items()
-            )
-        )
+    told = [
+        f"{kind if isinstance(name, str) else 'task'} {name}: {error}"
+        for name, error in refused.items()
+    ]
+    if then is not None and (taken := [each for each in names if each not in refused]):
+        try:
+            then(taken)
+        except Failed as error:
+            if not told:
+                raise
+            told.append(str(error))
+    if told:
+        raise Failed("\n".join(told))
 
 
 def pick(

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
@@ -72,19 +72,33 @@ def wait_for(
 ) -> None:
     """Return when all connectors are in a state; raises `Failed` at the end of the time.
 
-    Unless `is_patient`, also as soon as the state cannot come without somebody's help.
+    Unless `is_patient`, also as soon as the state of one cannot come without somebody's help.
     """
     until = time.monotonic() + timeout_ms / 1000
-    for name in dict.fromkeys(names):
-        while missing := _what_is_missing(client, name, awaited):
-            if not is_patient and (remedy := _remedy(client, name, awaited)):
+    left = dict.fromkeys(names, "")
+    while left:
+        is_over = time.monotonic() >= until
+        for name in [*left]:
+            left[name] = missing = _what_is_missing(client, name, awaited)
+            if not missing:
+                say(f"connector {name} is {awaited}")
+                del left[name]
+            elif not is_patient and (remedy := _remedy(client, name, awaited)):
                 raise Failed(f"connector {name} will not be {awaited}: {missing}; {remedy}")
-            if time.monotonic() >= until:
-                raise Failed(
-                    f"connector {name} is not {awaited} after {timeout_ms / 1000:g} s: {missing}"
-                )
+        if left and is_over:
+            after = f"is not {awaited} after {timeout_ms / 1000:g} s"
+            raise Failed("\n".join(f"connector {each} {after}: {left[each]}" for each in left))
+        if left:
             time.sleep(LOOK_SECONDS)
-        say(f"connector {name} is {awaited}")
+
+
+def waiting(
+    client: Client, awaited: Awaited, timeout_ms: int | None
+) -> Callable[[Iterable[str]], None] | None:
+    """Return a wait for connectors, as `wait_for`; None if there is no time for it."""
+    if timeout_ms is None:
+        return None
+    return lambda names: wait_for(client, names, awaited, timeout_ms)
 
 
 def wait_until_empty(client: Client, workers: Iterable[str], timeout_ms: int) -> None:

@@ -21,7 +21,7 @@ from ..requests.grammar import split_words
 from ..requests.names import CONNECTORS, OfConnectors, Patterns, names_in_shell
 from ..requests.resolving import matching, named_connectors
 from ..requests.several import for_each, pick
-from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for
+from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for, waiting
 
 EXAMINED_SECONDS: Final = 10.0
 """How much longer an answer may take for each config: a node examines four at once, 40 s each."""
@@ -55,10 +55,8 @@ def create(
         say(f"connector {name} created")
         _warn(name, created.warnings)
 
-    for_each(configs, post)
-    if timeout_ms is not None:
-        state = Awaited(initial_state.value.lower()) if initial_state else Awaited.RUNNING
-        wait_for(client, configs, state, timeout_ms)
+    state = Awaited(initial_state.value.lower()) if initial_state else Awaited.RUNNING
+    for_each(configs, post, then=waiting(client, state, timeout_ms))
 
 
 @takes(Waiting)

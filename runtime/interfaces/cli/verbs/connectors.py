@@ -19,7 +19,15 @@ from ..requests.grammar import Kind, TaskName, split_words
 from ..requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
 from ..requests.resolving import matching, named_connectors, resolve_tasks
 from ..requests.several import for_each
-from ..requests.waiting import ONE_MINUTE, Awaited, Timeout, Waiting, milliseconds, wait_for
+from ..requests.waiting import (
+    ONE_MINUTE,
+    Awaited,
+    Timeout,
+    Waiting,
+    milliseconds,
+    wait_for,
+    waiting,
+)
 
 RESTARTING = "RESTARTING"
 """The state of what is being restarted, in REST."""
@@ -71,9 +79,7 @@ def delete(
         pending = client.delete(Message, "connectors", name, **place.query())
         say(pending.message if pending else f"connector {name} deleted")
 
-    for_each(names, order)
-    if timeout_ms is not None:
-        wait_for(client, names, Awaited.DELETED, timeout_ms)
+    for_each(names, order, then=waiting(client, Awaited.DELETED, timeout_ms))
 
 
 @takes(Waiting)
@@ -199,6 +205,4 @@ def _order(  # one for each of three verbs
         client.order("PUT", Message, "connectors", name, verb)
         say(f"connector {name} {told}")
 
-    for_each(names, order)
-    if timeout_ms is not None:
-        wait_for(client, names, awaited, timeout_ms)
+    for_each(names, order, then=waiting(client, awaited, timeout_ms))

@@ -4,9 +4,9 @@ They ask the running cluster, or read the log files if there is none. Both give 
 since all of it is in the log.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 from .....events.log.errors import NoLogError
 from .....projections.explain.cache import EpochCache, NotToldError
@@ -19,8 +19,8 @@ from ..command.client import Client, client_of, note_of
 from ..command.epoch_tables import explanation_tables, history_tables, move_tables
 from ..command.logs import GroupFolder, LogName
 from ..command.options import ReadThere, of_group, takes
-from ..command.printing import Failed, Misused, Unreachable, show
-from ..requests.grammar import Kind, kind_of, split_words, task_of
+from ..command.printing import Failed, Misused, Section, Unreachable, show
+from ..requests.grammar import Kind, NamedObjects, kind_of, split_words, task_of
 from ..requests.meanings import KeyMeaning, find_meanings, find_settings, meaning_tables
 from ..requests.names import OfGroup, group_of, names_in_shell
 
@@ -47,7 +47,7 @@ def explain(
     words: Annotated[
         list[str] | None,
         Argument(
-            metavar="EPOCH|[KIND] RESOURCE|KEY",
+            metavar="EPOCH|[KIND] RESOURCE|KEY...",
             help="Default: the latest epoch. Of a connector, a task (flights-0) or a partition"
             " (orders-3): all its moves. Of a key of a config or a setting of a node: what it"
             " means.",
@@ -69,24 +69,37 @@ def explain(
     if len(words) == 1 and kind_of(words[0]) and (keys := find_settings(words[0])):  # `workers`
         show(place.output, keys, meaning_tables(keys))
         return
-    kind, names, is_told = split_words("explain", words, EXPLAINED, may_be_all=True)
-    if len(names) > 1 or (is_told and not names):
-        raise Misused("explain one at a time: an epoch, a resource, or a key")
-    if not names or (names[0].isdecimal() and not is_told):
-        told = _explain_epoch(place, int(names[0]) if names else None)
-        show(place.output, told, explanation_tables(told))
-        return
-    task = task_of(names[0])
-    name = str(task) if task and (kind is Kind.TASK or "/" in names[0]) else names[0]
+    named = split_words("explain", words, EXPLAINED, may_be_all=True)
+    if named.is_told and not named.names:
+        raise Misused("say what to explain: an epoch, a resource, or a key")
+    found = [_explain(place, each, named) for each in named.names or [""]]
+    sections = [section for each in found for section in each.sections]
+    replies = [each.reply for each in found]
+    show(place.output, replies[0] if len(replies) == 1 else replies, sections)
+
+
+class Explained(NamedTuple):
+    """What was explained, and its tables."""
+
+    reply: EpochExplanation | ResourceHistory | list[KeyMeaning]
+    sections: Sequence[Section]
+
+
+def _explain(place: ReadThere, word: str, named: NamedObjects) -> Explained:
+    """Explain an epoch ("": the latest), a resource or a key."""
+    if not word or (word.isdecimal() and not named.is_told):
+        told = _explain_epoch(place, int(word) if word else None)
+        return Explained(told, explanation_tables(told))
+    task = task_of(word)
+    name = str(task) if task and (named.kind is Kind.TASK or "/" in word) else word
     try:
         moves = _list_moves(place, name)
     except (Failed, NoLogError) as error:
-        if is_told:
+        if named.is_told:
             raise
         keys = _explain_key(place, name, error)
-        show(place.output, keys, meaning_tables(keys))
-    else:
-        show(place.output, moves, move_tables(moves))
+        return Explained(keys, meaning_tables(keys))
+    return Explained(moves, move_tables(moves))
 
 
 def _explain_key(place: ReadThere, name: str, error: Exception) -> list[KeyMeaning]:

@@ -21,11 +21,11 @@ from ..command.connector_tables import Expanded, TaskLine, list_tasks
 from ..command.options import Output, There, takes
 from ..command.phrases import moment
 from ..command.printing import Failed, Misused, Section, Table, say, show, show_sections
-from ..requests.grammar import Kind, listed, similar_kind, split_words, task_of
+from ..requests.grammar import Kind, NamedObjects, listed, similar_kind, split_words, task_of
 from ..requests.names import kind_and_names
 from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_tables, names_of_plugin
 from ..requests.several import pick
-from .offsets import format_document, offset_tables
+from .offsets import OffsetsOfNamed, fetch_offsets, format_document, offset_tables
 
 T = TypeVar("T")
 WATCH_SECONDS: Final = 1.0
@@ -80,30 +80,19 @@ def get(
     ] = ListOutput.TABLE,
 ) -> None:
     """List connectors, tasks, workers and so on: all, or those that are named."""
-    what, names, is_told = split_words("get", words, LISTED, may_be_all=True)
-    view = LISTS[what]
+    named = split_words("get", words, LISTED, may_be_all=True)
+    view = LISTS[named.kind]
     if every:
-        if what is not Kind.PLUGIN:
+        if named.kind is not Kind.PLUGIN:
             raise Misused("--all is of plugins")
         view = replace(view, fetch=fetch_all_plugins)
     client = client_of(place)
-    try:
-        last = view.show(client, names, output)
-    except Failed as error:
-        if is_told or not names:
-            raise
-        meant = similar_kind(names[0], LISTED)
-        hint = (
-            f"did you mean {meant}?"
-            if meant
-            else f"a kind is {listed([each.plural for each in LISTED])}"
-        )
-        raise type(error)(f"{error}; {hint}") from None
+    last = _show_first(client, view, named, output)
     try:
         while watch:
             sys.stdout.flush()
             time.sleep(WATCH_SECONDS)
-            last = view.show(client, names, output, last)
+            last = view.show(client, named.names, output, last)
     except KeyboardInterrupt:  # the normal end of `--watch`
         return
 
@@ -133,6 +122,19 @@ class ListView(Generic[T]):
             case _:
                 show(Output(output.value), reply, self.sections(reply))
         return reply
+
+
+def _show_first(client: Client, view: ListView[T], named: NamedObjects, output: ListOutput) -> T:
+    """Print the objects, and return them; a first name that may be meant as a kind is told."""
+    try:
+        return view.show(client, named.names, output)
+    except Failed as error:
+        if named.is_told or not named.names:
+            raise
+        meant = similar_kind(named.names[0], LISTED)
+        kinds = listed([each.plural for each in LISTED])
+        hint = f"did you mean {meant}?" if meant else f"a kind is {kinds}"
+        raise type(error)(f"{error}; {hint}") from None
 
 
 def fetch_connectors(client: Client, names: Sequence[str] = ()) -> Expanded:
@@ -181,10 +183,18 @@ def _assignors(client: Client, names: Sequence[str]) -> AssignorList:
     return structs.replace(reply, assignors=picked)
 
 
-def _offsets(client: Client, names: Sequence[str]) -> ConnectorOffsets:
-    if len(names) != 1:
-        raise Misused("offsets are of one connector: get offsets NAME")
-    return client.get(ConnectorOffsets, "connectors", names[0], "offsets")
+def _offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
+    """Return the offsets of connectors; those of all of them by name, even if there is one."""
+    if names:
+        return fetch_offsets(client, names)
+    found = sorted(client.get(list[str], "connectors"))
+    told = fetch_offsets(client, found)
+    return {found[0]: told} if isinstance(told, ConnectorOffsets) else told
+
+
+def _partitions(reply: OffsetsOfNamed) -> Sequence[str]:
+    alone = [reply] if isinstance(reply, ConnectorOffsets) else reply.values()
+    return [format_document(each.partition) for found in alone for each in found.offsets]
 
 
 def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
@@ -236,11 +246,7 @@ LISTS: Final[Mapping[Kind, ListView[Any]]] = {
     Kind.ASSIGNOR: ListView(
         _assignors, groups.assignors, lambda reply: [each.name for each in reply.assignors]
     ),
-    Kind.OFFSET: ListView(
-        _offsets,
-        offset_tables,
-        lambda reply: [format_document(each.partition) for each in reply.offsets],
-    ),
+    Kind.OFFSET: ListView(_offsets, offset_tables, _partitions),
     Kind.PLACEMENT: ListView(
         _placements, _placement_table, lambda reply: [each.id for each in reply]
     ),

@@ -9,7 +9,7 @@ from typing import Annotated, Final, cast
 from ...replies.node import Message
 from ...replies.progress import ConnectorOffsets, Document, OffsetsSought
 from ..adapters.parameters import Option
-from ..command.client import client_of
+from ..command.client import Client, client_of
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
 from ..requests.files import read_json
@@ -19,18 +19,31 @@ from ..requests.resolving import named_connectors
 from ..requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
+OffsetsOfNamed = ConnectorOffsets | dict[str, ConnectorOffsets]
+"""The offsets of a connector, or of several by name."""
 OneConnector = Annotated[list[str], kind_and_names(CONNECTORS)]
 
 
 @takes(ReadThere)
-def get(place: ReadThere, words: OneConnector) -> None:
+def get(place: ReadThere, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """List the offset of each source partition.
 
-    `offsets set` accepts what -o json prints.
+    `offsets set` accepts what -o json prints of one connector.
     """
-    name = _one("get", words)
-    reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
+    split_words("offsets get", words, CONNECTORS)
+    client = client_of(place)
+    names = named_connectors(client, "offsets get", words, patterns=patterns)
+    reply = fetch_offsets(client, names)
     show(place.output, reply, offset_tables(reply))
+
+
+def fetch_offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
+    """Return the offsets of a connector, or of several by name."""
+    found = {
+        name: client.get(ConnectorOffsets, "connectors", name, "offsets")
+        for name in dict.fromkeys(names)
+    }
+    return next(iter(found.values())) if len(found) == 1 else found
 
 
 @takes(There)
@@ -52,7 +65,9 @@ def set_offsets(
     ] = None,
 ) -> None:
     """Set offsets of a stopped connector: all offsets in a file, or one."""
-    name = _one("set", words)
+    name, *more = split_words("offsets set", words, CONNECTORS).names
+    if more:
+        raise Misused("`fairlead offsets set` is of one connector: their partitions differ")
     if (file is None) == (partition is None) or (partition is None) != (offset is None):
         raise Misused("give either --filename, or --partition with --offset")
     body: object
@@ -80,7 +95,7 @@ def reset(place: There, words: OfConnectors, *, patterns: Patterns = False) -> N
 @takes(ReadThere)
 def seek(
     place: ReadThere,
-    words: OneConnector,
+    words: OfConnectors,
     *,
     to: Annotated[
         str,
@@ -93,28 +108,45 @@ def seek(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show which offsets would change.")
     ] = False,
+    patterns: Patterns = False,
 ) -> None:
-    """Move the offsets of a stopped connector to an end of its source, or to a time."""
-    name = _one("seek", words)
+    """Move the offsets of stopped connectors to an end of their sources, or to a time."""
+    split_words("offsets seek", words, CONNECTORS)
     body = {"to": to, "dry_run": dry_run}
-    reply = client_of(place).post(OffsetsSought, "connectors", name, "offsets", "seek", body=body)
-    show(place.output, reply, seek_tables(reply))
+    client = client_of(place)
+    names = named_connectors(client, "offsets seek", words, patterns=patterns)
+    found: dict[str, OffsetsSought] = {}
+
+    def order(name: str) -> None:
+        path = "connectors", name, "offsets", "seek"
+        found[name] = client.post(OffsetsSought, *path, body=body)
+
+    try:
+        for_each(names, order)
+    finally:
+        if len(names) == 1:
+            for reply in found.values():
+                show(place.output, reply, seek_tables(reply))
+        elif found:  # what is refused hides nothing of the others
+            tables = (seek_tables(each, f"Connector {name}") for name, each in found.items())
+            show(place.output, found, [section for each in tables for section in each])
 
 
-def _one(verb: str, words: Sequence[str]) -> str:
-    """Return the only connector in the words; raises `Misused`."""
-    names = split_words(f"offsets {verb}", words, CONNECTORS).names
-    if len(names) > 1:
-        raise Misused(f"`fairlead offsets {verb}` is of one connector: {' '.join(names)}")
-    return names[0]
+def offset_tables(reply: OffsetsOfNamed) -> list[Section]:
+    """Return the table of each connector's offsets, and what is left to read."""
+    if isinstance(reply, ConnectorOffsets):
+        return _offset_tables(reply)
+    if not reply:
+        return [Table((), (), "no connectors")]
+    found = [_offset_tables(each, f"Connector {name}") for name, each in reply.items()]
+    return [section for sections in found for section in sections]
 
 
-def offset_tables(reply: ConnectorOffsets) -> list[Section]:
-    """Return the table of a connector's offsets, and what is left to read."""
+def _offset_tables(reply: ConnectorOffsets, title: str = "") -> list[Section]:
     rows = [
         (format_document(each.partition), format_document(each.offset)) for each in reply.offsets
     ]
-    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
+    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets", title)]
     if reply.lag is not None:
         told = f"{reply.lag.bytes} bytes"
         if reply.lag.records is not None:
@@ -124,7 +156,7 @@ def offset_tables(reply: ConnectorOffsets) -> list[Section]:
     return sections
 
 
-def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
+def seek_tables(reply: OffsetsSought, title: str = "") -> Sequence[Section]:
     """Return the table of the offsets that a seek changes, or would change."""
     rows = [
         (format_document(each.partition), format_document(each.before), format_document(each.after))
@@ -132,7 +164,7 @@ def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
     ]
     if more := reply.partitions - len(rows):
         rows.append((f"and {more} more", "", ""))
-    moves = Table(("PARTITION", "FROM", "TO"), rows, reply.message)
+    moves = Table(("PARTITION", "FROM", "TO"), rows, reply.message, title)
     return [moves, FactList([("In all", reply.message)])] if rows else [moves]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from ...replies.groups import GroupSummary
 from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..adapters.parameters import Option
-from ..command.client import Client, client_of
+from ..command.client import client_of
 from ..command.options import There, takes
 from ..command.printing import say
 from ..requests.grammar import split_words
@@ -33,9 +33,7 @@ def drain(place: Waiting, words: OfWorkers) -> None:
     With --wait it tells what each of them still has, and returns when that is nothing.
     """
     timeout_ms = place.timeout_ms()
-    client, names = _order(place, words, "drain")
-    if timeout_ms is not None:
-        wait_until_empty(client, names, timeout_ms)
+    _order(place, words, "drain", wait_ms=timeout_ms)
 
 
 @takes(There)
@@ -87,9 +85,9 @@ def rebalance(place: There, group: OfGroup = None) -> None:
 
 
 def _order(
-    place: There, words: list[str], verb: str, body: object = None
-) -> tuple[Client, list[str]]:
-    """Send an order for each worker, and print the orders in force; return the workers."""
+    place: There, words: list[str], verb: str, body: object = None, wait_ms: int | None = None
+) -> None:
+    """Send an order for each worker, and print the orders in force; wait until they are empty."""
     names = split_words(verb, words, WORKERS).names
     client = client_of(place)
     workers: list[str] = []
@@ -103,5 +101,8 @@ def _order(
         say(f"worker {order.worker} is {', '.join(told)}")
         workers.append(order.worker)
 
-    for_each(names, send, "worker")
-    return client, workers
+    def wait(_: list[str]) -> None:
+        if wait_ms is not None:
+            wait_until_empty(client, workers, wait_ms)
+
+    for_each(names, send, "worker", then=wait)
