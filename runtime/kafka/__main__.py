@@ -9,10 +9,12 @@ import asyncio
 import json
 import logging
 import signal
+import socket
 import ssl
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +44,8 @@ def main() -> int:
     data_dir = Path(brief["data_dir"])
     try:
         LogOutput(**brief["log"]).begin(data_dir / "logs" / "kafka.log")
-        asyncio.run(serve(KafkaSpec.read(brief["kafka"]), data_dir, str(brief["group"])))
+        asked = [socket.socket(fileno=int(each)) for each in sys.argv[1:]]
+        asyncio.run(serve(KafkaSpec.read(brief["kafka"]), data_dir, str(brief["group"]), asked))
     except (OSError, ssl.SSLError) as error:
         LOGGER.error("the listener for Kafka's clients cannot start: %s", error)  # noqa: TRY400  # the message says it all
         sys.stderr.write(f"the listener for Kafka's clients cannot start: {error}\n")
@@ -50,10 +53,16 @@ def main() -> int:
     return 0
 
 
-async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
-    """Serve until SIGTERM; raises `OSError` if the port cannot be bound."""
+async def serve(
+    spec: KafkaSpec, data_dir: Path, workers_group: str, asked: Sequence[socket.socket] = ()
+) -> None:
+    """Serve until SIGTERM, and echo what comes by `asked`; raises `OSError` as `Listener.open`."""
     must_stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, must_stop.set)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, must_stop.set)
+    for each in asked:
+        each.settimeout(0)
+        loop.add_reader(each, _echo, loop, each)
     host = time.time_ns()
     shards = [ShardConnection(ShardLookup(data_dir, number), host) for number in range(spec.shards)]
     for shard in shards:
@@ -94,6 +103,15 @@ def _tls(spec: KafkaSpec) -> ssl.SSLContext | None:
     context.load_verify_locations(spec.truststore)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def _echo(loop: asyncio.AbstractEventLoop, end: socket.socket) -> None:
+    """Answer the launcher, which replaces a process that does not."""
+    with suppress(BlockingIOError):
+        if asked := end.recv(1):
+            end.send(asked)
+        else:  # the launcher has ended, and this process is about to
+            loop.remove_reader(end)
 
 
 def _log_failure(task: "asyncio.Task[None]") -> None:

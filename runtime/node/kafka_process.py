@@ -1,5 +1,11 @@
-"""The launcher's handle of the Kafka listener process."""
+"""The launcher's handle of the Kafka listener: it is replaced when it ends or does not echo."""
 
+import logging
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -8,13 +14,109 @@ from ...events.placement import split_list
 from ..cluster.spec import KafkaSpec, NodeSpec
 from ..config.kafka_keys import parse_kafka_listener, parse_place
 from ..config.load import Config
+from .liveness import ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import BriefedProcess, EngineProcess, TiedProcess
 
+LOGGER = logging.getLogger(__name__)
 MINUTE_MS: Final = 60_000
+STARTS_FOR: Final = 4
+"""How long a start may take, as a multiple of the limit of an answer."""
 
 
-class KafkaProcess(BriefedProcess):
+class EchoQuestion:
+    """A byte that a process was sent by a socket, and sends back from its loop."""
+
+    def __init__(self, end: socket.socket) -> None:
+        """Send the byte; nothing is waited for."""
+        self._socket = end
+        self.is_lost = False
+        """Whether the process has closed its end."""
+        try:
+            end.send(b"?", socket.MSG_DONTWAIT)
+        except OSError:
+            self.is_lost = True
+
+    def answer(self, seconds: float) -> object | None:
+        """Wait for the byte, for some seconds at most."""
+        if self.is_lost or not select.select([self._socket], [], [], seconds)[0]:
+            return None
+        try:
+            if self._socket.recv(1):
+                return True
+        except OSError:
+            pass
+        self.is_lost = True
+        return None
+
+    def close(self) -> None:
+        """Do nothing: the socket belongs to the process."""
+
+
+class AskedProcess(BriefedProcess):
+    """A process that gets one end of a socket pair, by its number, as the last argument."""
+
+    def __init__(
+        self, module: str, brief: Mapping[str, object], files: ProcessFiles, node: NodeSpec
+    ) -> None:
+        """Prepare `python -m MODULE`, as its base does."""
+        super().__init__(module, brief, files, node)
+        limit_seconds = node.answer_timeout_ms / 1000
+        self.probe = ProcessProbe(limit_seconds)
+        self._start = Silence(limit_seconds * STARTS_FOR, 0.0)
+        """How long it has been starting."""
+        self._has_begun = False
+        """Whether it has answered once."""
+        self._end: socket.socket | None = None
+        """This process's end of the pair."""
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long it has not answered; 0 until it has begun."""
+        return self.probe.silence.seconds if self._has_begun else 0.0
+
+    def look_after(self) -> None:
+        """Restart it if it has ended; kill it if it has not answered for too long."""
+        super().look_after()
+        end = self._end
+        if self._process is None or not self.is_settled or end is None:
+            self.probe.forget()
+            return
+        if self.probe.look(lambda: EchoQuestion(end)) is not None:
+            self._has_begun = True
+        self._start.look(time.monotonic(), is_silent=not self._has_begun)
+        silence = self.probe.silence if self._has_begun else self._start
+        if silence.is_over:
+            what = "the %s process (pid %s) is replaced: %s"
+            LOGGER.error(what, self.title, self._process.pid, silence)
+            self._process.kill()
+            self._forget()
+
+    def stop(self) -> None:
+        """Shut it down gracefully, or kill it."""
+        self._forget()
+        super().stop()
+
+    def _spawn(
+        self, command: Sequence[str], pass_fds: Sequence[int] = ()
+    ) -> "subprocess.Popen[bytes]":
+        self._forget()
+        self._start = Silence(self._start.limit_seconds, time.monotonic())
+        self._end, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            return super()._spawn([*command, str(number)], [*pass_fds, number])
+
+    def _forget(self) -> None:
+        """Forget what the process has answered so far; a new one has another socket."""
+        self.probe.forget()
+        self._has_begun = False
+        end, self._end = self._end, None
+        if end is not None:
+            end.close()
+
+
+class KafkaProcess(AskedProcess):
     """The process that listens for Kafka clients; their groups are in other processes."""
 
     kind = "kafka"

@@ -120,7 +120,8 @@ class Launcher:
         """How long until the next look, unless a child process ends: until the next question."""
         is_settled = self._has_begun and self._beginning is None
         if is_settled and all(each.is_settled for each in self._tied):
-            probes = [self._admin_probe, self._probe, *([self._rest.probe] if self._rest else [])]
+            tied = [each.probe for each in self._tied if each.probe]
+            probes = [self._admin_probe, self._probe, *tied]
             return max(WATCH_SECONDS, rest_of(probes))
         return WATCH_SECONDS
 
@@ -288,11 +289,11 @@ class Launcher:
 
     def _slow(self) -> list[SlowProcess]:
         """Return the processes that `status` and `/health` report as not answering."""
-        system, supervisor, rest = self._system, self._supervisor_process, self._rest
+        system, supervisor = self._system, self._supervisor_process
         admin, probe = self._admin_probe.silence.seconds, self._probe.silence.seconds
         silent = [("actor system", "", system.admin_pid if system else None, admin)]
         silent.append((SUPERVISOR, "", supervisor.pid if supervisor else None, probe))
-        silent += [(rest.title, "", rest.pid, rest.probe.silence.seconds)] if rest else []
+        silent += [(each.title, "", each.pid, each.silent_seconds) for each in self._tied]
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
                 silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]

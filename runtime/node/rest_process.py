@@ -78,7 +78,6 @@ class RestProcess(TiedProcess):
         """The read end of the pipe to which it writes when it listens; -1: closed."""
         limit_seconds = node.answer_timeout_ms / 1000
         self.probe = ProcessProbe(limit_seconds)
-        """How it answers."""
         self._start = Silence(limit_seconds * _STARTS_FOR, 0.0)
         """How long it has been starting."""
         self._place: tuple[int, tuple[Any, ...]] | None = None

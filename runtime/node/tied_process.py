@@ -14,6 +14,7 @@ from ...actors.backoff import Attempts
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..pipeline.spark import tether
+from .liveness import ProcessProbe
 from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ class TiedProcess:
     name: ClassVar[str]
     title: ClassVar[str]
     """Its name for users."""
+    probe: ProcessProbe | None = None
+    """How it answers; None: it is not asked."""
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Prepare the process; `command` are arguments of Python."""
@@ -52,6 +55,11 @@ class TiedProcess:
     def pid(self) -> int | None:
         """The pid of its process; None before the first start."""
         return None if self._process is None else self._process.pid
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long it has not answered."""
+        return self.probe.silence.seconds if self.probe else 0.0
 
     @property
     def is_settled(self) -> bool:
@@ -105,8 +113,12 @@ class BriefedProcess(TiedProcess):
         super().__init__(("-m", module), files, node)
         self._brief = json.dumps(brief).encode()
 
-    def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - no shell
+    def _spawn(
+        self, command: Sequence[str], pass_fds: Sequence[int] = ()
+    ) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(  # noqa: S603 - no shell
+            command, stdin=subprocess.PIPE, pass_fds=pass_fds
+        )
         if process.stdin is None:
             raise AssertionError("Popen was asked for a pipe")
         try:

@@ -10,6 +10,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -191,6 +192,28 @@ def test_zeros_behind_a_compressed_file_are_not_for_spark(  # a table
         assert (path == file) is (zeros == 0)
         assert zeros == 0 or path.read_bytes() == b"id\n1\n2\n"
         copies.clear()
+
+
+@pytest.mark.parametrize("text", [b"id\n1\n", b"id\n" + 70_000 * b"1\n", b"id\n" + bytes(253)])
+@pytest.mark.parametrize("zeros", [0, 1, 2, 3, 4, 512])
+def test_a_gzip_file_of_one_part_is_unpacked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, zeros: int
+) -> None:
+    again: list[object] = []
+    look = compression._has_zeros_behind
+
+    def noting(*given: Any) -> bool:
+        again.append(given)
+        return look(*given)
+
+    monkeypatch.setattr(compression, "_has_zeros_behind", noting)
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress(text) + bytes(zeros))
+    copies = Copies()
+    path = text_files.to_utf8(file, "UTF-8", copies, None, lambda _: None)
+    assert ((path == file), bool(again)) == (zeros == 0, zeros > 0)
+    assert zeros == 0 or path.read_bytes() == text
+    copies.clear()
 
 
 @pytest.mark.parametrize("chunk", [3, 1 << 20])

@@ -42,17 +42,22 @@ def decompress(file: Path, stream: IO[bytes]) -> IO[bytes]:
             return stream
 
 
-def is_padded(stream: IO[bytes], suffix: str) -> bool:
+def is_padded(stream: IO[bytes], suffix: str, text_size: int) -> bool:
     """Tell whether zeros follow a .gz or .bz2 file, as tapes and block copies leave them.
 
-    gzip, bzip2 and Python pass over them, Hadoop does not. The file is known to unpack.
+    gzip, bzip2 and Python pass over them, Hadoop does not. The file is known to unpack, to so many
+    bytes: with another number than theirs it is unpacked once more, to find its end.
     """
     if suffix.lower() not in _MEMBERS:
         return False
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(0, size - 4))
     end = stream.read()
-    # The end of a .gz is the size of its text, which is seldom smaller than the file.
+    # The end of a .gz is the size of its text, or of the last part of it, modulo 2^32. It is seldom
+    # smaller than the file.
+    whole = (text_size & 0xFFFF_FFFF).to_bytes(4, "little")
+    if suffix.lower() == ".gz" and any(whole) and end == whole:
+        return False
     if not end.endswith(b"\0") or (size > _CHUNK and int.from_bytes(end, "little") >= size):
         return False
     stream.seek(0)

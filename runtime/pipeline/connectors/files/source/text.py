@@ -88,7 +88,8 @@ def survey_csv(
     scan = LineEndScan(style.separator, style.quote, style.escape)
     odd_texts = OddTextScan(odd)
     comments = style.comments()
-    chunks = comments.without(decode(file, style.encoding))
+    given = _Sized(decode(file, style.encoding))
+    chunks = comments.without(iter(given))
     if odd:
         chunks = _shown(chunks, odd_texts.feed)
     head = text = next(chunks)
@@ -100,7 +101,7 @@ def survey_csv(
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
-    if style.needs_copy or comments.found or not line_end or _has_padding(file):
+    if style.needs_copy or comments.found or not line_end or _has_padding(file, given.size):
         path, line_end = copies.new(file, within), "\n"
         chunks = style.comments().without(decode(file, style.encoding))
         copies.write(path, _unified(chunks, style))
@@ -122,14 +123,15 @@ def to_utf8(
 ) -> Path:
     """Return a text file or its copy in UTF-8; `show` gets the whole text in chunks."""
     _refuse_opaque(file, "columns and encoding")
-    chunks = _shown(decode(file, encoding), show)
+    given = _Sized(decode(file, encoding))
+    chunks = _shown(iter(given), show)
     if CsvStyle(encoding=encoding).needs_copy:
         copy = copies.new(file, within)
         copies.write(copy, chunks)
         return copy
     for _ in chunks:
         pass
-    if not _has_padding(file):
+    if not _has_padding(file, given.size):
         return file
     copy = copies.new(file, within)
     copies.write(copy, decode(file, encoding))
@@ -142,6 +144,19 @@ def _refuse_opaque(file: Path, what: str) -> None:
             f"{file}: its {what} cannot be checked: {file.suffix} is not supported for text; use "
             ".gz, .bz2, .deflate, .zst, or no compression"
         )
+
+
+class _Sized:
+    """Chunks of a text, and how many bytes there were so far."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self.size += len(chunk)
+            yield chunk
 
 
 def _shown(chunks: Iterator[bytes], show: Callable[[bytes], None]) -> Iterator[bytes]:
@@ -194,12 +209,12 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
         raise BadInput(f"{file}: {why}") from error
 
 
-def _has_padding(file: Path) -> bool:
+def _has_padding(file: Path, text_size: int) -> bool:
     """Tell whether zeros follow the end of a compressed file, which Spark would not pass over."""
     if not is_compressed(file):
         return False
     with asking_about(file), file.open("rb") as stream:
-        return is_padded(stream, file.suffix)
+        return is_padded(stream, file.suffix, text_size)
 
 
 def _undecodable(file: Path, encoding: str, before: int, error: UnicodeError) -> str:
