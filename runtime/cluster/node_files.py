@@ -188,7 +188,8 @@ def read_slow(run_folder: Path) -> tuple[SlowProcess, ...]:
 def spark_folder(data_dir: Path, name: str) -> Path:
     """Return the folder of a JVM's own files; it and those above it are their owner's alone.
 
-    Raises `OSError`.
+    So nobody else reaches the files in it, whatever their modes. A umask of the JVM would make them
+    alike, but also the files of sinks, which others are to read. Raises `OSError`.
     """
     folder = data_dir / "cache" / "spark" / name
     for each in (folder.parent.parent, folder.parent, folder):

@@ -60,9 +60,9 @@ async def serve(
     must_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, must_stop.set)
-    for each in asked:
-        each.settimeout(0)
-        loop.add_reader(each, _echo, loop, each)
+    for end in asked:
+        end.settimeout(0)
+        loop.add_reader(end, _echo, loop, end)
     host = time.time_ns()
     shards = [ShardConnection(ShardLookup(data_dir, number), host) for number in range(spec.shards)]
     for shard in shards:

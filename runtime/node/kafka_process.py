@@ -71,6 +71,11 @@ class AskedProcess(BriefedProcess):
         """This process's end of the pair."""
 
     @property
+    def probes(self) -> Sequence[ProcessProbe]:
+        """The probe of its echoes."""
+        return (self.probe,)
+
+    @property
     def silent_seconds(self) -> float:
         """How long it has not answered; 0 until it has begun."""
         return self.probe.silence.seconds if self._has_begun else 0.0

@@ -120,7 +120,7 @@ class Launcher:
         """How long until the next look, unless a child process ends: until the next question."""
         is_settled = self._has_begun and self._beginning is None
         if is_settled and all(each.is_settled for each in self._tied):
-            tied = [each.probe for each in self._tied if each.probe]
+            tied = [probe for each in self._tied for probe in each.probes]
             probes = [self._admin_probe, self._probe, *tied]
             return max(WATCH_SECONDS, rest_of(probes))
         return WATCH_SECONDS

@@ -83,6 +83,11 @@ class RestProcess(TiedProcess):
         self._place: tuple[int, tuple[Any, ...]] | None = None
         """The family and the address at which it was reached; None: it is not asked."""
 
+    @property
+    def probes(self) -> Sequence[ProcessProbe]:
+        """The probe of its answers."""
+        return (self.probe,)
+
     def open(self, url: str, is_enough: Callable[[], bool]) -> str:
         """Start it and wait until it listens; return the error, "" if all is well.
 

@@ -30,8 +30,6 @@ class TiedProcess:
     name: ClassVar[str]
     title: ClassVar[str]
     """Its name for users."""
-    probe: ProcessProbe | None = None
-    """How it answers; None: it is not asked."""
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Prepare the process; `command` are arguments of Python."""
@@ -57,9 +55,14 @@ class TiedProcess:
         return None if self._process is None else self._process.pid
 
     @property
+    def probes(self) -> Sequence[ProcessProbe]:
+        """What asks whether it answers; none if it is not asked."""
+        return ()
+
+    @property
     def silent_seconds(self) -> float:
         """How long it has not answered."""
-        return self.probe.silence.seconds if self.probe else 0.0
+        return sum(each.silence.seconds for each in self.probes)
 
     @property
     def is_settled(self) -> bool:
