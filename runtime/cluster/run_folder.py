@@ -138,6 +138,11 @@ class RunFolder:
         """The Unix socket of the engine process, which owns the JVM that the workers share."""
         return self.path / "engine.sock"
 
+    @property
+    def lone_batches(self) -> Path:
+        """The lock file for tasks that may have ended the engine: one of them runs at a time."""
+        return self.path / "engine.lock"
+
     def claim(self) -> None:
         """Create the folder and lock it for this process; raises `NodeRunsError`.
 

@@ -2,12 +2,22 @@
 
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Timer
+
+import pytest
 
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.pipeline.tasks.contention import BatchSlots
+from fairlead.runtime.pipeline.spark.engine import EngineDown, EngineExhaustedError, TaskError
+from fairlead.runtime.pipeline.tasks.contention import BatchSlots, EngineLosses
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
-from fairlead.runtime.pipeline.tasks.restarts import Halt
+from fairlead.runtime.pipeline.tasks.restarts import (
+    Halt,
+    RestartPolicy,
+    Restarts,
+    run_with_restarts,
+)
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
@@ -26,13 +36,20 @@ OLD = Token(1, 0)
 class Waiter(threading.Thread):
     """Waits for a slot on a separate thread, and appends its name once it has one."""
 
-    def __init__(self, name: str, slots: BatchSlots, order: list[str], weight: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        slots: BatchSlots,
+        order: list[str],
+        weight: int = 1,
+        losses: EngineLosses | None = None,
+    ) -> None:
         super().__init__()
         self.name_in_order, self.weight, self.halt = name, weight, Halt()
-        self._slots, self._order = slots, order
+        self._slots, self._order, self._losses = slots, order, losses
 
     def run(self) -> None:
-        with self._slots.acquire(self.weight, self.halt):
+        with self._slots.acquire(self.weight, self.halt, self._losses):
             if not self.halt.is_draining:
                 self._order.append(self.name_in_order)
 
@@ -66,6 +83,66 @@ def test_a_waiting_task_that_is_asked_to_end_returns_at_once_and_takes_no_slot()
     assert order == ["stays"]
     with slots.acquire(1, Halt()):  # the slot is free again
         pass
+
+
+def lost(error: Exception, times: int = 1) -> EngineLosses:
+    """Return the losses of a task whose last batches were lost with the engine."""
+    losses = EngineLosses()
+    for _ in range(times):
+        with suppress(EngineDown), losses.counted() as begins:
+            begins()
+            raise error
+    return losses
+
+
+def test_of_the_tasks_that_lost_the_engine_one_at_a_time_runs_a_batch_in_all_workers(
+    tmp_path: Path,
+) -> None:
+    order, down = list[str](), EngineDown("exit code 3")
+    one, other = BatchSlots(9, tmp_path / "lock"), BatchSlots(9, tmp_path / "lock")
+    late = Waiter("late", other, order, losses=lost(down))
+    gone = Waiter("gone", one, order, losses=lost(down))
+    with one.acquire(1, Halt(), lost(down)):
+        late.start()
+        gone.start()
+        with other.acquire(1, Halt(), EngineLosses()):  # it lost nothing, and waits for nobody
+            gone.halt.drain()
+            gone.join(10)
+        assert (order, late.is_alive(), gone.is_alive()) == ([], True, False)
+    late.join(10)
+    assert order == ["late"]
+
+
+def test_a_batch_that_is_staged_clears_its_task() -> None:
+    losses = lost(EngineDown("killed"), 2)
+    assert losses
+    with losses.counted() as begins:
+        begins()
+    assert not losses
+
+
+@pytest.mark.parametrize(
+    ("why", "kind", "restarts"),
+    [
+        ("Terminating due to java.lang.OutOfMemoryError: Java heap space", EngineExhaustedError, 0),
+        ("killed", TaskError, 2),
+    ],
+    ids=["memory", "killed"],
+)
+def test_an_engine_without_the_memory_for_a_batch_is_not_asked_a_fourth_time(
+    why: str, kind: type[TaskError], restarts: int
+) -> None:
+    with pytest.raises(TaskError, match="the engine ended 3 times in a row") as failed:
+        lost(EngineDown(why), 3)
+    assert type(failed.value) is kind
+    halt, made = Halt(), Restarts(RestartPolicy(0, 0, 2, 60, 0, 0))
+    Timer(0.2, halt.drain).start()
+
+    def attempt() -> None:
+        raise failed.value
+
+    run_with_restarts(attempt, halt, made, lambda *_: None)
+    assert made.made.times == restarts
 
 
 def test_no_more_batches_run_at_once_and_a_task_that_waits_is_running_and_ends_when_asked(

@@ -171,6 +171,7 @@ def make_runner(
             tell,
             grace_ms=node.engine.grace_ms,
             most_batches=node.engine.batches,
+            lone_batches=RunFolder(node.data_dir).lone_batches,
             reach=node.reach,
             hide=redaction.hide,
         )

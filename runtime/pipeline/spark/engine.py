@@ -55,6 +55,10 @@ class TaskError(Exception):
     """The job failed inside Spark; the text is the reason, without stack traces."""
 
 
+class EngineExhaustedError(TaskError):
+    """The engine has no memory for the job, and ends with each try: all others lose theirs."""
+
+
 class Engine(Protocol):
     """Runs jobs on one Spark driver; all methods but `open` may be called from any thread."""
 

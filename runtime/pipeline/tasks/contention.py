@@ -4,17 +4,27 @@ Fifty concurrent batches on two cores were slower than the same batches one afte
 engine runs only a few at once. Waiting tasks get a slot in the order of waiting time multiplied by
 weight: a connector with twice the weight waits half as long, and no task starves.
 
+An engine that ends takes all batches in it along, and one of them may be the reason: a query that
+needs more memory than there is. So each task that lost a batch in this way runs its next one while
+none of the others does, in all workers of the node: then one ends the engine alone, and the others
+get on.
+
 A poll of a folder takes some tenths of a millisecond, whether it has ten files or a hundred
 thousand. So a single task may poll some ten times a second and finds new files soon, even if
 nothing wakes it up. With many tasks each polls less often, down to its poll interval.
 """
 
+import fcntl
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event, Lock
 from typing import Final
 
+from ..spark.engine import EngineDown, EngineExhaustedError, TaskError
+from ..spark.failures import session_is_gone
 from .restarts import Halt
 
 _SHARE: Final = 0.0025
@@ -22,6 +32,14 @@ _SHARE: Final = 0.0025
 
 _SHORTEST_S: Final = 0.02
 """The shortest pause between two polls."""
+
+_MOST_LOSSES: Final = 3
+"""How many consecutive losses of the engine during a task's batches make the task fail."""
+_OUT_OF_MEMORY: Final = "OutOfMemoryError"
+"""What a JVM writes that ends for lack of memory."""
+
+_LONE_POLL_S: Final = 0.1
+"""How often a task that may have ended the engine checks whether another one has its batch."""
 
 
 @dataclass(eq=False, frozen=True, slots=True)
@@ -33,10 +51,55 @@ class _Waiter:
     """Set when it gets a slot, and when its task is asked to end."""
 
 
+class EngineLosses:
+    """The engine's ends while a task's batches were staged, in a row."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        """Tell whether the engine ended during the last batch: the next may end it again."""
+        return self._count > 0
+
+    @contextmanager
+    def counted(self) -> Generator[Callable[[], None]]:
+        """Raise `TaskError` if the engine ends during this task's batches three times in a row.
+
+        Otherwise a query that takes all memory of a shared JVM would end it again and again, with
+        the batches of all other tasks. For lack of memory it is `EngineExhaustedError`. Yields a
+        function to call when the job of a batch begins; an engine that ends before that is not
+        counted.
+        """
+        begun = Event()
+        try:
+            yield begun.set
+        except Exception as error:
+            is_lost = isinstance(error, EngineDown) or session_is_gone(error)
+            if is_lost and begun.is_set():
+                self._count += 1
+                if self._count >= _MOST_LOSSES:
+                    raise self._error(str(error)) from error
+            raise
+        self._count = 0
+
+    def _error(self, why: str) -> TaskError:
+        is_exhausted = _OUT_OF_MEMORY in why
+        told = (
+            f"the engine ended {self._count} times in a row over a batch of this task, which may"
+            " take more memory than there is: raise spark.heap, lower batch.max.bytes, or change"
+            f" its query{', then restart it' if is_exhausted else ''}. Nothing of the batch counts:"
+            f" {why}"
+        )
+        return EngineExhaustedError(told) if is_exhausted else TaskError(told)
+
+
 class BatchSlots:
     """A semaphore for the batches on one engine; each method may be called from any thread."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, lone: Path | None = None) -> None:
+        """Have `most` slots; workers that share an engine have the same lock file `lone`."""
+        self._lone = lone
+        """Locked by the one of those that may have ended the engine; None: they need no lock."""
         self._lock = Lock()
         """Guards the following fields."""
         self._free = most
@@ -44,8 +107,20 @@ class BatchSlots:
         self._waiting: list[_Waiter] = []
         """The tasks that wait for a slot, oldest first; while there are any, no slot is free."""
 
-    def acquire(self, weight: int, halt: Halt) -> ExitStack:
-        """Wait for a slot, or until the task is asked to end; closing the result frees the slot."""
+    def acquire(self, weight: int, halt: Halt, losses: EngineLosses | None = None) -> ExitStack:
+        """Wait for a slot, or until the task is asked to end; closing the result frees the slot.
+
+        Of the tasks that have lost the engine, one at a time gets a slot.
+        """
+        held = ExitStack()
+        if losses and self._lone is not None:
+            lone = held.enter_context(self._lone.open("ab"))
+            while not (_locks(lone.fileno()) or halt.is_draining):
+                halt.wait(_LONE_POLL_S)
+        held.enter_context(self._acquire(weight, halt))
+        return held
+
+    def _acquire(self, weight: int, halt: Halt) -> ExitStack:
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -73,6 +148,15 @@ class BatchSlots:
             first = max(self._waiting, key=lambda each: (now - each.since) * each.weight)
             self._waiting.remove(first)
             first.turn.set()
+
+
+def _locks(descriptor: int) -> bool:
+    """Lock a file unless somebody else has locked it; the system unlocks it as it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class IdlePauses:

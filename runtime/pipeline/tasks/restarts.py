@@ -3,8 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from threading import Event
@@ -12,8 +11,7 @@ from threading import Event
 from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
 from ..connectors import common_keys as keys
-from ..spark.engine import EngineDown, TaskError
-from ..spark.failures import session_is_gone
+from ..spark.engine import EngineExhaustedError
 from ..spi.config import ConfigInvalid
 from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull, SourceAway
 from .failures import LastFailure, failure_of
@@ -77,9 +75,7 @@ _AWAY_S = 1.0
 """The first pause before an unreachable source or sink is tried again."""
 _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no space left."""
-_MOST_ENGINE_LOSSES = 3
-"""How many consecutive losses of the engine during a task's batches make the task fail."""
-_HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
+_HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging, EngineExhaustedError)
 """Errors that a restart would only repeat."""
 
 
@@ -162,8 +158,6 @@ class Restarts:
         """The restarts so far, for reports."""
         self.is_unproven = False
         """Whether it stays FAILED until it succeeds at the operation that failed."""
-        self._engine_losses = 0
-        """The number of consecutive engine losses while a batch was staged."""
 
     def add_failure(self, reason: str) -> float | None:
         """Count a failure; return the pause before a restart in seconds; None: no restart."""
@@ -176,31 +170,6 @@ class Restarts:
             return None
         backoff = Backoff(self.policy.initial_s, self.policy.longest_s, jitter=_JITTER)
         return backoff.pause_with_jitter(count, self._rng)
-
-    @contextmanager
-    def count_engine_losses(self) -> Generator[Callable[[], None]]:
-        """Raise `TaskError` if the engine ends during this task's batches three times in a row.
-
-        Otherwise a query that takes all memory of a shared JVM would end it again and again, with
-        the batches of all other tasks. Yields a function to call when the job of a batch begins;
-        an engine that ends before that is not counted.
-        """
-        begun = Event()
-        try:
-            yield begun.set
-        except Exception as error:
-            is_lost = isinstance(error, EngineDown) or session_is_gone(error)
-            if is_lost and begun.is_set():
-                self._engine_losses += 1
-                if self._engine_losses >= _MOST_ENGINE_LOSSES:
-                    raise TaskError(
-                        f"the engine ended {self._engine_losses} times in a row over a batch of"
-                        " this task, which may take more memory than there is: raise spark.heap,"
-                        " lower batch.max.bytes, or change its query. Nothing of the batch counts:"
-                        f" {error}"
-                    ) from error
-            raise
-        self._engine_losses = 0
 
     def add_restart(self) -> None:
         """Count a restart."""

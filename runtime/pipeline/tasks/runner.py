@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from threading import Condition, Thread
 
 from ....events.model import Resource, Resources, RunState, Token
@@ -52,8 +53,9 @@ class Runner:
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is reported as
-    hung. `most_batches` is how many batches may run on the engine at once. `reach` limits what
-    connectors can access on this node. `hide` masks the secrets in a text.
+    hung. `most_batches` is how many batches may run on the engine at once, and `lone_batches` the
+    lock file for tasks that may have ended it, see `BatchSlots`. `reach` limits what connectors can
+    access on this node. `hide` masks the secrets in a text.
     """
 
     def __init__(  # noqa: PLR0913  # five of them have defaults
@@ -66,10 +68,11 @@ class Runner:
         grace_ms: int = 5_000,
         hung_ms: int = 5_000,
         most_batches: int = 4,
+        lone_batches: Path | None = None,
         reach: Reach = NO_LIMITS,
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._host = TaskHost(engine, ledger, report, slots=BatchSlots(most_batches))
+        self._host = TaskHost(engine, ledger, report, slots=BatchSlots(most_batches, lone_batches))
         self._ledger = ledger
         self._plugins = plugins
         self._report = report

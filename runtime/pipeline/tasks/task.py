@@ -26,7 +26,7 @@ from ..spi.errors import Away, CallTimedOut, NotReady
 from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, RateLimit, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
-from .contention import BatchSlots, IdlePauses
+from .contention import BatchSlots, EngineLosses, IdlePauses
 from .failures import reason_of, reporting_end
 from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
@@ -73,6 +73,7 @@ class Task:
         self._make_pipeline = pipeline
         self._host = host
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
+        self._engine_losses = EngineLosses()
         self._status = StatusReports(launch, host.report, lambda: self._restarts.made)
         self._memory = memory or TaskMemory()
         self._commits = TaskCommits(
@@ -225,8 +226,7 @@ class Task:
                 self._status.last = (RunState.RUNNING, "")
             first = False
             if not plan.backlog:
-                # Let a slow stream of input accumulate: even a small batch is costly. On a worker
-                # with little load batches are fast, so the pause is short as well.
+                # Let a slow stream of input accumulate; where batches are fast, the pause is short.
                 self.halt.wait(min(clock.worked, pipeline.pace.linger_s - clock.total))
 
     def _wait_for_input(self, pipeline: Pipeline, poll_s: float) -> None:
@@ -279,11 +279,11 @@ class Task:
         """Stage, commit and publish a batch; None: the task was asked to end before that."""
         with clock.phase("wait"):
             self._wait_for_earlier_batches(plan)
-            slot = self._host.slots.acquire(self._launch.weight, self.halt)
+            slot = self._host.slots.acquire(self._launch.weight, self.halt, self._engine_losses)
         with self._calls.holding(slot):
             if self.halt.is_draining:
                 return None
-            with clock.phase("run"), self._restarts.count_engine_losses() as begins:
+            with clock.phase("run"), self._engine_losses.counted() as begins:
                 commit = self._commits.stage(pipeline, plan, begins)
         commit = replace(commit, cost=clock.cost(plan.bytes, self._last_clock))
         self._restarts.is_unproven = False
