@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.actors.door.ports import Door
 from fairlead.events.log.process import ProcessId, process_of
-from fairlead.runtime.cluster.node_files import spark_folder
+from fairlead.runtime.cluster.node_files import spark_folder, write_private
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
@@ -48,6 +48,17 @@ def test_what_a_former_run_left_of_its_workers_and_engine_is_gone_once_a_node_cl
     again.claim()
     assert [each.exists() for each in (*left, kept)] == [False, False, True]
     again.release()
+
+
+def test_a_file_that_a_process_has_left_half_written_keeps_nobody_from_writing_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "key.json"
+    path.with_suffix(".new").write_bytes(b"hal")
+    write_private(path, b"whole")
+    assert [
+        (each.name, each.read_bytes(), each.stat().st_mode & 0o777) for each in tmp_path.iterdir()
+    ] == [("key.json", b"whole", 0o600)]
 
 
 def test_a_node_is_found_in_its_own_folder_alone(data_dir: Path, tmp_path: Path) -> None:

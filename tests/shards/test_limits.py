@@ -165,3 +165,16 @@ def test_what_is_kept_is_known_again_after_a_restart_and_nothing_once_all_have_l
     driver.asks(replace(consumer("b", "m"), member_epoch=-1))
     assert driver.groups.kept.total == NOTHING
     driver.close()
+
+
+def test_ids_that_are_too_long_together_for_a_key_are_refused_to_who_joins(
+    driver: ShardDriver,
+) -> None:
+    driver.asks(TellTopics(TOPICS))
+    message = "the ids of the group and of the member have more than 440 bytes together"
+    for join in (consumer("g", "m" * 440, "t4"), replace(joining("g"), client_id="c" * 440)):
+        assert error(driver, join) is Error.INVALID_REQUEST
+    assert ask(driver, consumer("g", "m" * 440, "t4")).message == message
+    assert error(driver, replace(joining("g"), client_id="c" * 100)) is Error.NONE
+    beat = replace(consumer("h", "n", "t4"), member_epoch=1, client_id="c" * 440)
+    assert error(driver, beat) is Error.GROUP_ID_NOT_FOUND

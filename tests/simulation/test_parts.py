@@ -18,7 +18,7 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
-from fairlead.runtime.simulation.campaign import play
+from fairlead.runtime.simulation.campaign import CampaignResult, PlayResult, play
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment.clock import (
     WALL_MS,
@@ -204,3 +204,12 @@ def test_what_nobody_is_to_run_needs_a_target_that_is_due() -> None:
         see_covered(group)
     evolve(group, GroupMetadata(2, why, 0), group.end)
     see_covered(group)
+
+
+def test_what_seeds_did_is_added_up_and_the_last_of_them_is_kept() -> None:
+    first, last = (
+        PlayResult(Schedule(seed, Size(), ClusterTraits(), ()), "", (), *counts)
+        for seed, counts in ((1, (1, 2, 3, 4, 5, 6, 7)), (2, (10, 20, 30, 40, 50, 60, 70)))
+    )
+    found = CampaignResult().and_also(first).and_also(last)
+    assert found == CampaignResult(2, 11, 22, 33, 44, 55, 66, 77, last)
