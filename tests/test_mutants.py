@@ -25,6 +25,7 @@ class Taker:
             self.found += each - 1
             self.log(f"{each}", 1)
             self.add(text, keep=True)
+            super().take(*zip(text, text, strict=True))
         return any(text) and not "é" in text  # a comment
 '''
 MUTATIONS = [
@@ -38,6 +39,7 @@ MUTATIONS = [
     ("1", "2"),
     ("self.add(text, keep=True)", "pass"),
     ("True", "False"),
+    ("super().take(*zip(text, text, strict=True))", "__class__"),
     ('any(text) and not "é" in text', "(any(text) or not 'é' in text)"),
     ("any(text)", "(all(text))"),
     ('not "é" in text', "('é' in text)"),

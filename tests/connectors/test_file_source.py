@@ -59,6 +59,14 @@ def confined(root: Path, *allowed: Path) -> FileSource:
     return FileSource(Folder(root, "*", ALL), ReadFormat("csv", "a INT"), context)
 
 
+def test_a_file_that_is_moved_in_wakes_its_task(tmp_path: Path) -> None:
+    told = list[str]()
+    context = Context(Resource("c", 0), print, wake=lambda: told.append("woken"))
+    made = FileSource(Folder(tmp_path, "*", ALL), ReadFormat("csv", "a INT"), context)
+    made.wake()
+    assert told == ["woken"]
+
+
 def test_a_folder_that_became_a_link_to_elsewhere_is_not_read(tmp_path: Path) -> None:
     root, secret = tmp_path / "allowed" / "in", tmp_path / "secret"
     seen = put(root, "a.csv")

@@ -312,6 +312,15 @@ def test_a_first_worker_gets_everything() -> None:
     assert plan.starts == [PlannedStart("A", NEW_1), PlannedStart("A-0", NEW_1)]
 
 
+def test_a_first_worker_runs_what_it_gets_before_the_next_change() -> None:
+    plan = planned(at_rest("A A-0 A-1"), WorkersJoined(1), ConnectorScaled("A", 1))
+    assert [each.causes for each in plan.rounds] == [
+        [PlannedCause("member-joined", "new-1")],
+        [PlannedCause("tasks-changed", "A")],
+    ]
+    assert plan.starts == [PlannedStart("A", NEW_1), PlannedStart("A-0", NEW_1)]
+
+
 def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_last() -> None:
     decider = at_rest("A A-0 A-1 A-2")
     says = b'{"capacity":2,"tags":["gpu"]}'

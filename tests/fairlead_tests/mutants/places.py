@@ -138,7 +138,8 @@ def _changes(statement: ast.stmt) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         case ast.Expr(value=ast.Call() as call):
             if _is_told(call):
                 return
-            yield statement, "pass"
+            # A function keeps its cells, so that it can be given the code of its mutation.
+            yield statement, "__class__" if "super()" in ast.unparse(call) else "pass"
         case ast.If(test=ast.Name() | ast.Attribute() | ast.Call()):
             yield statement.test, f"(not {ast.unparse(statement.test)})"
         case ast.AugAssign() if type(statement.op) in _COMPUTED:
@@ -168,6 +169,8 @@ def _is_told(call: ast.Call) -> bool:
 def _of_expression(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     if isinstance(node, ast.JoinedStr):
         return  # a text; and Python 3.11 does not know where its expressions are
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return  # the program checks itself
     if isinstance(node, ast.expr):
         made = _changed(node)
         if made is not None:
