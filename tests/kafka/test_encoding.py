@@ -109,6 +109,20 @@ def test_times_that_have_a_name_of_debezium_only_are_times_in_avro_as_in_json() 
     assert avro_schema(RegisteredSchema(1, "AVRO", text)).kind == wanted
 
 
+def test_fields_without_a_default_that_must_not_be_null_are_needed() -> None:
+    fields = [
+        {"name": "needed", "type": "long"},
+        {"name": "has_default", "type": "long", "default": 0},
+        {"name": "may_be_null", "type": ["null", "long"]},
+        {"name": "is_null", "type": "null"},
+    ]
+    text = json.dumps({"type": "record", "name": "R", "namespace": "n", "fields": fields})
+    found = avro_schema(RegisteredSchema(1, "AVRO", text))
+    assert (found.name, found.needed, found.has_branches) == ("n.R", {"needed"}, False)
+    bare = avro_schema(RegisteredSchema(1, "AVRO", '["null","long","string"]'))
+    assert (bare.name, bare.needed, bare.has_branches) == ("", set(), True)
+
+
 @pytest.mark.parametrize("unit", ["ms", "us"])
 def test_a_time_of_day_in_avro_that_is_none_is_a_bad_record(unit: str) -> None:
     day, kind = {"ms": (86_400_000, pa.time32("ms")), "us": (86_400_000_000, pa.time64("us"))}[unit]
@@ -141,7 +155,7 @@ def test_what_a_topic_accepts_is_asked_again_once_a_row_was_refused(tmp_path: Pa
     rules = MarkRules(0, "fail")
     sink = KafkaSink(ENCODER, StagingFolder(tmp_path), cluster, Mock(), rules, "c")
     rows, commit = pa.table({"n": [1]}), CommitId("c", 0, Token(1, 0), 0)
-    with pytest.raises(RowsRefused, match="topic t accepts at most 9"):
+    with pytest.raises(RowsRefused, match="of 207 bytes, but topic t accepts at most 9:"):
         sink.stage(rows, commit, 0)
     assert sink.stage(rows, commit, 0).rows == 1
     assert sink.stage(rows, commit, 0).rows == 1
