@@ -135,7 +135,6 @@ class HostedGroups:
             group.advance(ready)
             if not group.is_known:
                 self._groups.pop(group.group.group_id, None)
-                self.kept.forget(group.group.group_id)
                 self._timers.cancel(group.group.group_id)
 
     # -- input

@@ -93,18 +93,15 @@ class KeptByClients:
         self.limits = DEFAULT_LIMITS
         self.total = NOTHING
         self._of_groups: dict[str, Footprint] = {}
-        """The footprint of each group, by id."""
+        """The footprint of each group that has one, by id."""
 
     def weigh(self, group_id: str, footprint: Footprint) -> None:
         """Take note of what a group keeps now."""
-        before = self._of_groups.get(group_id, NOTHING)
-        self._of_groups[group_id] = footprint
+        before = self._of_groups.pop(group_id, NOTHING)
+        if footprint != NOTHING:
+            self._of_groups[group_id] = footprint
         if footprint != before:
             self.total = self.total.plus(footprint.minus(before))
-
-    def forget(self, group_id: str) -> None:
-        """Take note that a group is gone."""
-        self.total = self.total.minus(self._of_groups.pop(group_id, NOTHING))
 
     def refuse(self, growth: Footprint) -> tuple[Error, str] | None:
         """Return why the process must not grow so much, None if it may."""

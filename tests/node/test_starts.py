@@ -32,7 +32,7 @@ from fairlead.runtime.cluster.messages import (
 )
 from fairlead.runtime.cluster.node_files import EngineFile, engine_file, read_engines, write_engine
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.node import children
+from fairlead.runtime.node import children, workers
 from fairlead.runtime.node import supervisor as real
 from fairlead.runtime.node.assignor_process import ASSIGNOR
 from fairlead.runtime.node.children import TICK_SECONDS
@@ -125,6 +125,15 @@ class Supervisor(real.Supervisor):
 
     def hears_from(self, name: str) -> None:
         self.receive(WorkerUp(name, 1, f"id of {name}", "p"), Address(name))
+
+
+def test_a_worker_finds_the_code_of_its_work_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = list[str]()
+    monkeypatch.setattr(workers, "load_work", loaded.append)
+    Supervisor(tmp_path)
+    assert loaded == ["noop"] * STARTS_AT_ONCE
 
 
 def test_as_many_are_started_as_have_begun_until_all_are(tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import copy
 
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from fairlead.projections import worker_files
 from fairlead.projections.metrics import PHASES, Exposition, RequestMetrics, WorkerMetrics
-from fairlead.projections.worker_files import FEW
+from fairlead.projections.worker_files import FEW, WorkerFiles
 
 WORKER = """
 import sys, time
@@ -125,3 +128,21 @@ def test_the_figures_of_many_workers_are_the_sum_of_each_also_of_another_release
     other = file.read_bytes().replace(b"Time that the phases", b"Time which the phase")
     file.write_bytes(other)
     assert scraped(tmp_path) == measured(batches, batches * 0.25)
+
+
+def test_the_files_of_many_workers_are_merged_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(FEW + 1):
+        WorkerMetrics(tmp_path, f"w{number}").observe_batch(dict.fromkeys(PHASES, 0.25))
+    merged = list[list[str]]()
+
+    def note(files: Sequence[Path]) -> list[Metric]:
+        assert all(each.exists() for each in files)
+        merged.append([each.name for each in files])
+        return []
+
+    monkeypatch.setattr(worker_files, "_merge", note)
+    assert [*WorkerFiles(tmp_path).collect()] == []
+    assert merged == [["histogram_sum.db"]]
+    assert {each.stat().st_size for each in tmp_path.iterdir()} == {1 << 16}

@@ -164,6 +164,7 @@ def test_what_is_kept_is_known_again_after_a_restart_and_nothing_once_all_have_l
     driver.leaves("a", member_id)
     driver.asks(replace(consumer("b", "m"), member_epoch=-1))
     assert driver.groups.kept.total == NOTHING
+    assert driver.groups.kept._of_groups == {}
     driver.close()
 
 
