@@ -9,7 +9,7 @@ import psycopg
 import pyarrow as pa
 from adbc_driver_manager import AdbcDatabase
 
-from fairlead.events.commits import Document, identity
+from fairlead.events.commits import Document, Lag, identity
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -115,6 +115,11 @@ class Reading:
             else:
                 self.offsets[identity(partition)] = offset
         self.begin()
+
+    def lag(self) -> Lag | None:
+        """Return what is left to read while no task runs."""
+        known = [PartitionOffset(_document(each), self.offsets[each]) for each in self.offsets]
+        return keys.SOURCE_TYPES.find("postgres").lag(self.config, Outside(), known)
 
     def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
         """Read with all tasks until no input is left."""

@@ -346,6 +346,25 @@ def test_the_log_waits_for_the_snapshot_of_all_tasks(database: Database, read: R
     assert told(reading, "id")[-1] == ("d", 3000)
 
 
+def test_the_lag_of_a_connector_that_does_not_run_grows_with_the_log(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (0, 'none')")
+    reading = read()
+    assert reading.lag() is None, "nothing is read"
+    assert told(reading, "id") == [("r", 0)]
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    assert told(reading, "id") == [("c", 1)]
+    before = reading.lag()
+    database.run("INSERT INTO t SELECT n, 'more' FROM generate_series(2, 1000) n")
+    after = reading.lag()
+    assert before is not None
+    assert after is not None
+    assert (after.ranges, after.bytes > before.bytes + 50_000) == (1, True)
+    assert Reading.of(database, mode="xmin").lag() is None, "tables are not counted"
+
+
 def test_the_log_is_read_on_from_either_end(database: Database, read: Read) -> None:
     database.run(TABLE)
     database.run("INSERT INTO t VALUES (1, 'one')")

@@ -17,7 +17,7 @@ from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, Outside
 from .lineage import Dataset
-from .offsets import Offsets, Seek, seek_from_the_beginning
+from .offsets import Offsets, Seek, SeekEnd, seek_from_the_beginning
 from .sink import Sink
 from .source import Source
 
@@ -167,6 +167,17 @@ class SourceType(_Type):
         """
         del config, outside
         return seek_from_the_beginning(to, offsets)
+
+    @classmethod
+    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+        """Return what is left to read after offsets, while no task tells; None: it is not known.
+
+        It is asked once a minute of each connector that does not run. By default `seek` finds the
+        end, and `lag_of` what lies between. Raises as `seek`.
+        """
+        if cls.lag_of is SourceType.lag_of:
+            return None
+        return cls.lag_of(offsets, cls.seek(config, outside, SeekEnd.LATEST, offsets))
 
     @staticmethod
     def lag_of(offsets: Offsets, latest: Offsets) -> Lag | None:

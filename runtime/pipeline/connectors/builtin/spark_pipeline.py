@@ -17,7 +17,7 @@ from ...spi.config import (
 )
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
-from ...spi.offsets import Offsets, Seek, SeekEnd
+from ...spi.offsets import Offsets, Seek
 from ...spi.source import Limit
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
@@ -99,9 +99,8 @@ class SparkPipeline(Connector):
 
     @classmethod
     def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
-        """Ask the type of the source where its input ends."""
-        source = keys.Ends.of(config).source
-        return source.lag_of(offsets, source.seek(config, outside, SeekEnd.LATEST, offsets))
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.lag(config, outside, offsets)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""

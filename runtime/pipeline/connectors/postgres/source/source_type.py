@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 from typing import ClassVar, Final
 
-from ......events.commits import Document
+from ......events.commits import Document, Lag
 from ....spi.config import (
     ConfigDef,
     ConfigInvalid,
@@ -174,6 +174,16 @@ class PostgresSourceType(SourceType):
             except TableChanged as changed:
                 raise SourceAway(str(changed)) from None
         return found
+
+    @classmethod
+    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+        """Return the bytes of WAL behind the slot's offset; of tables nobody counts the rows."""
+        refuse_deferred(config)
+        if config.get(keys.MODE) != keys.LOG or config.get(keys.QUERY):
+            return None
+        settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
+        server = Server.of("source", config, reach=outside.reach)
+        return log_offset_checks.lag(server, slot_of(settings, config.get("name", "")), offsets)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign tables, and chunks of large tables, to tasks; started snapshots are kept."""

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from .......events.commits import Document
+from .......events.commits import Document, Lag
 from .....spi.errors import OffsetRefused
 from .....spi.offsets import (
     Offsets,
@@ -14,6 +14,7 @@ from .....spi.offsets import (
     check_members,
     seek_from_the_beginning,
 )
+from ...connecting import Server
 from ...tables.catalog import TableFilter
 from ...tables.session import ReadSession
 from ...tables.snapshots import LogSnapshot
@@ -76,6 +77,20 @@ def seek(
             for each in found
         ),
     ]
+
+
+def lag(server: Server, slot: Slot, known: Offsets) -> Lag | None:
+    """Return the bytes from a slot's offset to the end of the WAL; None if either is unknown."""
+    own = slot_partition(slot.name)
+    begin = next((offset for partition, offset in known if partition == own), None)
+    if begin is None:  # its snapshot is not read
+        return None
+    with server.connect() as connection:
+        state = slot.look(connection)
+    if state is None or state.is_lost:
+        return None
+    left = max(0, state.written - Position.parse(begin).lsn)
+    return Lag(min(left, 1), left)
 
 
 def _parsed(name: str, example: str, parse: Callable[[Any], object], value: object) -> None:
