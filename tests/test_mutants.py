@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead_tests.mutants.places import Place, lines_with_checks, places
-from fairlead_tests.mutants.trials import around, codes
+from fairlead_tests.mutants.trials import around, codes, pairs
 
 HOUSE = Path(__file__).parents[1]
 SOURCE = '''
@@ -75,6 +75,16 @@ def test_a_mutation_is_in_the_code_of_one_function_alone() -> None:
         assert {it for it in known if known[it] != mutated[it]} == {
             (name, around(known, each.line).co_firstlineno)
         }
+
+
+def test_functions_within_a_function_are_mutated_with_it() -> None:
+    source = "def of(most):\n    def check(x):\n        return x < most\n    return check\n"
+    (place,) = places("a/b.py", source)
+    old, new = (
+        around(codes(compile(each, "b.py", "exec")), 2) for each in (source, place.mutated(source))
+    )
+    changed = [was.co_name for was, will_be in pairs(old, new) if was != will_be]
+    assert changed == ["of", "check"]
 
 
 def ranked(source: str, seed: int) -> list[tuple[str, int]]:

@@ -114,6 +114,7 @@ def test_a_process_that_has_answered_is_asked_again_when_it_is_time_or_when_ther
     watch = ProcessProbe(LIMIT)
     ask = lambda: cast("Question", Answered())  # noqa: E731
     assert [watch.look(ask) for _ in range(3)] == ["I am here", None, None]
+    assert watch.silence.seconds == 0.0, "no answer was due"
     watch.ask_now()
     assert [watch.look(ask) for _ in range(2)] == ["I am here", None]
 

@@ -124,20 +124,27 @@ def _mutate(trial: Trial) -> None:
     import_module(f"fairlead.{trial['path'].removesuffix('.py').replace('/', '.')}")
     old = around(codes(compile(Path(path).read_text(), path, "exec")), trial["line"])
     new = codes(compile(trial["source"], path, "exec"))[old.co_qualname, old.co_firstlineno]
+    changed = {was: will_be for was, will_be in pairs(old, new) if was != will_be}
     gc.unfreeze()
-    found = [
-        each
-        for each in gc.get_objects()
-        if type(each) is FunctionType
-        and each.__code__.co_filename == path
-        and each.__code__.co_firstlineno == old.co_firstlineno
-        and each.__code__.co_qualname == old.co_qualname
-    ]
-    if not found:
+    found = [each for each in gc.get_objects() if type(each) is FunctionType]
+    found = [each for each in found if each.__code__.co_filename == path]
+    if not any(each.__code__ in changed for each in found):
         raise LookupError(old.co_qualname)
     for each in found:
-        each.__code__ = new
+        each.__code__ = changed.get(each.__code__, each.__code__)
     gc.freeze()
+
+
+def pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the code of a function and its new one, and those of the functions within it.
+
+    What a function has returned before, a decorator or a check, gets its new code by that.
+    """
+    yield old, new
+    within = [[it for it in each.co_consts if isinstance(it, CodeType)] for each in (old, new)]
+    if len(within[0]) == len(within[1]):
+        for each in zip(*within, strict=True):
+            yield from pairs(*each)
 
 
 def codes(module: CodeType) -> Mapping[tuple[str, int], CodeType]:
