@@ -18,7 +18,7 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
-from fairlead.runtime.simulation.campaign import CampaignResult, PlayResult, play
+from fairlead.runtime.simulation.campaign import CampaignResult, PlayResult, Shrinker, play
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment.clock import (
     WALL_MS,
@@ -33,7 +33,7 @@ from fairlead.runtime.simulation.group_process import Border
 from fairlead.runtime.simulation.invariants import CommitInvariants, consistent, see_covered
 from fairlead.runtime.simulation.node import SimulatedAssignor
 from fairlead.runtime.simulation.running import Exclusivity
-from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size
+from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size, draw
 from fairlead_tests.decider import resources
 
 LINE = (0, Way.TO_GROUP)
@@ -213,3 +213,20 @@ def test_what_seeds_did_is_added_up_and_the_last_of_them_is_kept() -> None:
     )
     found = CampaignResult().and_also(first).and_also(last)
     assert found == CampaignResult(2, 11, 22, 33, 44, 55, 66, 77, last)
+
+
+def test_a_schedule_is_shrunk_to_the_faults_and_the_size_that_break_the_rule() -> None:
+    whole = draw(7, Size(workers=4, connectors=3))
+    first, *_, last = needed = [each.number for each in whole.faults][2:-2:3]
+
+    def run(schedule: Schedule) -> PlayResult:
+        numbers = {each.number for each in schedule.faults}
+        is_broken = {first, last} <= numbers and schedule.size.workers >= 2
+        found = "1: it breaks" if is_broken else "2: another rule" if first in numbers else ""
+        return PlayResult(schedule, found, (), schedule.end_ms, *[0] * 6)
+
+    assert len(needed) > 2
+    shortest = Shrinker(run(whole), run).shrink()
+    assert shortest.violation == "1: it breaks"
+    assert [each.number for each in shortest.schedule.faults] == [first, last]
+    assert shortest.schedule.size == Size(workers=2, connectors=1)

@@ -1,7 +1,9 @@
 """Which tests execute a line, how long they take, and which of them check nothing."""
 
 import json
+import os
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -63,24 +65,28 @@ def noted(folder: Path, marks: str, processes: int) -> Notes:
     Of a folder with notes only the files of tests are run that have changed since; once the
     program has changed, its lines are not those of the notes, and all tests run.
     """
-    changed = _changed(folder)
-    if any(each.startswith(ROOMS) for each in changed):
+    began, done = time.time(), folder / "noted"
+    changed = _changed(done)
+    if changed is None or any(each.startswith(ROOMS) for each in changed):
         changed = []
         for each in folder.iterdir():
             each.unlink()
     files = [each for each in changed if Path(each).name.startswith("test_")]
-    if files or not any(folder.iterdir()):
+    if files or not done.exists():
         spread = [f"-n{processes}", "--dist=loadgroup", "--no-loadscope-reorder"]
         told = {"MUTANTS_NOTES": str(folder.resolve())}
         with tempfile.TemporaryDirectory() as scratch:
             copy = copied(Path(scratch))
             with pytest_in(copy, [*spread, "-m", marks, *files], told) as running:
                 running.wait()
+        done.touch()
+        os.utime(done, (began, began))
     return Notes.of(folder)
 
 
-def _changed(folder: Path) -> Sequence[str]:
-    """Return the files that have changed since the notes in a folder, if it has any."""
-    if not (times := [each.stat().st_mtime for each in folder.iterdir()]):
-        return []
-    return [each for each in known_files() if (HOUSE / each).lstat().st_mtime > max(times)]
+def _changed(done: Path) -> Sequence[str] | None:
+    """Return the files that have changed since notes were taken; None: there are none yet."""
+    if not done.exists():
+        return None
+    at = done.stat().st_mtime
+    return [each for each in known_files() if (HOUSE / each).lstat().st_mtime > at]

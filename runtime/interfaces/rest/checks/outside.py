@@ -36,7 +36,7 @@ class OutsideChecks:
     def __init__(
         self, outside: Callable[[], Outside] = Outside, seconds: float = OUTSIDE_SECONDS
     ) -> None:
-        """`context_of` creates the context of a check; `seconds` is the time limit."""
+        """`outside` creates what a check may use of the outside; `seconds` is the time limit."""
         self._outside = outside
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
