@@ -28,6 +28,7 @@ from .describe import describe_classic, describe_consumers, list_group, unknown_
 from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
 from .limits import Footprint, footprint_of, growth_by
 from .refusals import refuse_host_call
+from .telling import GroupTeller
 
 NOBODY = None
 """The sender of calls that the process itself makes: it needs no reply."""
@@ -56,6 +57,7 @@ class ClientGroup:
         self._shard = ConsumerShard(group, settings, self._ledger, steady_ms, new_id)
         self._sides = self._shard.sides
         self._held = HeldHeartbeats(self._sides) if holds_heartbeats else None
+        self._teller = GroupTeller(group)
 
     @property
     def is_known(self) -> bool:
@@ -211,3 +213,5 @@ class ClientGroup:
     def advance(self, ready: Ready) -> None:
         """Take note that these records are durable."""
         self._shard.advance(ready)
+        if ready.entries:
+            self._teller.tell()

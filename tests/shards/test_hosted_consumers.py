@@ -1,5 +1,6 @@
 """Groups of consumers, and what groups have committed, in the process of many groups."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -283,3 +284,40 @@ def test_ids_that_make_no_key_together_are_refused(driver: ShardDriver) -> None:
     offered = (ClassicProtocol("range", encode_subscription(Subscription(["t4"]))),)
     call = JoinGroup(group_id, "", "consumer", offered, 6_000, 20_000, client_id="c" * 256)
     assert asked(driver, replace(call, asks_for_id=False)).error is Error.INVALID_REQUEST
+
+
+def test_what_becomes_of_a_group_is_told_once(
+    driver: ShardDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "fairlead.actors.shards.telling")
+    driver.asks(TellTopics({"t4": T4}))
+    joins(driver, A, "m1")
+    joins(driver, A, "m2")
+    kept = beats(driver, "m1", 2).assignment
+    beats(driver, "m1", 2, kept)
+    beats(driver, "m2", 3)
+    driver.close()
+    driver.open()  # what is told is not told again
+    driver.asks(TellTopics({"t4": T4}))
+    beats(driver, "m1", -1)
+    beats(driver, "m2", -1)
+    asked(driver, RemoveGroup(A))
+    member = driver.member_of("b\n")
+    driver.leaves("b\n", member)
+    a, b = "group a of Kafka's clients", "group b\\n of Kafka's clients"
+    assert [(each.levelname, each.getMessage().strip('"')) for each in caplog.records] == [
+        ("INFO", f"{a} was made"),
+        ("DEBUG", f"{a} has a new member m1"),
+        ("INFO", f"{a} has rebalanced: epoch 2, members: 1 (subscription-changed m1)"),
+        ("DEBUG", f"{a} has a new member m2"),
+        ("INFO", f"{a} has rebalanced: epoch 3, members: 2 (member-joined m2)"),
+        ("DEBUG", f"{a} has lost its member m1"),
+        ("DEBUG", f"{a} has lost its member m2"),
+        ("INFO", f"{a} is empty (member-left m2)"),
+        ("INFO", f"{a} was deleted"),
+        ("INFO", f"{b} was made"),
+        ("DEBUG", f"{b} has a new member {member}"),
+        ("INFO", f"{b} has rebalanced: generation 1, members: 1 (member-joined {member})"),
+        ("DEBUG", f"{b} has lost its member {member}"),
+        ("INFO", f"{b} is empty (member-left {member})"),
+    ]
