@@ -5,10 +5,10 @@ It holds for csv by each of its two ways, for json and for records of Kafka.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -143,72 +143,122 @@ IN_ZONES: dict[str, Values] = {
 }
 
 
-def read(spark: Any, form: ReadFormat, file: Path) -> dict[int, str | None]:
-    """Return the values by `k`; those of bad rows are not there."""
+Found = dict[int, str | None]
+"""Values by `k`; those of bad rows are not there."""
+
+
+class Cell(NamedTuple):
+    """A text in a column of a type, which is the only value of its row."""
+
+    kind: str
+    text: str
+    value: str | None
+    """Its value as Spark's casts show it; None: the text does not fit."""
+
+
+def cells_of(types: Mapping[str, Values]) -> list[Cell]:
+    return [Cell(kind, *each) for kind, values in types.items() for each in values.items()]
+
+
+def columns_of(cells: Sequence[Cell]) -> dict[str, str]:
+    """Return the name of the column of each type."""
+    return {kind: f"v{n}" for n, kind in enumerate(dict.fromkeys(each.kind for each in cells))}
+
+
+def ddl_of(columns: Mapping[str, str]) -> str:
+    return ", ".join(["k INT", *(f"{name} {kind}" for kind, name in columns.items())])
+
+
+def read(spark: Any, form: ReadFormat, file: Path) -> Found:
+    """Return the values of a file."""
     rows, _ = form.rows(spark, [survey_file(form, file, Copies(), None)], Copies())
     return shown(rows)
 
 
-def shown(rows: Any) -> dict[int, str | None]:
-    """Return the values by `k` as texts, instants in UTC."""
-    is_instant = isinstance(rows.schema["v"].dataType, TimestampType)
-    value = sf.unix_micros("v") if is_instant else sf.col("v").cast("string")
-    found = {each.k: each.v for each in rows.select("k", value.alias("v")).collect()}
-    return {key: _instant(it) if is_instant else it for key, it in found.items()}
+def shown(rows: Any) -> Found:
+    """Return the value that each row has as a text, an instant in UTC."""
+    names = [each for each in rows.columns if each.startswith("v")]
+    instants = {each for each in names if isinstance(rows.schema[each].dataType, TimestampType)}
+    told = [
+        (sf.unix_micros(each) if each in instants else sf.col(each)).cast("string").alias(each)
+        for each in names
+    ]
+    found: Found = {}
+    for row in rows.select("k", *told).collect():
+        values = {name: row[name] for name in names if row[name] is not None}
+        assert len(values) <= 1
+        found[row.k] = next((_shown(it, name in instants) for name, it in values.items()), None)
+    return found
 
 
-def _instant(micros: int | None) -> str | None:
-    return micros if micros is None else (EPOCH + timedelta(microseconds=micros)).isoformat(" ")
+def _shown(value: str, is_instant: bool) -> str:  # one of two
+    return (EPOCH + timedelta(microseconds=int(value))).isoformat(" ") if is_instant else value
 
 
-def expected(values: Values) -> dict[int, str]:
-    return {number: value for number, value in enumerate(values.values()) if value is not None}
+def expected(cells: Sequence[Cell]) -> dict[int, str]:
+    return {number: each.value for number, each in enumerate(cells) if each.value is not None}
 
 
-def from_csv(
-    spark: Any, folder: Path, kind: str, values: Values
-) -> Iterator[dict[int, str | None]]:
-    """Read values by the reader's way, by that of files with a `""`, and with texts for null."""
-    lines = [f"{number},{text},x\n" for number, text in enumerate(values)]
-    file = folder / "a.csv"
-    for beside in ("", '-1,,""\n'):
-        file.write_text("k,v,s\n" + "".join(lines) + beside)
-        form = ReadFormat("csv", f"k INT, v {kind}, s STRING", tolerant=True)
+def from_csv(spark: Any, folder: Path, cells: Sequence[Cell]) -> Iterator[Found]:
+    """Read cells by the reader's way, by that of files with a `""`, and with texts for null."""
+    columns, file = columns_of(cells), folder / "a.csv"
+    form = ReadFormat("csv", f"{ddl_of(columns)}, s STRING", tolerant=True)
+    for beside in ("", f'-1,{"," * len(columns)}""\n'):
+        file.write_text(_lines_of_csv(cells, columns, "") + beside)
         found = read(spark, form, file)
         assert not beside or found.pop(-1) is None
         yield found
     nulls = ReadFormat("csv", form.schema, CsvStyle(nulls=("NA", "-")), tolerant=True)
-    file.write_text("k,v,s\n" + "".join(lines))
+    file.write_text(_lines_of_csv(cells, columns, "NA"))
     yield read(spark, nulls, file)
+
+
+def _lines_of_csv(cells: Sequence[Cell], columns: Mapping[str, str], null: str) -> str:
+    lines = [["k", *columns.values(), "s"]]
+    for number, each in enumerate(cells):
+        values = [each.text if kind == each.kind else null for kind in columns]
+        lines.append([str(number), *values, "x"])
+    return "".join(f"{','.join(each)}\n" for each in lines)
 
 
 def in_json(text: str, kind: str) -> str:
     return json.dumps(text) if kind in {"DATE", "TIMESTAMP", "TIMESTAMP_NTZ"} else text
 
 
-def is_json(text: str, kind: str) -> bool:
+def is_json(text: str) -> bool:
     try:
-        json.loads(in_json(text, kind))
+        json.loads(text)
     except ValueError:
         return False
     return True
 
 
-def from_json(
-    spark: Any, folder: Path, kind: str, values: Values, shape: str = "{}"
-) -> list[dict[int, str | None]]:
-    """Read values from a file of json, and from records of Kafka."""
-    lines = [
-        f'{{"k": {number}, "v": {shape.format(in_json(text, kind))}}}'
-        for number, text in enumerate(values)
+NESTED = {
+    "{}": "{}",
+    "ARRAY<{}>": "[{}]",
+    "STRUCT<f: {}>": '{{"f": {}}}',
+    "MAP<STRING, ARRAY<{}>>": '{{"m": [{}]}}',
+}
+"""What values of json may stand in, with the values as they are first."""
+
+
+def cells_of_json(types: Mapping[str, Values], within: str) -> list[Cell]:
+    """Return the texts that json may have, each within what is given."""
+    found = [each._replace(text=in_json(each.text, each.kind)) for each in cells_of(types)]
+    return [
+        Cell(within.format(kind), NESTED[within].format(text), value)
+        for kind, text, value in found
+        if is_json(text)
     ]
-    whole = {
-        "[{}]": f"ARRAY<{kind}>",
-        '{{"f": {}}}': f"STRUCT<f: {kind}>",
-        '{{"m": [{}]}}': f"MAP<STRING, ARRAY<{kind}>>",
-    }
-    ddl = f"k INT, v {whole.get(shape, kind)}"
-    file = folder / "a.json"
+
+
+def from_json(spark: Any, folder: Path, cells: Sequence[Cell]) -> list[Found]:
+    """Read cells from a file of json, and from records of Kafka."""
+    columns, file = columns_of(cells), folder / "a.json"
+    lines = [
+        f'{{"k": {number}, "{columns[each.kind]}": {each.text}}}'
+        for number, each in enumerate(cells)
+    ]
     file.write_text("\n".join(lines))
     count = len(lines)
     table = pa.table(
@@ -219,6 +269,7 @@ def from_json(
             "_offset": pa.array(range(count), pa.int64()),
         }
     )
+    ddl = ddl_of(columns)
     made = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=True), ddl)
     return [
         read(spark, ReadFormat("json", ddl, tolerant=True), file),
@@ -226,27 +277,23 @@ def from_json(
     ]
 
 
-@pytest.mark.parametrize("kind", [*TYPES, *OF_CSV])
 def test_a_text_of_csv_is_the_same_value_whatever_stands_beside_it(
-    engine: Embedded, tmp_path: Path, kind: str
+    engine: Embedded, tmp_path: Path
 ) -> None:
-    values = TYPES.get(kind, {}) | OF_CSV.get(kind, {})
-    run = lambda spark: [*from_csv(_in(spark, "UTC"), tmp_path, kind, values)]  # noqa: E731
-    assert engine.run("values", run) == 3 * [expected(values)]
+    kinds = dict.fromkeys([*TYPES, *OF_CSV])
+    cells = cells_of({each: TYPES.get(each, {}) | OF_CSV.get(each, {}) for each in kinds})
+    run = lambda spark: [*from_csv(_in(spark, "UTC"), tmp_path, cells)]  # noqa: E731
+    assert engine.run("values", run) == 3 * [expected(cells)]
 
 
 def _in(spark: Any, zone: str) -> Any:
     return session_beside(spark, {"spark.sql.session.timeZone": zone})
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_json_has_the_same_values_in_files_and_in_records(
-    engine: Embedded, tmp_path: Path, kind: str
-) -> None:
-    values = {text: it for text, it in TYPES[kind].items() if is_json(text, kind)}
-    values = {text: "-1.0" if text == "-1" else it for text, it in values.items()}
-    run = lambda spark: from_json(_in(spark, "UTC"), tmp_path, kind, values)  # noqa: E731
-    assert engine.run("values", run) == 2 * [expected(values)]
+def test_json_has_the_same_values_in_files_and_in_records(engine: Embedded, tmp_path: Path) -> None:
+    cells = cells_of_json(TYPES, "{}")
+    run = lambda spark: from_json(_in(spark, "UTC"), tmp_path, cells)  # noqa: E731
+    assert engine.run("values", run) == 2 * [expected(cells)]
 
 
 QUOTED = {"1.5": "1.5", " 2 ": "2.0", "Inf": "Infinity", "x": None, "1e400": None}
@@ -275,33 +322,32 @@ def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
     engine: Embedded, tmp_path: Path, zone: str
 ) -> None:
     is_first = zone == NEW_YORK  # each way with one zone, and each zone with two ways
+    cells = cells_of({"TIMESTAMP": IN_ZONES[zone]})
 
-    def run(spark: Any) -> list[dict[int, str | None]]:
+    def run(spark: Any) -> list[Found]:
         there, utc = _in(spark, zone), _in(spark, "UTC")
         option = {"timezone": zone}
         file = tmp_path / "a.csv"
-        csv = from_csv(there, tmp_path, "TIMESTAMP", IN_ZONES[zone])
+        csv = from_csv(there, tmp_path, cells)
         ways = [*csv] if is_first else [next(csv)]
         if is_first:
-            ways += from_json(there, tmp_path, "TIMESTAMP", IN_ZONES[zone])
-        form = ReadFormat("csv", "k INT, v TIMESTAMP, s STRING", tolerant=True, options=option)
+            ways += from_json(there, tmp_path, cells_of_json({"TIMESTAMP": IN_ZONES[zone]}, "{}"))
+            file.write_text(_lines_of_csv(cells, columns_of(cells), ""))
+        form = ReadFormat("csv", "k INT, v0 TIMESTAMP, s STRING", tolerant=True, options=option)
         return [*ways, read(utc, form, file)]
 
-    assert engine.run("values", run) == (6 if is_first else 2) * [expected(IN_ZONES[zone])]
+    assert engine.run("values", run) == (6 if is_first else 2) * [expected(cells)]
 
 
-@pytest.mark.parametrize("shape", ["[{}]", '{{"f": {}}}', '{{"m": [{}]}}'])
-@pytest.mark.parametrize("kind", ["DOUBLE", "TIMESTAMP", "DATE"])
-def test_nested_values_of_json_are_values_of_their_types(
-    engine: Embedded, tmp_path: Path, kind: str, shape: str
-) -> None:
-    values = {text: it for text, it in TYPES[kind].items() if is_json(text, kind)}
+def test_nested_values_of_json_are_values_of_their_types(engine: Embedded, tmp_path: Path) -> None:
+    types = {each: TYPES[each] for each in ("DOUBLE", "TIMESTAMP", "DATE")}
+    _, *shapes = NESTED
+    cells = [each for within in shapes for each in cells_of_json(types, within)]
 
     def run(spark: Any) -> list[set[int]]:
-        found = from_json(_in(spark, "UTC"), tmp_path, kind, values, shape)
-        return [{*each} for each in found]
+        return [{*each} for each in from_json(_in(spark, "UTC"), tmp_path, cells)]
 
-    assert engine.run("values", run) == 2 * [{*expected(values)}]
+    assert engine.run("values", run) == 2 * [{*expected(cells)}]
 
 
 def test_an_integer_of_json_is_a_time_in_seconds_and_no_finer_number(
