@@ -45,11 +45,18 @@ class RowScheduling(LoadGroupScheduling):
         """Give a process tests, if it has few; xdist gives one in place of another too few."""
         if node.shutting_down or node not in self.registered_collections:
             return
+        self._forget_what_is_over(self.assigned_work[node])
         super()._reschedule(node)
         while self.workqueue and self._pending_of(self.assigned_work[node]) < _FEWEST_KNOWN:
             self._assign_work_unit(node)
         if not self.workqueue:
             node.shutdown()
+
+    @staticmethod
+    def _forget_what_is_over(work: dict[str, dict[str, bool]]) -> None:
+        """Drop what xdist would count again after each test: all that a process has run."""
+        for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+            del work[scope]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         work = self.assigned_work[node]
