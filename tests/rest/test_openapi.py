@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rest.conftest import RestApi
+from rest.conftest import RestApi, service_over
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.messages import ProcessView
+from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.gateway import FakeGateway
 
 SCHEMAS = "#/components/schemas/"
 KINDS: dict[str, Any] = {
@@ -84,9 +86,11 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield method, path, operation
 
 
-@pytest.fixture
-def document(client: Client) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/openapi.json").json()
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What any node says of its interface."""
+    service = service_over(tmp_path_factory.mktemp("node"), FakeGateway(None))
+    found: dict[str, Any] = Client(make_app(service)).get("/openapi.json").json()
     return found
 
 

@@ -300,7 +300,7 @@ MUTATIONS = (
         "When the rest of a target's moves is due, the group asks for the next target.",
         off.make_no_more_moves,
         seeds=60,
-        shown_by=14,
+        shown_by=28,
     ),
     Mutation(
         "resume_with_short_sessions",
@@ -483,6 +483,7 @@ MUTATIONS = (
         "DATA_PLANE 1",
         "Of several connectors that are put at once all are put, or none.",
         off.put_what_is_not_refused,
+        shown_by=1,
         only=(Fault.PUT, Fault.DELETE, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
