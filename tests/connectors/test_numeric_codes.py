@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 from connectors.conftest import Run
-from pyspark.sql.types import DataType, DecimalType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from fairlead.runtime.pipeline.connectors.evolution.odd_texts import (
     OddTextScan,
@@ -14,7 +25,6 @@ from fairlead.runtime.pipeline.connectors.evolution.odd_texts import (
     odd_in_csv,
     odd_in_json,
 )
-from fairlead.runtime.pipeline.connectors.evolution.policy import parse_ddl
 from fairlead_tests.tasks.numbers import Reports
 
 Config = dict[str, str]
@@ -79,25 +89,30 @@ def test_digits_of_other_scripts_are_found_where_java_would_take_them_for_a_numb
     assert (csv.found, js.found) == are_odd
 
 
+DOUBLE, FLOAT = DoubleType(), FloatType()
+
+
 @pytest.mark.parametrize(
-    ("kind", "text", "is_found"),
+    ("column", "kind", "text", "is_found"),
     [
-        ("n DOUBLE", '{"n": "1.5"}', True),
-        ("n FLOAT", '{"a": 1,"n" : "\\u0031"}', True),
-        ("s STRUCT<n: DOUBLE>", "{'s': {n: '1'}}", True),
-        ("`m\u00fc` DOUBLE", '{"m\\u00fc": "1"}', True),
-        ("`m\u00fc` DOUBLE", '{"m\u00fc": "1"}', True),
-        ("n ARRAY<DOUBLE>", '{"n": [1, "2"]}', True),
-        ("n MAP<STRING, FLOAT>", '{"n": {"a": "-2"}}', True),
-        ("n ARRAY<DOUBLE>", '{"n": [1], "s": "text"}', False),
-        ("n DOUBLE, s STRING", '{"n": 1.5, "s": "2", "own": "3"}', False),
-        ("n DECIMAL(9, 2), i INT", '{"n": "1.5", "i": "2"}', False),
+        ("n", DOUBLE, '{"n": "1.5"}', True),
+        ("n", FLOAT, '{"a": 1,"n" : "\\u0031"}', True),
+        ("s", StructType([StructField("n", DOUBLE)]), "{'s': {n: '1'}}", True),
+        ("m\u00fc", DOUBLE, '{"m\\u00fc": "1"}', True),
+        ("m\u00fc", DOUBLE, '{"m\u00fc": "1"}', True),
+        ("n", ArrayType(DOUBLE), '{"n": [1, "2"]}', True),
+        ("n", MapType(StringType(), FLOAT), '{"n": {"a": "-2"}}', True),
+        ("n", ArrayType(DOUBLE), '{"n": [1], "s": "text"}', False),
+        ("n", DOUBLE, '{"n": 1.5, "s": "2", "own": "3"}', False),
+        ("n", DecimalType(9, 2), '{"n": "1.5", "i": "2"}', False),
+        ("n", LongType(), '{"n": "1"}', False),
     ],
 )
 def test_a_number_in_quotes_is_found_where_spark_refuses_it(
-    kind: str, text: str, *, is_found: bool
+    column: str, kind: DataType, text: str, *, is_found: bool
 ) -> None:
-    scan = OddTextScan(odd_in_json(parse_ddl(kind)))
+    columns = StructType([StructField(column, kind), StructField("i", LongType())])
+    scan = OddTextScan(odd_in_json(columns))
     scan.feed(text.encode())
     assert scan.found is is_found
 
