@@ -14,6 +14,7 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
 from fairlead.runtime.pipeline.connectors.files.keys import SINK_OPTION
+from fairlead.runtime.pipeline.connectors.files.sink import row_counts
 from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.connectors.files.sink.row_counts import counter_of
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
@@ -72,6 +73,17 @@ UNCOUNTED = [
     ("json", {"compression": "snappy"}),
     ("json", {"pretty": "true"}),
 ]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 1 << 20])
+def test_records_are_counted_wherever_a_chunk_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(row_counts, "_CHUNK", chunk)
+    (tmp_path / "a.csv").write_text('a,"x\n\n\ny"\n"""\n",b\n"\n\n"\n,\n')
+    count = counter_of(WriteFormat("csv", options={"escape": '"'}))
+    assert count
+    assert count(tmp_path / "a.csv") == 4
 
 
 BATCH = CommitId("c", 0, Token(1, 1), 0)

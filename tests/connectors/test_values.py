@@ -5,6 +5,7 @@ It holds for csv by each of its two ways, for json and for records of Kafka.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampType
 
-from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
@@ -85,6 +86,7 @@ TYPES: dict[str, Values] = {
         "2026-01-05T10:30:00.123456Z": "2026-01-05 10:30:00.123456",
         "2026-01-05 10:30:00+02:00": "2026-01-05 08:30:00",
         "2026-03-08 02:30:00": "2026-03-08 02:30:00",
+        "2026-01-05 10:30Z": None,
         "10:30": None,
         "T10:30": None,
         "2026": None,
@@ -119,6 +121,19 @@ OF_CSV: dict[str, Values] = {
         "\u0967": None,
     },
     "DOUBLE": {"Inf": "Infinity", "-Infinity": "-Infinity", "NaN": "NaN", "inf": None, "nan": None},
+}
+PLAIN_INSTANTS: Values = {
+    "1000-02-28 23:59:59.5-17:59": "1000-03-01 17:58:59.500000",
+    "2999-12-31T00:00:00+00:00": "2999-12-31 00:00:00",
+}
+PLAIN: dict[str, Values] = {
+    "DATE": {"1000-01-01": "1000-01-01", "2000-02-29": "2000-02-29", "2999-12-31": "2999-12-31"},
+    "TIMESTAMP": {**PLAIN_INSTANTS, "1000-01-01": "1000-01-01 00:00:00"},
+    "TIMESTAMP_NTZ": {
+        "1000-01-01": "1000-01-01 00:00:00",
+        "2024-02-29T23:59": "2024-02-29 23:59:00",
+        "2999-12-31 00:00:00.000001": "2999-12-31 00:00:00.000001",
+    },
 }
 NEW_YORKS: Values = {
     "2026-03-08 01:59:59": "2026-03-08 06:59:59",
@@ -171,6 +186,7 @@ def ddl_of(columns: Mapping[str, str]) -> str:
 
 def read(spark: Any, form: ReadFormat, file: Path) -> Found:
     """Return the values of a file."""
+    form = form.in_session(spark)
     rows, _ = form.rows(spark, [survey_file(form, file, Copies(), None)], Copies())
     return shown(rows)
 
@@ -211,6 +227,24 @@ def from_csv(spark: Any, folder: Path, cells: Sequence[Cell]) -> Iterator[Found]
     nulls = ReadFormat("csv", form.schema, CsvStyle(nulls=("NA", "-")), tolerant=True)
     file.write_text(_lines_of_csv(cells, columns, "NA"))
     yield read(spark, nulls, file)
+
+
+def from_plain_csv(spark: Any, folder: Path, cells: Sequence[Cell]) -> tuple[Found, dict[int, str]]:
+    """Read the cells that are plain; return their values as they are read, and as they are."""
+    columns, file = columns_of(cells), folder / "a.csv"
+    form = ReadFormat("csv", f"{ddl_of(columns)}, s STRING", tolerant=True).in_session(spark)
+    header, *lines = _lines_of_csv(cells, columns, "").splitlines(keepends=True)
+
+    def survey(text: str) -> FileSurvey:
+        file.write_text(header + text)
+        return survey_file(form, file, Copies(), None)
+
+    plain = {n: each for n, each in enumerate(lines) if survey(each).plain}
+    found = survey("".join(plain.values()))
+    assert found.plain == form.columns
+    return shown(form.rows(spark, [found], Copies())[0]), {
+        n: each for n, each in expected(cells).items() if n in plain
+    }
 
 
 def _lines_of_csv(cells: Sequence[Cell], columns: Mapping[str, str], null: str) -> str:
@@ -286,6 +320,66 @@ def test_a_text_of_csv_is_the_same_value_whatever_stands_beside_it(
     assert engine.run("values", run) == 3 * [expected(cells)]
 
 
+def test_texts_of_csv_that_are_plain_are_the_same_values_to_sparks_reader(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    kinds = dict.fromkeys([*TYPES, *OF_CSV])
+    every = (TYPES, OF_CSV, PLAIN)
+    cells = cells_of(
+        {each: {k: v for of in every for k, v in of.get(each, {}).items()} for each in kinds}
+    )
+    local = cells_of({"TIMESTAMP": NEW_YORKS | PLAIN_INSTANTS})
+
+    def run(spark: Any) -> Any:
+        ways = (_in(spark, "UTC"), cells), (_in(spark, NEW_YORK), local)
+        return [from_plain_csv(there, tmp_path, each) for there, each in ways]
+
+    (found, wanted), (found_there, wanted_there) = engine.run("values", run)
+    assert (found, found_there) == (wanted, wanted_there)
+    assert (Counter(cells[each].kind for each in found), len(found_there)) == (
+        {
+            "DOUBLE": 7,
+            "FLOAT": 3,
+            "DECIMAL(10,2)": 1,
+            "INT": 2,
+            "BOOLEAN": 2,
+            "DATE": 4,
+            "TIMESTAMP": 8,
+            "TIMESTAMP_NTZ": 5,
+        },
+        4,
+    )
+
+
+def test_what_is_plain_for_one_type_is_read_as_a_text_for_another(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("k,v\n1,2018-11-04\n2,2018-11-05\n")
+    wide = ReadFormat("csv", "k INT, v TIMESTAMP", tolerant=True)
+
+    def run(spark: Any) -> Found:
+        there = _in(spark, SAO_PAULO)
+        dates = ReadFormat("csv", "k INT, v DATE", tolerant=True).in_session(there)
+        found = survey_file(dates, file, Copies(), None)
+        assert found.plain == dates.columns
+        return shown(wide.in_session(there).rows(there, [found], Copies())[0])
+
+    assert engine.run("values", run) == {2: "2018-11-05 02:00:00"}
+
+
+def test_the_rules_of_spark_2_for_times_do_not_count(engine: Embedded, tmp_path: Path) -> None:
+    text = "2026-01-05T10:30:00.123456Z"
+    (tmp_path / "a.csv").write_text(f"k,v\n1,{text}\n")
+    form = ReadFormat("csv", "k INT, v TIMESTAMP", tolerant=True)
+
+    def run(spark: Any) -> Found:
+        old = session_beside(_in(spark, "UTC"), {"spark.sql.legacy.timeParserPolicy": "LEGACY"})
+        return read(old, form, tmp_path / "a.csv")
+
+    assert engine.run("values", run) == {1: "2026-01-05 10:30:00.123456"}
+
+
 def _in(spark: Any, zone: str) -> Any:
     return session_beside(spark, {"spark.sql.session.timeZone": zone})
 
@@ -300,21 +394,26 @@ QUOTED = {"1.5": "1.5", " 2 ": "2.0", "Inf": "Infinity", "x": None, "1e400": Non
 
 
 @pytest.mark.parametrize("beside", ["", "1e400"])
-@pytest.mark.parametrize(
-    ("kind", "shape"), [("DOUBLE", "{}"), ("FLOAT", '{{"f": {}}}'), ("DOUBLE", "[{}]")]
-)
 def test_a_number_in_quotes_is_that_number_whatever_stands_beside_it(
-    engine: Embedded, tmp_path: Path, kind: str, shape: str, beside: str
+    engine: Embedded, tmp_path: Path, beside: str
 ) -> None:
     values: Values = {json.dumps(text): it for text, it in QUOTED.items()}
     values |= {beside: None} if beside else {}
     plain: Values = {'"x"': None, "1.5": "1.5"}
+    shown_as = {"DOUBLE": "{}", "STRUCT<f: FLOAT>": "{{{}}}", "ARRAY<DOUBLE>": "[{}]"}
+    texts = {"DOUBLE": "{}", "STRUCT<f: FLOAT>": '{{"f": {}}}', "ARRAY<DOUBLE>": "[{}]"}
+    cells, plain_cells = (
+        [
+            Cell(kind, texts[kind].format(text), it and shown_as[kind].format(it))
+            for kind in texts
+            for text, it in each.items()
+        ]
+        for each in (values, plain)
+    )
     run = lambda spark: [  # noqa: E731
-        from_json(_in(spark, "UTC"), tmp_path, kind, each, shape) for each in (values, plain)
+        from_json(_in(spark, "UTC"), tmp_path, each) for each in (cells, plain_cells)
     ]
-    shown_as = {"[{}]": "[{}]", '{{"f": {}}}': "{{{}}}"}.get(shape, "{}")
-    told = [{n: shown_as.format(it) for n, it in expected(e).items()} for e in (values, plain)]
-    assert engine.run("values", run) == [2 * [each] for each in told]
+    assert engine.run("values", run) == [2 * [expected(each)] for each in (cells, plain_cells)]
 
 
 @pytest.mark.parametrize("zone", IN_ZONES)

@@ -465,34 +465,6 @@ def test_a_table_that_is_made_anew_is_told_or_read_anew(
     assert told(reading, "id") == [("d", 3)]
 
 
-def test_rows_of_a_new_partition_that_no_data_does_not_read_are_told(
-    database: Database, read: Read, capsys: pytest.CaptureFixture[str]
-) -> None:
-    database.run("CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id)")
-    database.run("CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10)")
-    database.run("CREATE PUBLICATION p FOR TABLE t1 WHERE (id > 0)")
-    given = {"publication_name": "p", "publication_autocreate_mode": "disabled"}
-    reading = read(snapshot_mode="no_data", **given)
-    assert told(reading, "id") == []
-    database.run("INSERT INTO t VALUES (1), (2)")
-    database.run("CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (10) TO (20)")
-    database.run("UPDATE t SET id = 11 WHERE id = 1")
-    database.run("ALTER PUBLICATION p ADD TABLE t2")
-    with database.session() as session, session.transaction():
-        session.execute("CREATE TABLE t3 PARTITION OF t FOR VALUES FROM (20) TO (30)")
-        session.execute("ALTER PUBLICATION p ADD TABLE t3")
-    database.run("UPDATE t SET id = 22 WHERE id = 2")
-    capsys.readouterr()
-    reading.begin()
-    warned = capsys.readouterr().out
-    assert "public.t2, public.t3 may have rows from before" in warned
-    assert sorted(told(reading, "id")) == [("c", 1), ("c", 2), ("c", 22), ("d", 1), ("d", 2)]
-    database.run("UPDATE t SET id = id WHERE id = 11")  # the remedy
-    assert told(reading, "id") == [("u", 11)]
-    reading.begin()
-    assert "may have rows" not in capsys.readouterr().out
-
-
 def test_offsets_without_oids_count_for_the_table_of_their_snapshot_alone(
     database: Database, read: Read
 ) -> None:

@@ -27,8 +27,8 @@ POOL: Final = "spark.scheduler.pool"
 _READERS: Final = "_fairlead_readers"
 """The session attribute with its cached readers."""
 _MOST_READERS: Final = 256
-_ZONE_OF: Final = "_fairlead_zone"
-"""The session attribute with its time zone."""
+_SETTINGS_OF: Final = "_fairlead_settings"
+"""The session attribute with settings that were asked for."""
 _SCRATCH_OF: Final = "_fairlead_scratch"
 """The session attribute with the path of its folder for temporary files."""
 
@@ -144,10 +144,20 @@ def scratch_of(session: SparkSession) -> str | None:
 
 def zone_of(session: SparkSession) -> str:
     """Return the zone of times without a zone in a session."""
-    known = vars(session)
-    if _ZONE_OF not in known:  # cached, since each batch asks
-        known[_ZONE_OF] = str(session.conf.get("spark.sql.session.timeZone"))
-    return str(known[_ZONE_OF])
+    return _setting_of(session, "spark.sql.session.timeZone")
+
+
+def has_old_times(session: SparkSession) -> bool:
+    """Tell whether readers of a session take times as Spark 2 did, and casts do not."""
+    return _setting_of(session, "spark.sql.legacy.timeParserPolicy").upper() == "LEGACY"
+
+
+def _setting_of(session: SparkSession, name: str) -> str:
+    """Return a setting, which does not change; cached, since each batch asks."""
+    known: dict[str, str] = vars(session).setdefault(_SETTINGS_OF, {})
+    if name not in known:
+        known[name] = str(session.conf.get(name))
+    return known[name]
 
 
 def session_beside(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -55,7 +55,10 @@ def odd_in_csv(schema: StructType, edges: bytes, *, finds_codes: bool) -> str:
     kinds = {type(each.dataType) for each in schema.fields}
     parts = [*_far(kinds)]
     if kinds & {FloatType, DoubleType}:
-        parts += [r"[+-]?0[xX]", rf"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[dDfF](?:[{_spelt(edges)}]|\z)"]
+        parts += [
+            r"[+-]?0[xX]",
+            rf"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[dDfF](?:[{escaped(edges)}]|\z)",
+        ]
     if DecimalType in kinds or any(issubclass(each, IntegralType) for each in kinds):
         parts.append(_foreign())
     if finds_codes and any(issubclass(each, NumericType) for each in kinds):
@@ -81,7 +84,7 @@ def _in_quotes(names: Sequence[str]) -> Iterator[str]:
         yield rf"[:,\[]{_WHITE}[\"']{_MAY_BE_NUMBER}"
     spelt = {text.encode() for name in names if name for text in (name, json.dumps(name)[1:-1])}
     if spelt:
-        whole = "|".join(map(_spelt, sorted(spelt)))
+        whole = "|".join(map(escaped, sorted(spelt)))
         yield rf"[\"'{{, \t\r\n](?:{whole})[\"']?{_WHITE}:{_WHITE}[\"']"
 
 
@@ -99,15 +102,16 @@ def _foreign() -> str:
     ends: dict[bytes, list[int]] = {}
     for each in (digit.encode() for digit in digits):
         ends.setdefault(each[:-1], []).append(each[-1])
-    scripts = (f"{_spelt(start)}[{_spelt(bytes(last))}]" for start, last in ends.items())
+    scripts = (f"{escaped(start)}[{escaped(bytes(last))}]" for start, last in ends.items())
     return rf"[+-]?[0-9.]*(?:{'|'.join(scripts)})"
 
 
 def _between(edges: bytes, parts: list[str]) -> str:
-    return rf"[{_spelt(edges)}](?:{'|'.join(parts)})" if parts else ""
+    return rf"[{escaped(edges)}](?:{'|'.join(parts)})" if parts else ""
 
 
-def _spelt(data: bytes) -> str:
+def escaped(data: bytes) -> str:
+    """Return the expression for some bytes, alone or within brackets."""
     return "".join(f"\\x{each:02x}" for each in data)
 
 
@@ -141,17 +145,22 @@ class OddTextScan:
 
     def feed(self, chunk: bytes) -> None:
         """Scan the next chunk, unless something was found."""
-        if self.found or not self._pattern:
+        if self.found or not self._pattern or not chunk:
             return
-        # Arrow's regular expressions are ten times as fast as Python's, and release the GIL.
-        self.found = self._is_in(self._tail + chunk[:_REACH]) or self._is_in(chunk)
+        pieces = (self._tail + chunk[:_REACH], chunk)
+        self.found = any(is_match(each, self._pattern) for each in pieces)
         self._tail = (self._tail + chunk)[-_REACH:]
 
-    def _is_in(self, data: bytes) -> bool:
-        ends = b"".join(each.to_bytes(_OFFSET_BYTES, "little") for each in (0, len(data)))
-        buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
-        text = pa.Array.from_buffers(pa.large_binary(), 1, buffers)  # without a copy
-        return pc.match_substring_regex(text, self._pattern)[0].as_py() is True
+
+def is_match(data: bytes, pattern: str) -> bool:
+    """Tell whether an expression, of bytes, matches anywhere in a text.
+
+    Arrow's are ten times as fast as Python's, and release the GIL.
+    """
+    ends = b"".join(each.to_bytes(_OFFSET_BYTES, "little") for each in (0, len(data)))
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
+    text = pa.Array.from_buffers(pa.large_binary(), 1, buffers)  # without a copy
+    return pc.match_substring_regex(text, pattern)[0].as_py() is True
 
 
 def may_be_odd(values: pa.ChunkedArray, pattern: str) -> bool:

@@ -49,6 +49,8 @@ class FileSurvey:
     """Whether it may have `""`, an empty string, which is not a number."""
     is_odd: bool = False
     """Whether it may have texts that Spark's reader takes for other values (`odd_texts`)."""
+    plain: "StructType | None" = None
+    """The columns for which each record is plain (`plain_records`); None: it is not known to be."""
     header: tuple[str, ...] = ()
     """The names in the header; empty: unknown."""
     columns: "StructType | None" = None
@@ -203,7 +205,7 @@ def merge_small_files(
         return [replace(each, text=None) for each in files]
     alike: defaultdict[tuple[object, ...], list[FileSurvey]] = defaultdict(list)
     for each in small:
-        values = each.quotes_nothing, each.is_odd, each.folders
+        values = each.quotes_nothing, each.is_odd, each.plain, each.folders
         alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
     part = max(_LEAST_PART, -(-total // cores()))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 TIMES: Final = (DateType, TimestampType, TimestampNTZType)
-"""The types whose values are always read as texts: of these, Spark takes too much in any file."""
+"""The types whose values are read as texts unless they are plain: Spark takes too much for them."""
 
 _PATTERNS: Final[Mapping[type[DataType], str]] = {
     DateType: "dateformat",
@@ -201,8 +201,7 @@ class TextValues:
 
     @property
     def _has_changes(self) -> bool:
-        """Whether the clocks of the zone are changed at times."""
-        return not _FIXED.fullmatch(self.zone)
+        return has_changes(self.zone)
 
     def _is_unclear(self, local: "Column") -> "Column":
         """Tell whether the zone does not have a local time, or has it twice.
@@ -225,7 +224,7 @@ class TextValues:
         return sf.convert_timezone(sf.lit("UTC"), sf.lit(self.zone), utc)
 
     def _pattern(self, kind: DataType) -> str:
-        return self.options.get(_PATTERNS.get(type(kind), ""), "")
+        return pattern_given(self.options, kind)
 
     def _words(self) -> Mapping[str, float]:
         """Return the user's words for what is no number."""
@@ -236,6 +235,16 @@ class TextValues:
         for word, number in self._words().items():
             value = sf.when(text == word, sf.lit(number).cast(kind)).otherwise(value)
         return value
+
+
+def has_changes(zone: str) -> bool:
+    """Tell whether the clocks of a zone are changed at times."""
+    return not _FIXED.fullmatch(zone)
+
+
+def pattern_given(options: Mapping[str, str], kind: DataType) -> str:
+    """Return the user's pattern for the dates or times of a type; empty: there is none."""
+    return options.get(_PATTERNS.get(type(kind), ""), "")
 
 
 def _by_pattern(text: "Column", kind: DataType, pattern: str) -> "Column":

@@ -71,6 +71,9 @@ def _records(chunks: Iterator[bytes], quote: bytes) -> int:
     """Count the line ends outside of quotes; a doubled quote leaves and enters them at once."""
     found, is_quoted = 0, False
     for chunk in chunks:
+        if quote not in chunk:  # to count is twice as fast as to split
+            found += 0 if is_quoted else chunk.count(b"\n")
+            continue
         pieces = chunk.split(quote)
         found += sum(each.count(b"\n") for each in pieces[is_quoted::2])
         is_quoted ^= len(pieces) % 2 == 0

@@ -1,8 +1,8 @@
 # pyright: basic
 """Reads csv files as Spark frames: by Spark's types where these say the same as the texts.
 
-Times are always read as texts, and all columns of a file that Spark would misread. The texts are
-converted afterwards (`text_values`).
+Times are read as texts unless all records of a file are plain (`plain_records`), and so are all
+columns of a file that Spark would misread. The texts are converted afterwards (`text_values`).
 """
 
 from collections.abc import Container, Sequence
@@ -33,6 +33,8 @@ class _Way(NamedTuple):
     is_by_lines: bool
     is_as_text: bool
     """Whether all columns are read as texts."""
+    is_plain: bool
+    """Whether times are read as such."""
 
 
 def read_csv_files(
@@ -42,7 +44,15 @@ def read_csv_files(
     schema = form.columns
     is_one = len(schema.fields) == 1  # a null is an empty line then, which a line reader skips
     named = sorted(
-        (_Way(each.line_end, each.is_by_lines and not is_one, _is_misread(form, each)), each.path)
+        (
+            _Way(
+                each.line_end,
+                each.is_by_lines and not is_one,
+                _is_misread(form, each),
+                each.plain == schema,
+            ),
+            each.path,
+        )
         for each in files
     )
     frames = [
@@ -71,7 +81,7 @@ def _read(
     null = nulls[0] if len(nulls) == 1 and not as_text else form.null_stand_in
     by_lines = str(not way.is_by_lines).lower()
     how = {"nullvalue": null, "linesep": way.line_end, "multiline": by_lines}
-    read = [_column(each, as_text=as_text) for each in form.columns.fields]
+    read = [_column(each, way) for each in form.columns.fields]
     texts = {one.name for one in read if as_text or one not in form.columns.fields}
     beside = (*form.folders, *([RAW] if form.parts_rows else ()))
     given = with_texts(StructType(read), beside)
@@ -81,9 +91,9 @@ def _read(
     return _typed(form, frame, texts, form.text_values(spark)) if texts else frame
 
 
-def _column(column: StructField, *, as_text: bool) -> StructField:
+def _column(column: StructField, way: _Way) -> StructField:
     """Return the column that Spark reads."""
-    is_text = as_text or isinstance(column.dataType, TIMES)
+    is_text = way.is_as_text or (isinstance(column.dataType, TIMES) and not way.is_plain)
     return StructField(column.name, StringType()) if is_text else column
 
 

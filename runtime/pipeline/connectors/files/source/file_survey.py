@@ -173,7 +173,8 @@ def _looked_at(
             with asking_about(file):
                 rows_of(file)
         return _of_parquet(form, file)
-    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, odd=form.odd)
+    records = form.plain_records(named)
+    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, records=records)
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found, named))

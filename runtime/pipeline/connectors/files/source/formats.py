@@ -14,13 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
-from pyspark.sql.types import (
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import StringType, StructField, StructType
 
-from ....spark.sessions import zone_of
+from ....spark.sessions import has_old_times, zone_of
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
@@ -44,6 +40,7 @@ from ..rows.bad_rows import (
     split_bad_rows,
 )
 from ..rows.json_values import OF_FILES, JsonValues
+from ..rows.plain_records import PlainForm, PlainRecords
 from ..rows.text_values import TextValues
 from .csv_rows import read_csv_files
 
@@ -76,6 +73,8 @@ class ReadFormat:
     """The columns that the folders of the files to read name; Spark reads them as texts."""
     base: str = ""
     """The folder above these folders."""
+    zone: str = ""
+    """The zone of Spark's session; empty: its readers follow old rules, or it is not known."""
     grown: StructType | None = None
     """The schema with the changes of `source.schema.evolution`; None: unchanged."""
     null_stand_in: str = field(default_factory=lambda: f"\ufdd0{uuid4().hex}", compare=False)
@@ -122,6 +121,17 @@ class ReadFormat:
             frames.append(fill_columns(frame, self.columns, is_exact=self.name == "json"))
             rejects += bad
         return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
+
+    def in_session(self, spark: "SparkSession") -> Self:
+        """Return this format as it is read in a session; itself, if it is that already."""
+        zone = "" if has_old_times(spark) else zone_of(spark)
+        return self if self.zone == zone else replace(self, zone=zone)
+
+    def plain_records(self, folders: Sequence[FolderColumn]) -> PlainRecords:
+        """Return what tells how far a file of csv is plain, whose folders name columns."""
+        zone = self.zone and (self.option("timezone") or self.zone)
+        form = PlainForm(self.columns, self.style, self.options, zone, self.is_inferred)
+        return PlainRecords(form, self.names_in_files((), folders), self.odd)
 
     def names_in_files(
         self, header: Sequence[str], folders: Sequence[FolderColumn]

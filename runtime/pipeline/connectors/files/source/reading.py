@@ -137,6 +137,7 @@ class Reading:
         # With one column, an empty line is a value.
         is_one = len(self._form.columns.fields) == 1
         self._merges = self._may_merge and not (is_one or elsewhere)
+        self._form = self._form.in_session(spark)
         try:
             found = self._look_through(files)
         except OSError as error:

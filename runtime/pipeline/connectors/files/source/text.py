@@ -21,6 +21,7 @@ from ..compression import decompress, is_compressed, is_padded, is_spark_only
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
+from ..rows.plain_records import PlainRecords
 from .listing import asking_about
 
 _CHUNK: Final = 4 << 20
@@ -75,29 +76,33 @@ def survey_csv(
     within: str | None,
     *,
     keeps_text: bool = False,
-    odd: str = "",
+    records: PlainRecords | None = None,
 ) -> FileSurvey:
     """Scan a csv file, and copy it if Spark cannot read it directly.
 
-    `keeps_text`: the result has the text of a small file with one record per line. `odd`: the
-    pattern of odd texts. Raises `BadInput` if a quote is never closed, since a reader takes all
-    that follows for one value; and for a compression that only Spark can read, since the header
-    cannot be checked.
+    `keeps_text`: the result has the text of a small file with one record per line. What `records`
+    proves to be plain is not scanned. Raises `BadInput` if a quote is never closed, since a reader
+    takes all that follows for one value; and for a compression that only Spark can read, since the
+    header cannot be checked.
     """
     _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    odd_texts = OddTextScan(odd)
+    odd_texts = OddTextScan(records.odd if records else "")
     comments = style.comments()
     given = _Sized(decode(file, style.encoding))
     chunks = comments.without(iter(given))
-    if odd:
-        chunks = _shown(chunks, odd_texts.feed)
+
+    def look(chunk: bytes, *, is_last: bool = False) -> None:
+        left = records.feed(chunk, is_last=is_last) if records else chunk
+        odd_texts.feed(left)
+        scan.feed(left, is_last=is_last)
+
     head = text = next(chunks)
-    scan.feed(head)
+    look(head)
     for chunk in chunks:
         head, text = head or chunk, text if not chunk else b""
-        scan.feed(chunk)
-    scan.feed(b"", is_last=True)
+        look(chunk)
+    look(b"", is_last=True)
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
@@ -110,7 +115,7 @@ def survey_csv(
     # If a file begins with an empty line, its header is not in the first line.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
     kept = text if is_small else None
-    values = scan.quotes_nothing, odd_texts.found
+    values = scan.quotes_nothing, odd_texts.found, records.columns if records else None
     return FileSurvey(path, line_end, is_by_lines, *values, header, text=kept)
 
 

@@ -10,11 +10,9 @@ Started snapshots are kept as long as an offset refers to them and the slot exis
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import psycopg
-from psycopg import sql
 
 from .......events.commits import Document, identity
 from .....spi.config import ParsedConfig
@@ -24,8 +22,8 @@ from ...dotted import by_present_names
 from ...names import TableName
 from ...tables import keys
 from ...tables.catalog import FoundTable, TableFilter, pages_of, refuse_replaced
-from ...tables.checks.unread import listed, refuse_none
-from ...tables.session import ReadSession, TableChanged
+from ...tables.checks.unread import refuse_none
+from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
 from .changes.positions import slot_partition, table_partition
@@ -35,14 +33,6 @@ from .server.prerequisites import flaw_in_server, flaw_in_tables
 from .server.publication import Publication
 from .server.session import LogSession
 from .server.slot import READ_AGAIN, Slot, SlotState, own_name
-
-_HAS_ROWS: Final = sql.SQL("SELECT EXISTS (SELECT FROM {}) AS has_rows")
-_UNREAD: Final = (
-    "{} may have rows from before its changes were published, of which "
-    f"{keys.SNAPSHOT_MODE}={keys.NO_DATA} reads none. One that was moved there from another "
-    "partition comes as a delete alone: update such rows, and they come again. Later partitions "
-    "lose none if one transaction creates them and adds them to the publication {}"
-)
 
 
 class LogSplit:
@@ -226,8 +216,6 @@ class LogSplit:
         """
         if not self._has_snapshot:
             found = [each for each in self._find() if each.name in new]
-            if is_later:
-                self._tell_unread([each.name for each in found])
             return {each.name: self._share(each, 0, "", 0) for each in found}
         seen = oldest_open(connection)
         since = max(self._new.setdefault(name, seen.hi) for name in new)
@@ -249,15 +237,6 @@ class LogSplit:
             share = self._share(each, snapshot.lo, str(snapshot), chunks)
             begun[each.name] = share._replace(until=seen.written if is_later else "")
         return begun
-
-    def _tell_unread(self, names: Sequence[TableName]) -> None:
-        """Warn of new tables that have rows from before their changes were published."""
-        full: list[TableName] = []
-        for name in names:
-            with suppress(TableChanged, BadInput), self._session.snapshot() as snapshot:
-                full += [name] if snapshot.row(_HAS_ROWS.format(name.only))[0] else []
-        if full:
-            self._context.warn(_UNREAD.format(listed(full), self._publication.name))
 
     def _share(self, table: FoundTable, horizon: int, snapshot: str, chunks: int) -> TableShare:
         return TableShare(

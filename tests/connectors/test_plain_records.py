@@ -1,0 +1,234 @@
+# pyright: basic
+"""What is proven to be plain needs no other scan, and only what has one meaning is plain."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.connectors.files.rows.plain_records import PlainRecords
+from fairlead.runtime.pipeline.connectors.files.source import text as text_files
+from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
+from fairlead.runtime.pipeline.spi.errors import BadInput
+
+TEXT = StringType()
+NEW_YORK = "America/New_York"
+
+
+def form_of(*kinds: DataType, zone: str = "UTC", style: CsvStyle | None = None) -> ReadFormat:
+    fields = [StructField(name, kind) for name, kind in zip("abcdef", kinds, strict=False)]
+    return ReadFormat("csv", "", style or CsvStyle(), grown=StructType(fields), zone=zone)
+
+
+def is_plain(form: ReadFormat, text: str) -> bool:
+    records = form.plain_records(())
+    left = records.feed(text.encode()) + records.feed(b"", is_last=True)
+    assert (not left) is (records.columns is not None)
+    return records.columns is not None
+
+
+DAYS = ("2013-01-01", "1000-12-31", "2024-02-29", "2000-02-29")
+NO_DAYS = ("2013-1-1", "2013-02-29", "1900-02-29", "2013-04-31", "0999-01-01", "12013-01-01")
+LOCALS = (*DAYS, "2013-01-01 10:00", "2013-01-01T23:59:59", "2013-01-01 00:00:00.123456")
+INSTANTS = ("2013-01-01T10:00:00Z", "2013-01-01 10:00:00.5+02:00", "2013-01-01 10:00:00-17:59")
+NO_TIMES = (
+    *NO_DAYS,
+    *("2013", "10:30", "2013-01-01 24:00", "2013-01-01 10", "2013-01-01 10:00:60"),
+    *("2013-01-01 10:00:00.1234567", "2013-01-01 10:00Z", "2013-01-01 10:00:00+18:00"),
+    *("2013-01-01 10:00:00 Z", "20130101", "2013-01-01  10:00", "1700000000"),
+)
+KINDS: list[tuple[DataType, Sequence[str], Sequence[str]]] = [
+    (ByteType(), ("99", "-7", "00"), ("100", "+1", "1.0", "-")),
+    (ShortType(), ("9999",), ("10000",)),
+    (IntegerType(), ("0", "-12", "999999999", "1999999999"), ("2000000000", " 1", "\u0661")),
+    (LongType(), ("999999999999999999", "8999999999999999999"), ("9000000000000000000", "12D")),
+    (DoubleType(), ("1", "-1.5", "1e-05", "1.25E+9", "0.1"), ("1e400", "12D", "NaN", ".5", "1.")),
+    (FloatType(), ("1", "-1.5"), ("1e3", "1e39", "0x1", "9" * 39)),
+    (DecimalType(4, 2), ("12.25", "1"), ("123", "1.005", "1e1")),
+    (DecimalType(2, 2), ("0.25",), ("1.25",)),
+    (DecimalType(2, 0), ("25",), ("1.2",)),
+    (BooleanType(), ("true", "FALSE", "True"), ("t", "1", "yes")),
+    (DateType(), DAYS, (*NO_TIMES, *LOCALS[len(DAYS) :])),
+    (TimestampNTZType(), LOCALS, (*NO_TIMES, *INSTANTS)),
+    (TimestampType(), (*LOCALS, *INSTANTS), NO_TIMES),
+    (BinaryType(), (), ("x",)),
+]
+
+
+@pytest.mark.parametrize(("kind", "plain", "others"), KINDS, ids=lambda it: str(it)[:20])
+def test_a_value_is_plain_if_it_has_one_meaning_only(
+    kind: DataType, plain: Sequence[str], others: Sequence[str]
+) -> None:
+    form = form_of(TEXT, kind)
+    texts = (*plain, *others)
+    found = {each for each in texts if is_plain(form, f"a,b\nx,{each}\n")}
+    quoted = {each for each in texts if is_plain(form, f'a,b\nx,"{each}"\n')}
+    assert (found, quoted) == ({*plain}, {*plain})
+
+
+def test_times_without_a_zone_are_plain_where_clocks_are_never_changed() -> None:
+    found = {
+        zone: [
+            each
+            for each in (*LOCALS, *INSTANTS)
+            if is_plain(form_of(TEXT, TimestampType(), zone=zone), f"a,b\nx,{each}\n")
+        ]
+        for zone in ("UTC", "+02:00", NEW_YORK, "")
+    }
+    every = [*LOCALS, *INSTANTS]
+    assert found == {"UTC": every, "+02:00": every, NEW_YORK: [*INSTANTS], "": []}
+
+
+@pytest.mark.parametrize(
+    ("options", "is_so"),
+    [
+        ({}, True),
+        ({"timezone": "UTC"}, True),
+        ({"timezone": NEW_YORK}, False),
+        ({"timestampformat": "yyyy-MM-dd"}, False),
+        ({"timestampntzformat": "yyyy-MM-dd"}, True),
+        ({"linesep": "\n"}, False),
+    ],
+)
+def test_the_options_of_the_reader_are_followed(options: dict[str, str], *, is_so: bool) -> None:
+    form = replace(form_of(TEXT, TimestampType()), options=options)
+    assert is_plain(form, "a,b\nx,2013-01-01\n") is is_so
+
+
+def test_a_code_is_no_number_where_the_schema_is_inferred() -> None:
+    form = form_of(TEXT, IntegerType())
+    texts = [f"a,b\nx,{each}\n" for each in ("7", "0", "-7", "07", "-07")]
+    found = [[is_plain(one, each) for each in texts] for one in (form, inferred(form))]
+    assert found == [[True] * 5, [True, True, True, False, False]]
+
+
+def inferred(form: ReadFormat) -> ReadFormat:
+    return replace(form, is_inferred=True)
+
+
+SHAPES = [
+    ("a,b\n", True),
+    ("a,b\n1,x\n,\n3,", True),
+    ("B,A\nx,1\n", True),
+    ('a,b\n"1","x, ""y"" z"\n', True),
+    ('a,b\n1,""\n', False),
+    ('a,b\n1,"x\ny"\n', False),
+    ('a,b\n1,x"y\n', False),
+    ('a,b\n1,"x\n', False),
+    ('a,"b"\n1,x\n', False),
+    ("a,b\r\n1,x\r\n", False),
+    ("a,b\n1,x\r\n", False),
+    ("a,b\n1\n", False),
+    ("a,b\n1,x,y\n", False),
+    ("a,b\n\n1,x\n", False),
+    ("\na,b\n1,x\n", False),
+    ("a,c\n1,x\n", False),
+    ("a,b", False),
+]
+
+
+@pytest.mark.parametrize(("text", "is_so"), SHAPES)
+def test_a_record_is_plain_if_its_line_has_all_its_values(text: str, *, is_so: bool) -> None:
+    assert is_plain(form_of(IntegerType(), TEXT), text) is is_so
+
+
+@pytest.mark.parametrize(
+    ("style", "text", "is_so"),
+    [
+        (CsvStyle(nulls=("NA",)), "a,b\nNA,NA\n", True),
+        (CsvStyle(nulls=("NA", "-")), "a,b\n1,x\n", False),
+        (CsvStyle(nulls=("1,2",)), "a,b\n1,2\n", False),
+        (CsvStyle(separator="\t"), "a\tb\n1\tx\n", True),
+        (CsvStyle(separator="\x01"), "a\x01b\n1\x01x\n", False),
+        (CsvStyle(header=False, separator="||"), "1||x\n", True),
+        (CsvStyle(header=False, separator="||"), "1||x|\n", False),
+        (CsvStyle(separator="-"), "a-b\n1-x\n", False),
+        (CsvStyle(quote=""), 'a,b\n1,x"\n', True),
+        (CsvStyle(escape="\\"), 'a,b\n1,"x\\"y"\n', False),
+        (CsvStyle(escape="\\"), 'a,b\n1,"x""y"\n', False),
+        (CsvStyle(escape="\\"), 'a,b\n1,"x,y"\n', True),
+        (CsvStyle(header=False), "1,x\n2,\u00e9\n", True),
+    ],
+)
+def test_the_dialect_of_a_file_is_followed(style: CsvStyle, text: str, *, is_so: bool) -> None:
+    assert is_plain(form_of(IntegerType(), TEXT, style=style), text) is is_so
+
+
+def test_a_file_with_one_column_or_very_many_is_not_looked_at() -> None:
+    many = StructType([StructField(f"c{number}", TEXT) for number in range(201)])
+    wide = replace(form_of(), grown=many)
+    assert not is_plain(wide, ",".join(many.names) + "\n")
+    assert not is_plain(form_of(TEXT), "a\nx\n")
+
+
+def test_a_record_that_is_longer_than_a_mebibyte_is_not_plain() -> None:
+    records = form_of(TEXT, TEXT).plain_records(())
+    assert records.feed(b"a,b\nx,") == b""
+    assert records.feed((1 << 20) * b"y") == b"\nx," + (1 << 20) * b"y"
+    assert records.feed(b"y\n") == b"y\n"
+
+
+def surveyed(file: Path, records: PlainRecords) -> FileSurvey | str:
+    """Return what the scans find, or why they refuse a file."""
+    copies = Copies()
+    try:
+        found = survey_csv(file, CsvStyle(), copies, None, keeps_text=True, records=records)
+    except BadInput as error:
+        return str(error)
+    copies.clear()
+    return replace(found, plain=None, path=file, base=file if found.path == file else None)
+
+
+LINES = st.sampled_from(
+    ["1,x", "-5,", "07,x", '"2","x,"', '3,""', '4,"', "5", "", "1e400,x", " ", '6,"x"y', '7,""""']
+)
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+
+
+@given(
+    parts=st.lists(st.tuples(st.lists(LINES, max_size=4), ENDS), max_size=3),
+    chunk=st.integers(4, 40),
+    is_cut=st.booleans(),
+    finds_codes=st.booleans(),
+)
+def test_the_scans_find_the_same_with_the_proof_and_without_it(
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[tuple[list[str], str]],
+    chunk: int,
+    is_cut: bool,  # of hypothesis
+    finds_codes: bool,
+) -> None:
+    form = replace(form_of(DoubleType(), TEXT), is_inferred=finds_codes)
+    text = "a,b\n" + "".join(f"{line}{end}" for lines, end in parts for line in lines)
+    # A quote that ends the text is taken for a letter by the scan of line ends, to be safe.
+    text = text.removesuffix("\n") if is_cut and not text.endswith('"\n') else text
+    file = tmp_path_factory.mktemp("text") / "a.csv"
+    file.write_text(text, newline="")
+    no_proof = replace(form, options={"linesep": "\n"}).plain_records(())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "_CHUNK", chunk)
+        assert surveyed(file, form.plain_records(())) == surveyed(file, no_proof)
