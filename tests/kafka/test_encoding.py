@@ -118,9 +118,9 @@ def test_fields_without_a_default_that_must_not_be_null_are_needed() -> None:
     ]
     text = json.dumps({"type": "record", "name": "R", "namespace": "n", "fields": fields})
     found = avro_schema(RegisteredSchema(1, "AVRO", text))
-    assert (found.name, found.needed, found.has_branches) == ("n.R", {"needed"}, False)
+    assert (found.name, found.needed, found.has_branches) == ("n.R", frozenset({"needed"}), False)
     bare = avro_schema(RegisteredSchema(1, "AVRO", '["null","long","string"]'))
-    assert (bare.name, bare.needed, bare.has_branches) == ("", set(), True)
+    assert (bare.name, bare.needed, bare.has_branches) == ("", frozenset[str](), True)
 
 
 @pytest.mark.parametrize("unit", ["ms", "us"])
