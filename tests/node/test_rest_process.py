@@ -68,6 +68,14 @@ def ask(port: int) -> tuple[object | None, bool]:
         question.close()
 
 
+def test_a_question_waits_for_nothing_before_its_answer_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        question = HttpQuestion(socket.AF_INET, server.getsockname())
+        assert question._socket.getblocking() is False
+        assert (question.answer(0), question.is_lost) == (None, False)
+        question.close()
+
+
 def test_a_process_that_answers_in_any_way_is_left_alone(rest: RestProcess, port: int) -> None:
     pid = rest.pid
     assert ask(port) == (True, False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from unittest.mock import Mock, call
 
 import pytest
 from rest.conftest import RestApi, service_over
@@ -14,6 +15,7 @@ from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.checks.outside import (
     MOST_ABANDONED,
     MOST_AT_ONCE,
+    TURN_SECONDS,
     OutsideChecks,
 )
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
@@ -116,6 +118,17 @@ def test_looks_that_hang_keep_no_other_look_waiting_for_longer_than_its_turn() -
     assert told["that takes longer than 0 s"] >= MOST_AT_ONCE
     assert checks.find(Plugin(Locked), {}) == Findings()
     END.set()
+
+
+@pytest.mark.parametrize(("seconds", "turn"), [(0.5, 0.5), (9.0, TURN_SECONDS)])
+def test_a_request_waits_for_its_turn_no_longer_than_for_an_answer(
+    seconds: float, turn: float
+) -> None:
+    checks = OutsideChecks(seconds=seconds)
+    checks._free = free = Mock(**{"acquire.return_value": False})  # pyright: ignore[reportPrivateUsage]
+    (told,) = checks.find(Plugin(Locked), {}).warnings
+    assert told.endswith("was not looked at: others are being looked at")
+    assert free.mock_calls == [call.acquire(timeout=turn)]
 
 
 def test_a_class_that_fails_over_it_tells_no_value(caplog: pytest.LogCaptureFixture) -> None:
