@@ -14,6 +14,7 @@ import coverage
 import pytest
 
 import fairlead
+from fairlead_tests.postgres_server import started
 
 from .trials import try_all
 
@@ -26,7 +27,7 @@ class WithoutServers:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [each for each in items if not SERVERS.intersection(_fixtures(each))]
+        items[:] = [each for each in items if not _needs_server(each)]
 
 
 class Notes:
@@ -80,8 +81,14 @@ class Trials:
         return True
 
 
-def _fixtures(item: pytest.Item) -> list[str]:
-    return getattr(item, "fixturenames", [])
+def _needs_server(item: pytest.Item) -> bool:
+    """Tell whether a test has a server by a fixture, or starts one of its own."""
+    if SERVERS.intersection(getattr(item, "fixturenames", ())):
+        return True
+    if not isinstance(item, pytest.Function):
+        return False
+    known = item.function.__globals__
+    return any(known.get(each) is started for each in item.function.__code__.co_names)
 
 
 def _name(item: pytest.Item) -> str:
