@@ -399,6 +399,25 @@ def test_what_is_of_the_worker_is_said_by_options() -> None:
     assert found.config["sink.path"] == "/buckets/lake/raw"
 
 
+@pytest.mark.parametrize(
+    ("kind", "end", "of_key"), [("Sink", "source", "string"), ("Source", "sink", "json")]
+)
+def test_a_converter_that_is_not_known_is_what_connectors_mostly_have(
+    kind: str, end: str, of_key: str
+) -> None:
+    given = {"topics": "t", "topic": "t", "file": "/data/x", "key.converter": "org.other.Key"}
+    found = translate("n", {"connector.class": f"FileStream{kind}", **given})
+    assert found is not None
+    wanted = {f"{end}.key.converter": of_key, f"{end}.value.converter": "json"}
+    plain = [f"{key}.schemas.enable" for key, value in wanted.items() if value == "json"]
+    converters = {key: value for key, value in found.config.items() if "converter" in key}
+    assert converters == wanted | dict.fromkeys(plain, "false")
+    assert {each.key: each.told for each in found.remarks if "converter" in each.key} == {
+        "key.converter": f"org.other.Key is not known here: {of_key} is taken, look at it",
+        "value.converter": "it was that of the worker: json is taken, look at it",
+    }
+
+
 def test_a_transformation_that_is_not_known_is_left_out_and_told() -> None:
     kind = "com.example.Shout$Value"
     given = {"transforms": "a", "transforms.a.type": kind, "transforms.a.loud": "true"}
