@@ -61,6 +61,26 @@ def test_a_port_of_another_address_is_free(other: str, ours: str) -> None:
         assert is_free(ours, port)
 
 
+@pytest.mark.parametrize(
+    ("host", "bound", "is_in_its_way"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "127.0.0.2", False),
+        ("127.0.0.1", "0.0.0.0", True),
+        ("0.0.0.0", "127.0.0.2", True),
+        ("127.0.0.1", "::ffff:127.0.0.1", True),
+        ("127.0.0.1", "::ffff:127.0.0.2", False),
+        ("fe80::1", "fe80::1%lo", True),
+        ("127.0.0.1", "fe80::1%lo", False),
+        ("localhost", "127.0.0.2", True),
+    ],
+)
+def test_a_socket_of_an_address_is_in_the_way_of_its_own_or_of_all(
+    host: str, bound: str, is_in_its_way: bool
+) -> None:
+    assert ports._overlap(host, bound) is is_in_its_way  # pyright: ignore[reportPrivateUsage]
+
+
 def test_a_connection_that_has_a_port_is_named_as_well() -> None:
     with listening("127.0.0.1") as server, socket.socket() as client:
         client.bind(("127.0.0.1", 0))
