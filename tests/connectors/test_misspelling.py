@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead.actors.misspelling import meant_by
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import MOST_SEARCHED, ConfigInvalid
 
@@ -83,3 +84,10 @@ def test_a_config_of_any_shape_is_validated_in_bounded_time() -> None:
         SparkPipeline.validate(config)
     found = SparkPipeline.validate(many).errors["transforms"]
     assert found == ("100000 are given, and at most 100 taken",)
+
+
+def test_a_key_with_many_more_separators_than_any_known_one_has_letters_is_not_looked_through() -> (
+    None
+):
+    assert meant_by("tasks.max" + "_" * 20, ["max", "tasks.max"]) == "tasks.max"
+    assert meant_by("tasks.max" + "_" * 21, ["max", "tasks.max"]) is None
