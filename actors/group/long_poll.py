@@ -183,6 +183,5 @@ class LongPoll:
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]
-        self._catch_ups.forget(member_id)
         self._reconfigured.discard(member_id)
         self._untold.discard(member_id)

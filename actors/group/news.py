@@ -110,7 +110,7 @@ class CatchUps:
         return min(self._told.values(), default=None) if self._waiting else None
 
     def forget(self, member_id: str) -> None:
-        """Forget a member that was removed, or that sent a heartbeat: it has taken its step."""
+        """Forget a member that sent a heartbeat: it has taken its step."""
         self._waiting.pop(member_id, None)
         self._told.pop(member_id, None)
 

@@ -105,7 +105,7 @@ class Shrinker:
         """Return what came of the shortest schedule that was found."""
         self._drop_what_came_after()
         parts = 2
-        while parts <= len(self._numbers()) and self._plays < PLAYS_MAX:
+        while parts <= len(self._numbers()):
             if self._drop_a_part(parts):
                 parts = max(2, parts - 1)
             else:

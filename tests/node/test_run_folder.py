@@ -50,6 +50,16 @@ def test_what_a_former_run_left_of_its_workers_and_engine_is_gone_once_a_node_cl
     again.release()
 
 
+def test_a_folder_that_is_released_is_held_open_no_longer(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.claim()
+    lock = folder._lock  # pyright: ignore[reportPrivateUsage]
+    assert os.fstat(lock).st_ino == (folder.path / "lock").stat().st_ino
+    folder.release()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(lock)
+
+
 def test_a_file_that_a_process_has_left_half_written_keeps_nobody_from_writing_it(
     tmp_path: Path,
 ) -> None:
