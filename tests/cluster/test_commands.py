@@ -198,7 +198,7 @@ def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
     config = load_config(environ={}, overrides=shell.settings)
     node.processes()
     assert down(config) == OK
-    assert node.launcher.wait(10) == OK
+    assert node.launcher.wait(60) == OK
     assert down(config) == UNREACHABLE
     kept = sorted(each.name for each in (node.data_dir / "run").iterdir())
     assert kept == ["key", "lock", "node.id", "processes"]
@@ -210,7 +210,7 @@ def test_down_ends_a_node_whose_first_process_is_stopped(shell: Shell) -> None:
     node.processes()
     node.launcher.send_signal(signal.SIGSTOP)
     assert down(load_config(environ={}, overrides=shell.settings)) == OK
-    assert node.launcher.wait(10) == OK
+    assert node.launcher.wait(60) == OK
     assert node.group().members == {}, "all have left in good order"
 
 

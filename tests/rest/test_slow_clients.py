@@ -24,7 +24,7 @@ LATE = b'{"error_code":408,"message":"the request took too long to come; nothing
 @pytest.fixture
 def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
     """Where the real server listens, one of little patience."""
-    monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.4))
+    monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.8))
     monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
     (bound,) = listen([RestListener("127.0.0.1", 0)])
     app = make_app(api.service, [where(bound)])
@@ -68,7 +68,7 @@ def test_a_further_request_on_a_connection_is_given_its_own_time(place: RestList
         for _ in range(3):
             kept.sendall(get)
             assert _until(kept, b"}").startswith(b"HTTP/1.1 200 OK")
-            time.sleep(0.25)  # three of them are more than one request is given
+            time.sleep(0.3)  # three of them are more than one request is given
         kept.sendall(get[:10])
         assert _trickle(kept, b"y").endswith(LATE)
 

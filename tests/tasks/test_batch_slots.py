@@ -21,6 +21,7 @@ from fairlead.runtime.pipeline.tasks.restarts import (
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
     Gate,
     Hooks,
     LocalEngine,
@@ -65,7 +66,7 @@ def test_waiting_tasks_get_a_slot_by_waiting_time_times_weight() -> None:
             each.start()
             time.sleep(0.05)
     for each in waiters:
-        each.join(10)
+        each.join(PATIENCE_S)
     assert order == ["heavy", "first", "second"]
 
 
@@ -76,10 +77,10 @@ def test_a_waiting_task_that_is_asked_to_end_returns_at_once_and_takes_no_slot()
         gone.start()
         stays.start()
         gone.halt.cancel()
-        gone.join(10)
+        gone.join(PATIENCE_S)
         assert not gone.is_alive()
         assert order == []
-    stays.join(10)
+    stays.join(PATIENCE_S)
     assert order == ["stays"]
     with slots.acquire(1, Halt()):  # the slot is free again
         pass
@@ -107,9 +108,9 @@ def test_of_the_tasks_that_lost_the_engine_one_at_a_time_runs_a_batch_in_all_wor
         gone.start()
         with other.acquire(1, Halt(), EngineLosses()):  # it lost nothing, and waits for nobody
             gone.halt.drain()
-            gone.join(10)
+            gone.join(PATIENCE_S)
         assert (order, late.is_alive(), gone.is_alive()) == ([], True, False)
-    late.join(10)
+    late.join(PATIENCE_S)
     assert order == ["late"]
 
 
@@ -154,11 +155,11 @@ def test_no_more_batches_run_at_once_and_a_task_that_waits_is_running_and_ends_w
     (root / "a").mkdir()
     (root / "b").mkdir()
     runner.start(numbers_launch(root / "a", OLD))
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE_S)
     hooks.at["plan"] = second.set
     other = Resource("n", 1)
     runner.start(numbers_launch(root / "b", OLD, task=1))
-    assert second.wait(10)
+    assert second.wait(PATIENCE_S)
     hooks.at.clear()
     runner.stop(other)
     stopped = reports.wait(lambda each: isinstance(each, Stopped) and each.resource == other)

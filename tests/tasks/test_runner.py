@@ -22,6 +22,7 @@ from fairlead.runtime.pipeline.tasks.reports import (
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
     Gate,
     Hooks,
     LocalEngine,
@@ -56,7 +57,7 @@ def test_a_drain_commits_the_batch_in_flight_and_no_other(
 ) -> None:
     gate = hooks.at["stage"] = Gate()
     runner.start(numbers_launch(root, OLD))
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE_S)
     runner.stop(TASK)
     assert runner.running() == frozenset({TASK})
     gate.opened.set()
@@ -69,7 +70,7 @@ def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
 ) -> None:
     runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50)
     runner.start(numbers_launch(root, OLD))
-    assert staging.wait(10)
+    assert staging.wait(PATIENCE_S)
     runner.stop(TASK)
     assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.CANCELLED)
     assert (written(root), staged(root), ledger.accepted) == ([], [], {})
@@ -81,7 +82,7 @@ def test_abandoning_cancels_without_grace(
     root: Path, runner: Runner, ledger: MemoryLedger, staging: Event, reports: Reports
 ) -> None:
     runner.start(numbers_launch(root, OLD))
-    assert staging.wait(10)
+    assert staging.wait(PATIENCE_S)
     runner.abandon()
     assert reports.wait_stopped(OLD).ending is Ending.CANCELLED
     assert (written(root), ledger.accepted, runner.running()) == ([], {}, frozenset())
@@ -92,7 +93,7 @@ def test_what_runs_is_not_started_beside_itself(
 ) -> None:
     gate = hooks.at["stage"] = Gate()
     runner.start(numbers_launch(root, OLD))
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE_S)
     with pytest.raises(RuntimeError, match="n-0 runs already"):
         runner.start(numbers_launch(root, NEW))
     hooks.at.clear()
@@ -120,7 +121,7 @@ def test_a_task_that_hangs_in_no_plugin_is_told_and_blocks_nobody(
     runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50, hung_ms=50)
     gate = ledger.before_commit = Gate()
     runner.start(numbers_launch(root, OLD))
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE_S)
     ledger.before_commit = lambda: None
     runner.stop(TASK)
     assert reports.wait(lambda each: isinstance(each, Hung)) == Hung(TASK, OLD)

@@ -238,7 +238,7 @@ def test_a_zombie_is_fenced_and_leaves_nothing_behind(
     endings: list[Ending] = []
     thread = threading.Thread(target=lambda: endings.append(zombie.run()))
     thread.start()
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(PATIENCE_S)
     assert len(staged(root)) == 1
     ledger.before_commit = lambda: None
     ledger.grant(TASK, NEW)
