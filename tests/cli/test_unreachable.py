@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from cli.conftest import Cluster, Run
 
+from fairlead.actors.door.ports import free_port
+
 
 @pytest.fixture
 def nowhere() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 @pytest.mark.parametrize("verb", ["status", "get tasks", "describe group g", "delete connector c"])

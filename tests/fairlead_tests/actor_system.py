@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ import psutil
 import pytest
 
 from fairlead.actors.door.actor import Actor
-from fairlead.actors.door.ports import Door
+from fairlead.actors.door.ports import Door, free_port
 from fairlead.actors.door.system import System, connect
 from fairlead_tests import TESTS
 from fairlead_tests.cluster.forks import Fork, fork, fork_server
@@ -35,9 +34,7 @@ PATIENCE_SECONDS = 30.0
 
 def free_door() -> Door:
     """Return a door on a free port, with a new key."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return Door("127.0.0.1", probe.getsockname()[1], secrets.token_bytes(32))
+    return Door("127.0.0.1", free_port(), secrets.token_bytes(32))
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fairlead.actors.door.ports import free_port
+
 from .postgres_server import (
     PASSWORD,
     Database,
     NoServer,
     PostgresServer,
     as_server_user,
-    free_port,
     owned_by_server_user,
     wait_until,
 )

@@ -10,7 +10,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -25,6 +24,8 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
+
+from fairlead.actors.door.ports import free_port
 
 PASSWORD = "a-secret-pass-phrase"
 PATIENCE_S = 30.0
@@ -296,9 +297,3 @@ def _run_by() -> pwd.struct_passwd | None:
         with suppress(KeyError):
             return pwd.getpwnam(name)
     raise NoServer(f"PostgreSQL does not run as root, and there is no user {' or '.join(_RUN_BY)}")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
