@@ -78,7 +78,8 @@ def noted(folder: Path, marks: str, processes: int) -> Notes:
         with tempfile.TemporaryDirectory() as scratch:
             copy = copied(Path(scratch))
             with pytest_in(copy, [*spread, "-m", marks, *files], told) as running:
-                running.wait()
+                if (code := running.wait()) > 1:  # 1: some tests failed
+                    raise SystemExit(f"the tests did not run: pytest ended with {code}")
         done.touch()
         os.utime(done, (began, began))
     return Notes.of(folder)
