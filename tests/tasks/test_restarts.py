@@ -84,7 +84,8 @@ def test_the_policy_comes_from_the_connectors_config() -> None:
         "task.restart.window.ms": "60000",
     }
     assert RestartPolicy.of(config) == RestartPolicy(0.1, 2.0, 7, 60.0, math.inf, 10.0)
-    assert RestartPolicy.of({**config, "tasks.max": "none"}) == DEFAULT
+    assert RestartPolicy.of({**config, "tasks.max": "none"}) == RestartPolicy.of(config)
+    assert RestartPolicy.of({**config, "task.restart.budget": "none"}) == DEFAULT
 
 
 def raised(act: object, *arguments: object) -> OSError:

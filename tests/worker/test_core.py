@@ -21,7 +21,7 @@ from fairlead.actors.messages.members import (
     HeartbeatReply,
 )
 from fairlead.events.commits import CommitId
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, TaskConfig, Token
 from fairlead.events.records import MemberMetadata, TargetAssignment
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
@@ -35,7 +35,7 @@ from fairlead.runtime.node.worker.core.contract import (
     Exit,
     StartResource,
 )
-from fairlead.runtime.node.worker.core.starts import REST_MS, START_PAUSE_MS, STARTS_AT_ONCE
+from fairlead.runtime.node.worker.core.starts import MOST_STARTING, REST_MS, STARTING_MS
 from fairlead.runtime.node.worker.core.worker_core import LOOK_MS
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
@@ -179,18 +179,34 @@ def test_what_runs_is_not_started_again_whatever_else_the_log_says() -> None:
     assert not [line for line in driven.transcript().splitlines() if "start" in line]
 
 
-def test_many_start_a_few_at_a_time_so_that_answers_are_heard_in_between() -> None:
-    many = " ".join(["A", *(f"A-{number}" for number in range(2 * STARTS_AT_ONCE))])
+def test_only_so_many_are_starting_and_each_whose_state_the_log_shows_or_that_ends_makes_room() -> None:
+    many = " ".join(["A", *(f"A-{number}" for number in range(4 * MOST_STARTING))])
     driven = Driven()
     driven.begin()
     driven.answer("")
     driven.grants(many)
     counts = list[int]()
-    for passes_ms in (0, 0, START_PAUSE_MS, START_PAUSE_MS, START_PAUSE_MS):
-        driven.passes(passes_ms)
-        driven.answer(many)
+
+    def count() -> None:
         counts.append(sum(isinstance(each, StartResource) for each in driven.effects))
-    assert counts == [8, 8, 16, 17, 17]
+
+    driven.answer(many)
+    count()
+    driven.passes(STARTING_MS - 1)
+    count()
+    token, state = Token(1, 1), RunState.RUNNING
+    told = [Resource("A"), Resource("A", 0), Resource("A", 1)]
+    driven.report(*(StatusChanged(resource, token, state) for resource in told))
+    count()
+    driven.log.write(*(TaskStatus(resource, state, "w1", token, 0) for resource in told))
+    driven.answer(many)
+    count()
+    driven.ends("A-2")
+    count()
+    driven.passes(1)  # the others of the first ones may wait for something
+    count()
+    first = MOST_STARTING
+    assert counts == [first, first, first, first + 3, first + 4, 2 * first]
 
 
 def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() -> None:

@@ -24,10 +24,17 @@ from fairlead.events.model import (
 )
 from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
 from fairlead.runtime.node.worker.actor import log_report
-from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, MOST_SPLITS, StatusReporter
+from fairlead.runtime.node.worker.core.status_reporter import (
+    AGAIN_MS,
+    MOST_SPLITS,
+    MOST_STATUSES,
+    StatusReporter,
+)
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
+    Ending,
     StatusChanged,
+    Stopped,
     TaskConfigsChanged,
 )
 from fairlead_tests.worker.driven import FixedLog, commit
@@ -255,6 +262,38 @@ def test_only_so_many_task_configs_are_on_their_way_and_the_log_makes_room_for_m
     evolve(group, TaskConfigs(names[0], 1, (TaskConfig({"n": "0"}, 1),)), group.end)
     assert told(2_020) == [names[MOST_SPLITS]]
     assert told(2_000 + AGAIN_MS) == names[1 : MOST_SPLITS + 1], "these are said again"
+
+
+def test_statuses_wait_while_many_are_on_their_way_but_never_that_a_resource_has_ended() -> None:
+    reporter, token, group = (
+        StatusReporter("connect", FixedLog("W1")),
+        Token(2, 1),
+        Group("connect"),
+    )
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+    tasks = [Resource("a", number) for number in range(MOST_STATUSES + 6)]
+    on_way, waiting = tasks[:MOST_STATUSES], tasks[MOST_STATUSES:]
+
+    def told(now_ms: int) -> list[Resource]:
+        found = reporter.take_due(group, now_ms)
+        return [
+            each.resource for one in found if isinstance(one, ReportStatus) for each in one.updates
+        ]
+
+    def says(resource: Resource, state: RunState = RunState.RUNNING) -> list[Resource]:
+        reporter.take(StatusChanged(resource, token, state, "waiting for the engine"), 10)
+        return told(2_000)
+
+    assert [says(each) for each in on_way] == [[each] for each in on_way]
+    assert [says(each, RunState.UNASSIGNED) for each in waiting[:2]] == [[], []]
+    reporter.take(Stopped(waiting[2], token, Ending.STOPPED), 10)
+    assert told(2_000) == waiting[:3]
+    assert says(waiting[3]) == says(waiting[4]) == []
+    for offset, each in enumerate(tasks[:4], 1):
+        status = TaskStatus(each, RunState.RUNNING, "w1", token, 10, "waiting for the engine")
+        evolve(group, status, offset)
+    assert says(waiting[5]) == waiting[3:], "in one message, once the log shows the others"
+    assert told(2_000 + AGAIN_MS) == tasks[4:], "these are said again"
 
 
 def test_what_left_the_member_and_is_known_to_have_ended_is_forgotten() -> None:

@@ -66,6 +66,8 @@ class WorkerActor(Actor):
         """The recipient of the messages of each type of effect."""
         self._reports: deque[CoreReport] = deque()
         """Reports for the core; any thread may append."""
+        self._is_report_told = False
+        """Whether a `ReportsWait` is on its way; one is enough for all reports."""
         self._told_name: str | None = None
         """The member id last reported to the supervisor; None: not reported yet."""
         self._wake_at_ms: int | None = None
@@ -85,6 +87,8 @@ class WorkerActor(Actor):
             elif isinstance(message, AssignorAt):
                 self._addresses[AskAssignor] = message.address
             self._obey(self._core.receive(message, _steady_ms()))
+        if isinstance(message, ReportsWait):
+            self._is_report_told = False  # before the reports are taken: a later one is told again
         self._settle()
 
     def woken(self, payload: object) -> None:
@@ -127,6 +131,16 @@ class WorkerActor(Actor):
         log_report(report)
         self._reports.append(report)
         if threading.current_thread() is not threading.main_thread():
+            self._tell_of_reports()
+
+    def _tell_of_reports(self) -> None:
+        """Post that there are reports, unless that is on its way; called from any thread.
+
+        With one message a report, hundreds of starting tasks would have the worker take reports,
+        and start more of them, again and again before it hears its group.
+        """
+        if not self._is_report_told:
+            self._is_report_told = True
             self.post(ReportsWait())
 
     # -- beginning
@@ -167,7 +181,7 @@ class WorkerActor(Actor):
         self._watchdog.until(self._core.end_ms)
         self._sleep()
         if self._reports:
-            self.post(ReportsWait())
+            self._tell_of_reports()
 
     def _sleep(self) -> None:
         """Set a timer for the core's next tick, unless an earlier one is set."""

@@ -177,22 +177,24 @@ COMMON: Final = ConfigDef(
     )
 )
 
+_RUNNING: Final = ConfigDef((*_RESTARTS, *_RETRIES, *_LIMITS))
+
 OF_TASKS: Final = (
     CONNECTOR_CLASS,
     CONNECTOR_VERSION,
-    *(each.name for each in (*_RESTARTS, *_RETRIES, *_LIMITS)),
+    *(each.name for each in _RUNNING.definitions),
 )
 """The keys that the task runner reads from the connector's config, not from the task config."""
 
-_DEFAULTS: Final = COMMON.parse({NAME: "-", CONNECTOR_CLASS: "-"})
+_DEFAULTS: Final = _RUNNING.parse({})
 
 
-def common_settings(config: Mapping[str, str]) -> ParsedConfig:
-    """Return the parsed common keys; the defaults if the config is invalid.
+def running_settings(config: Mapping[str, str]) -> ParsedConfig:
+    """Return the parsed keys about restarts, retries and limits; the defaults if one is invalid.
 
     An invalid config fails elsewhere, and its failures need restart limits as well.
     """
     try:
-        return COMMON.parse(config)
+        return _RUNNING.parse(config)
     except ConfigInvalid:
         return _DEFAULTS

@@ -5,7 +5,7 @@ shape of Connect's validation reply; `ConfigDef.parse` raises for them.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
@@ -230,14 +230,16 @@ class ConfigDef:
 
         References such as `${env:NAME}` must be resolved before.
         """
-        raise_if_invalid(self._check_values(config))
         values: dict[str, Value] = {}
+        flaws: Sequence[str] = ()
         for each in self.definitions:
-            try:
-                values[each.name] = each.parse(config.get(each.name))
-            except ValueError as error:
-                raise ConfigInvalid(f"{each.name}: {error}") from None
-        return ParsedConfig(values)
+            values[each.name], flaws = each.examine(config.get(each.name))
+            if flaws:
+                break
+        else:
+            return ParsedConfig(values)
+        raise_if_invalid(self._check_values(config))
+        raise ConfigInvalid(f"{each.name}: {flaws[0]}")
 
     def _check_values(self, config: Mapping[str, str]) -> Validation:
         """Check the values only: the search for misspelt keys takes longer than all the rest."""

@@ -95,7 +95,7 @@ class RestartPolicy:
     @staticmethod
     def of(config: Mapping[str, str]) -> "RestartPolicy":
         """Return a connector's policy."""
-        settings = keys.common_settings(config)
+        settings = keys.running_settings(config)
         away_ms = settings.number(keys.RETRY_TIMEOUT_MS)
         return RestartPolicy(
             settings.number(keys.RESTART_INITIAL_MS) / 1000,

@@ -88,7 +88,8 @@ class Runner:
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
         """The state of a task that survives its restarts, with the token that it belongs to."""
         self._changed = Condition()
-        """Guards the fields above; notified when a slot starts, begins to end, or is removed."""
+        """Guards the fields above; notified when the first slot starts, and when any begins to end
+        or is removed."""
         self._closed = False
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
 
@@ -100,7 +101,8 @@ class Runner:
             if not self._closed:
                 slot = self._slots[launch.resource] = _Slot(launch, self._body(launch))
                 self._start_thread(slot, self._begin, slot)
-                self._changed.notify_all()
+                if len(self._slots) == 1:  # the watch thread waits for the first one only
+                    self._changed.notify_all()
 
     def stop(self, resource: Resource) -> None:
         """Let a resource finish its batch and end; cancel it after the grace period."""

@@ -26,7 +26,7 @@ from ....pipeline.connectors.builtin.plugins import Plugins
 from ....pipeline.connectors.common_keys import (
     CONNECTOR_CLASS,
     RESTART_WINDOW_MS,
-    common_settings,
+    running_settings,
 )
 from ....pipeline.spi.errors import PluginUnknown
 from ...replies.building.connectors import MadeBy
@@ -180,7 +180,7 @@ class Service:
             found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
         except PluginUnknown:
             return MadeBy("unknown")
-        return MadeBy(found.kind, found.version, common_settings(config).number(RESTART_WINDOW_MS))
+        return MadeBy(found.kind, found.version, running_settings(config).number(RESTART_WINDOW_MS))
 
 
 async def _service(request: Request) -> Service:

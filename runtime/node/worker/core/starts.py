@@ -2,8 +2,8 @@
 
 The membership says which resources may run, the log with which config and token. A resource is
 started only when it does not run: if its launch has changed, it is stopped first and restarted once
-it has ended. A resource that ends by itself is restarted after a pause. Starts are rate-limited: on
-a slow machine, forty starts at once would keep the worker from hearing its group, and its session
+it has ended. A resource that ends by itself is restarted after a pause. Only a few resources are
+starting at a time: hundreds at once would keep the worker from hearing its group, and its session
 would expire.
 """
 
@@ -14,13 +14,18 @@ from .....actors.backoff import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
 from ....pipeline.connectors.common_keys import OF_TASKS
+from ....pipeline.tasks.reports import StatusChanged
 from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
 """The pause before a resource that ended by itself is restarted."""
-STARTS_AT_ONCE = 8
-START_PAUSE_MS = 10
-"""The pause after each group of starts, in which the worker handles its messages."""
+MOST_STARTING = 32
+"""How many resources may be starting: they run, and the log does not show a state of them yet.
+
+So a worker that is slow, or is slow to be heard, starts the next ones later.
+"""
+STARTING_MS = 1_000
+"""How long a resource counts as starting at most: its plugin may wait for something, or hang."""
 
 
 class Starts:
@@ -37,10 +42,12 @@ class Starts:
         """When to restart each resource that ended by itself."""
         self._fresh: Resources = NOTHING
         """Resources that may run, but whose grant or config the log has not shown yet."""
-        self._room, self._has_room_ms = 0, 0
-        """How many resources may start now, and when the rate limit is reset."""
+        self._starting: dict[Resource, int] = {}
+        """The resources that are starting, oldest first, and when each no longer counts as such."""
+        self._reported: set[Resource] = set()
+        """Those in `_starting` that have reported a state."""
         self._waiting: set[Resource] = set()
-        """Resources that wait for the rate limit."""
+        """Resources that wait until fewer are starting."""
 
     def allow(self, resources: Resources) -> None:
         """Start these resources as soon as the log grants them."""
@@ -63,8 +70,8 @@ class Starts:
 
     def align(self, now_ms: int) -> list[StartResource | StopResource]:
         """Return the starts and stops that make the running resources match the log."""
-        if now_ms >= self._has_room_ms:
-            self._room, self._has_room_ms = STARTS_AT_ONCE, now_ms + START_PAUSE_MS
+        while self._starting and now_ms >= self._first_started_ms():
+            self._forget_start(next(iter(self._starting)))
         self._fresh |= self._take_waiting()
         todo = self._log.take_changed() | self._fresh
         if self._rests:
@@ -74,12 +81,12 @@ class Starts:
             return []
         found = launches(self._log.group, self._log.member_id, todo)
         self._fresh = (self._fresh & self._allowed) - found.keys()
-        return [order for each in sorted(found) if (order := self._turn_to(found[each]))]
+        return [order for each in sorted(found) if (order := self._turn_to(found[each], now_ms))]
 
     def _take_waiting(self) -> Resources:
-        """Return as many waiting resources as the rate limit admits; bounds the cost of a call."""
+        """Return as many waiting resources as may start now; bounds the cost of a call."""
         self._waiting &= self._allowed
-        taken = frozenset(nsmallest(self._room, self._waiting))
+        taken = frozenset(nsmallest(MOST_STARTING - len(self._starting), self._waiting))
         self._waiting -= taken
         return taken
 
@@ -89,6 +96,16 @@ class Starts:
             del self._rests[resource]
         return rested
 
+    def take(self, report: object) -> None:
+        """Record that a resource has reported a state; reports of other types are ignored."""
+        if isinstance(report, StatusChanged) and report.resource in self._starting:
+            self._reported.add(report.resource)
+
+    def see_awaited(self, awaited: Resources) -> None:
+        """Record which reports the log does not show yet; the other resources have started."""
+        for resource in self._reported - awaited:
+            self._forget_start(resource)
+
     def begins_again(self, resource: Resource) -> bool:
         """Return whether a resource was stopped only to be restarted with a changed launch."""
         return resource in self._stopping and resource in self._allowed
@@ -96,6 +113,7 @@ class Starts:
     def take_end(self, resource: Resource, now_ms: int) -> bool:
         """Record the end of a resource; return whether it may not run any more (else: restart)."""
         self._running.pop(resource, None)
+        self._forget_start(resource)
         was_told = resource in self._stopping
         self._stopping.discard(resource)
         if resource not in self._allowed:
@@ -109,9 +127,17 @@ class Starts:
 
     def next_tick_ms(self) -> int | None:
         """Return when the next resource may start, None if none waits for a time."""
-        return earliest(*self._rests.values(), self._has_room_ms if self._waiting else None)
+        return earliest(*self._rests.values(), self._first_started_ms() if self._waiting else None)
 
-    def _turn_to(self, launch: Launch) -> StartResource | StopResource | None:
+    def _forget_start(self, resource: Resource) -> None:
+        self._starting.pop(resource, None)
+        self._reported.discard(resource)
+
+    def _first_started_ms(self) -> int:
+        """Return when the oldest of the starting resources no longer counts as such."""
+        return next(iter(self._starting.values()))
+
+    def _turn_to(self, launch: Launch, now_ms: int) -> StartResource | StopResource | None:
         resource = launch.resource
         running = self._running.get(resource)
         if running is not None:
@@ -121,10 +147,10 @@ class Starts:
             return StopResource(resource)
         if resource in self._rests:
             return None
-        if not self._room:
+        if len(self._starting) >= MOST_STARTING:
             self._waiting.add(resource)
             return None
-        self._room -= 1
+        self._starting[resource] = now_ms + STARTING_MS
         self._running[resource] = launch
         return StartResource(launch)
 

@@ -2,24 +2,29 @@
 
 Messages may be lost, and the group's process may end before it has handled one. So no report waits
 for a reply: it is sent again every `AGAIN_MS` until the log shows it. New reports are sent at once,
-and alone: when hundreds of connectors start, no report of one sends those of all others again, and
-of their task configs, a message each, only so many are on their way that no heartbeat waits long.
+and alone: when hundreds of connectors start, no report of one sends those of all others again. But
+only so many are on their way that no heartbeat waits long behind them: statuses that wait are sent
+in one message, task configs in a message each. The end of a resource never waits: the group is told
+of it before another member may have the resource.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from .....actors.messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
 from .....events.group import Group, token_of
 from .....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
-from ....pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
+from ....pipeline.tasks.reports import BatchDone, Ending, StatusChanged, Stopped, TaskConfigsChanged
 from .contract import Forgotten, MemberLog
 
 AGAIN_MS = 1_000
 """The pause before a report that the log does not show is sent again."""
-MOST_SPLITS = 32
-"""The most task configs that are on their way: the log does not show them yet."""
+MOST_STATUSES = 8
+"""As long as so many statuses are on their way, others wait: the log does not show them yet."""
+MOST_SPLITS = 16
+"""The most task configs that are on their way."""
+_ENDINGS = frozenset(each.value for each in Ending)
+"""The reasons in the last status of a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +103,35 @@ class StatusReporter:
         self._forgotten.clear()
         if not (self._statuses or self._splits):
             return
-        if group.end != self._known_end or now_ms >= self._said_at_ms + AGAIN_MS:
-            self._known_end = group.end
-            self._drop_known(group)
+        self.see(group, now_ms)
         if now_ms >= self._said_at_ms + AGAIN_MS:
             self._said_at_ms = now_ms
             self._sent_splits.clear()
             self._sent.clear()
-        yield from self._new_splits()
-        unsent = [each for key, each in self._statuses.items() if key not in self._sent]
-        self._sent.update(self._statuses)
-        if unsent:
-            yield ReportStatus(self._group_id, self._log.member_id, tuple(unsent))
+        yield from self._new_splits(group)
+        unsent = tuple(each for key, each in self._statuses.items() if key not in self._sent)
+        has_ended = any(each.reason in _ENDINGS for each in unsent)
+        if unsent and (has_ended or len(self._sent) < MOST_STATUSES):
+            self._sent.update(self._statuses)
+            yield ReportStatus(self._group_id, self._log.member_id, unsent)
 
-    def _new_splits(self) -> Iterator[PutTaskConfigs]:
+    def see(self, group: Group, now_ms: int) -> None:
+        """Drop the reports that the log shows, if it has grown or they are due to be repeated."""
+        if group.end != self._known_end or now_ms >= self._said_at_ms + AGAIN_MS:
+            self._known_end = group.end
+            self._drop_known(group)
+
+    def _new_splits(self, group: Group) -> Iterator[PutTaskConfigs]:
         """Yield the oldest task configs that are not on their way, as many as may be."""
-        waiting = (each for each in self._splits if each not in self._sent_splits)
-        for connector in [*islice(waiting, MOST_SPLITS - len(self._sent_splits))]:
-            self._sent_splits.add(connector)
+        waiting = [each for each in self._splits if each not in self._sent_splits]
+        for connector in waiting:
             split = self._splits[connector]
+            if len(self._sent_splits) >= MOST_SPLITS:
+                return
+            if self._is_known(group, connector, split):
+                del self._splits[connector]
+                continue
+            self._sent_splits.add(connector)
             yield PutTaskConfigs(
                 self._group_id, self._log.member_id, connector, split.token, split.configs
             )
@@ -171,8 +186,8 @@ class StatusReporter:
                 self._take(remark)
         if has_ended:
             self._forget_former(group)
-        known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
-        for name in known:
+        on_way = ((name, self._splits[name]) for name in self._sent_splits)
+        for name in [name for name, split in on_way if self._is_known(group, name, split)]:
             del self._splits[name]
             self._sent_splits.discard(name)
 

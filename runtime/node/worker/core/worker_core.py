@@ -194,6 +194,7 @@ class WorkerCore:
         self._obey(self.membership.leave(now_ms, temporary=temporary), now_ms)
 
     def _hear(self, report: CoreReport, wall_ms: int) -> None:
+        self._starts.take(report)
         match report:
             case CommitAsked(commit):
                 self._commits.add(commit)
@@ -240,6 +241,8 @@ class WorkerCore:
         self._obey(self.membership.see_configured(*seen, now_ms), now_ms)
         is_behind = group.end < self._rests_on
         self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
+        self._reporter.see(group, now_ms)
+        self._starts.see_awaited(self._reporter.awaited)
         self._effects += self._starts.align(now_ms)
         if self._has_new_share and not is_behind:
             self._has_new_share = False

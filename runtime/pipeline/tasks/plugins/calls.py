@@ -46,7 +46,7 @@ class CallLimits:
     @staticmethod
     def of(config: Mapping[str, str]) -> "CallLimits":
         """Return a connector's limits."""
-        settings = keys.common_settings(config)
+        settings = keys.running_settings(config)
         return CallLimits(
             settings.number(keys.CALL_TIMEOUT_MS) / 1000,
             settings.number(keys.BATCH_TIMEOUT_MS) / 1000,
@@ -127,6 +127,8 @@ class Calls:
         With `any_call` an open call need not be overdue. Commits are never left behind, and an
         attempt is left behind at most once; otherwise None is returned.
         """
+        if not self._open:  # without the lock: this is asked twice a second of every resource
+            return None
         now = time.monotonic()
         with self._changed:
             late = [call for call in self._open if any_call or call.deadline <= now]
