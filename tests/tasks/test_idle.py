@@ -22,9 +22,14 @@ def test_the_polls_of_all_tasks_together_take_a_quarter_of_a_percent_of_a_core()
     assert pauses_of(1, 0.001) == 0.4
 
 
-def test_no_task_waits_longer_than_its_poll_interval() -> None:
-    assert pauses_of(900, 0.0001) == 0.5
+def test_no_task_waits_longer_than_its_poll_interval_if_that_takes_a_tenth_of_a_core() -> None:
+    assert pauses_of(500, 0.0001) == 0.5
     assert pauses_of(1, 0.0001, longest_s=0.01) == 0.01
+
+
+def test_the_polls_of_a_thousand_tasks_take_a_tenth_of_a_core_unless_each_is_expensive() -> None:
+    assert pauses_of(1000, 0.0002) == 2.0
+    assert pauses_of(1000, 0.1) == 5.0, "ten poll intervals"
 
 
 def test_a_task_that_has_ended_is_no_longer_counted() -> None:

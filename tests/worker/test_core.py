@@ -35,7 +35,12 @@ from fairlead.runtime.node.worker.core.contract import (
     Exit,
     StartResource,
 )
-from fairlead.runtime.node.worker.core.starts import MOST_STARTING, REST_MS, STARTING_MS
+from fairlead.runtime.node.worker.core.starts import (
+    MOST_SILENT,
+    MOST_STARTING,
+    REST_MS,
+    STARTING_MS,
+)
 from fairlead.runtime.node.worker.core.worker_core import LOOK_MS
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
@@ -179,34 +184,46 @@ def test_what_runs_is_not_started_again_whatever_else_the_log_says() -> None:
     assert not [line for line in driven.transcript().splitlines() if "start" in line]
 
 
-def test_only_so_many_are_starting_and_each_whose_state_the_log_shows_or_that_ends_makes_room() -> None:
+def test_only_so_many_are_starting_and_each_whose_state_the_log_shows_or_that_ends_makes_room() -> (
+    None
+):
     many = " ".join(["A", *(f"A-{number}" for number in range(4 * MOST_STARTING))])
+    token, state = Token(1, 1), RunState.RUNNING
     driven = Driven()
     driven.begin()
     driven.answer("")
     driven.grants(many)
-    counts = list[int]()
 
-    def count() -> None:
-        counts.append(sum(isinstance(each, StartResource) for each in driven.effects))
+    def started() -> list[Resource]:
+        return [each.launch.resource for each in driven.effects if isinstance(each, StartResource)]
 
     driven.answer(many)
-    count()
+    counts = [len(started())]
     driven.passes(STARTING_MS - 1)
-    count()
-    token, state = Token(1, 1), RunState.RUNNING
-    told = [Resource("A"), Resource("A", 0), Resource("A", 1)]
-    driven.report(*(StatusChanged(resource, token, state) for resource in told))
-    count()
-    driven.log.write(*(TaskStatus(resource, state, "w1", token, 0) for resource in told))
+    counts.append(len(started()))
+    while len(started()) > counts[-1] or len(counts) == 2:
+        counts.append(len(started()))
+        driven.report(*(StatusChanged(each, token, state) for each in started()))
+    assert counts == [*[MOST_SILENT] * 3, *range(2 * MOST_SILENT, MOST_STARTING + 1, MOST_SILENT)]
+    driven.log.write(*(TaskStatus(each, state, "w1", token, 0) for each in started()[:3]))
     driven.answer(many)
-    count()
-    driven.ends("A-2")
-    count()
-    driven.passes(1)  # the others of the first ones may wait for something
-    count()
-    first = MOST_STARTING
-    assert counts == [first, first, first, first + 3, first + 4, 2 * first]
+    assert len(started()) == MOST_STARTING + 3
+    driven.ends("A-5")
+    assert len(started()) == MOST_STARTING + 4
+
+
+def test_what_reports_no_state_for_a_while_makes_room_for_others() -> None:
+    many = " ".join(["A", *(f"A-{number}" for number in range(2 * MOST_SILENT))])
+    driven = Driven()
+    driven.begin()
+    driven.answer("")
+    driven.grants(many)
+    driven.answer(many)
+    counts = list[int]()
+    for passes_ms in (STARTING_MS - 1, 1, STARTING_MS):
+        driven.passes(passes_ms)
+        counts.append(sum(isinstance(each, StartResource) for each in driven.effects))
+    assert counts == [MOST_SILENT, 2 * MOST_SILENT, 2 * MOST_SILENT + 1]
 
 
 def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() -> None:

@@ -11,7 +11,8 @@ get on.
 
 A poll of a folder takes some tenths of a millisecond, whether it has ten files or a hundred
 thousand. So a single task may poll some ten times a second and finds new files soon, even if
-nothing wakes it up. With many tasks each polls less often, down to its poll interval.
+nothing wakes it up. With many tasks each polls less often, down to its poll interval. With hundreds
+of them it polls later than that: their threads would take turns with the one that hears the group.
 """
 
 import fcntl
@@ -29,6 +30,10 @@ from .restarts import Halt
 
 _SHARE: Final = 0.0025
 """The share of a core for all polls; the poll interval limits how far they slow down."""
+_LARGEST_SHARE: Final = 0.1
+"""The share of a core for all polls at which they slow down beyond the poll interval."""
+_MOST_INTERVALS: Final = 10
+"""How many poll intervals a task waits at most: a poll may have been an expensive exception."""
 
 _SHORTEST_S: Final = 0.02
 """The shortest pause between two polls."""
@@ -177,7 +182,9 @@ class IdlePauses:
 
     def after(self, poll_s: float, longest_s: float) -> float:
         """Return the pause in seconds after a poll that took `poll_s` seconds of CPU time."""
-        return min(longest_s, max(_SHORTEST_S, self._tasks * poll_s / _SHARE))
+        all_s = self._tasks * poll_s
+        pause_s = min(longest_s, max(_SHORTEST_S, all_s / _SHARE))
+        return max(pause_s, min(_MOST_INTERVALS * longest_s, all_s / _LARGEST_SHARE))
 
     def _unregister(self) -> None:
         with self._lock:

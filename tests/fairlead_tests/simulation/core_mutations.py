@@ -22,10 +22,10 @@ def forget_what_was_carried(patch: Patch) -> None:
 def start_what_still_runs(patch: Patch) -> None:
     original = Starts._turn_to
 
-    def turn_to(self: Starts, launch: Any) -> Any:
+    def turn_to(self: Starts, launch: Any, now_ms: int) -> Any:
         running = self._running.get(launch.resource)
         if running is None or running == launch:
-            return original(self, launch)
+            return original(self, launch, now_ms)
         self._running[launch.resource] = launch
         return StartResource(launch)
 
@@ -37,8 +37,8 @@ def start_what_may_run_as_it_was(patch: Patch) -> None:
     original = Starts._turn_to
     first: dict[tuple[Starts, Any], Any] = {}
 
-    def turn_to(self: Starts, launch: Any) -> Any:
-        return original(self, first.setdefault((self, launch.resource), launch))
+    def turn_to(self: Starts, launch: Any, now_ms: int) -> Any:
+        return original(self, first.setdefault((self, launch.resource), launch), now_ms)
 
     patch.setattr(Starts, "_turn_to", turn_to)
 

@@ -19,10 +19,12 @@ from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
 """The pause before a resource that ended by itself is restarted."""
+MOST_SILENT = 8
+"""How many of the starting resources may not have reported a state yet: they share one GIL."""
 MOST_STARTING = 32
 """How many resources may be starting: they run, and the log does not show a state of them yet.
 
-So a worker that is slow, or is slow to be heard, starts the next ones later.
+So a worker that is slow to be heard starts the next ones later.
 """
 STARTING_MS = 1_000
 """How long a resource counts as starting at most: its plugin may wait for something, or hang."""
@@ -68,8 +70,13 @@ class Starts:
         self._stopping.update(self._running)
         return frozenset(self._running)
 
-    def align(self, now_ms: int) -> list[StartResource | StopResource]:
-        """Return the starts and stops that make the running resources match the log."""
+    def align(self, now_ms: int, awaited: Resources) -> list[StartResource | StopResource]:
+        """Return the starts and stops that make the running resources match the log.
+
+        `awaited` are the resources with reports that the log does not show yet.
+        """
+        for resource in self._reported - awaited:
+            self._forget_start(resource)
         while self._starting and now_ms >= self._first_started_ms():
             self._forget_start(next(iter(self._starting)))
         self._fresh |= self._take_waiting()
@@ -86,7 +93,7 @@ class Starts:
     def _take_waiting(self) -> Resources:
         """Return as many waiting resources as may start now; bounds the cost of a call."""
         self._waiting &= self._allowed
-        taken = frozenset(nsmallest(MOST_STARTING - len(self._starting), self._waiting))
+        taken = frozenset(nsmallest(self._room(), self._waiting))
         self._waiting -= taken
         return taken
 
@@ -100,11 +107,6 @@ class Starts:
         """Record that a resource has reported a state; reports of other types are ignored."""
         if isinstance(report, StatusChanged) and report.resource in self._starting:
             self._reported.add(report.resource)
-
-    def see_awaited(self, awaited: Resources) -> None:
-        """Record which reports the log does not show yet; the other resources have started."""
-        for resource in self._reported - awaited:
-            self._forget_start(resource)
 
     def begins_again(self, resource: Resource) -> bool:
         """Return whether a resource was stopped only to be restarted with a changed launch."""
@@ -129,6 +131,11 @@ class Starts:
         """Return when the next resource may start, None if none waits for a time."""
         return earliest(*self._rests.values(), self._first_started_ms() if self._waiting else None)
 
+    def _room(self) -> int:
+        """Return how many resources may start now."""
+        silent = len(self._starting) - len(self._reported)
+        return min(MOST_SILENT - silent, MOST_STARTING - len(self._starting))
+
     def _forget_start(self, resource: Resource) -> None:
         self._starting.pop(resource, None)
         self._reported.discard(resource)
@@ -147,7 +154,7 @@ class Starts:
             return StopResource(resource)
         if resource in self._rests:
             return None
-        if len(self._starting) >= MOST_STARTING:
+        if not self._room():
             self._waiting.add(resource)
             return None
         self._starting[resource] = now_ms + STARTING_MS

@@ -8,7 +8,7 @@ in one message, task configs in a message each. The end of a resource never wait
 of it before another member may have the resource.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .....actors.messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
@@ -19,9 +19,9 @@ from .contract import Forgotten, MemberLog
 
 AGAIN_MS = 1_000
 """The pause before a report that the log does not show is sent again."""
-MOST_STATUSES = 8
+MOST_STATUSES = 4
 """As long as so many statuses are on their way, others wait: the log does not show them yet."""
-MOST_SPLITS = 16
+MOST_SPLITS = 8
 """The most task configs that are on their way."""
 _ENDINGS = frozenset(each.value for each in Ending)
 """The reasons in the last status of a resource."""
@@ -109,17 +109,27 @@ class StatusReporter:
             self._sent_splits.clear()
             self._sent.clear()
         yield from self._new_splits(group)
+        if len(self._sent) < len(self._statuses):
+            yield from self._new_statuses(group)
+
+    def _new_statuses(self, group: Group) -> Iterator[ReportStatus]:
+        """Yield the statuses that are not on their way, unless they have to wait."""
+        self._drop_shown(group, [each for each in self._statuses if each not in self._sent])
         unsent = tuple(each for key, each in self._statuses.items() if key not in self._sent)
         has_ended = any(each.reason in _ENDINGS for each in unsent)
         if unsent and (has_ended or len(self._sent) < MOST_STATUSES):
             self._sent.update(self._statuses)
             yield ReportStatus(self._group_id, self._log.member_id, unsent)
 
-    def see(self, group: Group, now_ms: int) -> None:
-        """Drop the reports that the log shows, if it has grown or they are due to be repeated."""
+    def see(self, group: Group, now_ms: int) -> Resources:
+        """Drop the reports that the log shows; return the resources with others on their way.
+
+        They are looked for if the log has grown, or if reports are due to be repeated.
+        """
         if group.end != self._known_end or now_ms >= self._said_at_ms + AGAIN_MS:
             self._known_end = group.end
             self._drop_known(group)
+        return self.awaited
 
     def _new_splits(self, group: Group) -> Iterator[PutTaskConfigs]:
         """Yield the oldest task configs that are not on their way, as many as may be."""
@@ -172,10 +182,18 @@ class StatusReporter:
         self._latest_ms[update.resource] = at_ms
 
     def _drop_known(self, group: Group) -> None:
+        """Drop what is on its way and what the log shows of it; the rest is looked at when sent."""
+        self._drop_shown(group, self._sent)
+        on_way = ((name, self._splits[name]) for name in self._sent_splits)
+        for name in [name for name, split in on_way if self._is_known(group, name, split)]:
+            del self._splits[name]
+            self._sent_splits.discard(name)
+
+    def _drop_shown(self, group: Group, resources: Iterable[Resource]) -> None:
         said = [
             each
-            for each, update in self._statuses.items()
-            if _is_shown(group, update, is_overtaking=each in self._overtaking)
+            for each in resources
+            if _is_shown(group, self._statuses[each], is_overtaking=each in self._overtaking)
         ]
         has_ended = any(self._statuses[each].state is RunState.UNASSIGNED for each in said)
         for resource in said:
@@ -186,10 +204,6 @@ class StatusReporter:
                 self._take(remark)
         if has_ended:
             self._forget_former(group)
-        on_way = ((name, self._splits[name]) for name in self._sent_splits)
-        for name in [name for name, split in on_way if self._is_known(group, name, split)]:
-            del self._splits[name]
-            self._sent_splits.discard(name)
 
     def _forget_former(self, group: Group) -> None:
         """Drop the times of resources that this member no longer owns: the next token is new."""

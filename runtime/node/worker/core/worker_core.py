@@ -241,9 +241,7 @@ class WorkerCore:
         self._obey(self.membership.see_configured(*seen, now_ms), now_ms)
         is_behind = group.end < self._rests_on
         self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
-        self._reporter.see(group, now_ms)
-        self._starts.see_awaited(self._reporter.awaited)
-        self._effects += self._starts.align(now_ms)
+        self._effects += self._starts.align(now_ms, self._reporter.see(group, now_ms))
         if self._has_new_share and not is_behind:
             self._has_new_share = False
             member = group.members.get(self._log.member_id)
