@@ -7,6 +7,8 @@ theirs.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
 
 from .....actors.settings import SettingType, between
 from ...spark.queries.allowed_settings import flaw_in_setting
@@ -40,6 +42,8 @@ TASK_COUNT = "task.count"
 
 FILES = "files"
 JDBC = "jdbc"
+
+T = TypeVar("T")
 
 
 SOURCE_TYPES = InstalledClasses[SourceType](
@@ -80,17 +84,10 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
     A type that is not installed adds none.
     """
-    errors = with_group("Error Handling", ERRORS, first=3)  # after those of retries
-    found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), *LINEAGE])
-    for group, types, key in (
-        ("Source", SOURCE_TYPES, SOURCE_TYPE),
-        ("Sink", SINK_TYPES, SINK_TYPE),
-    ):
-        with suppress(PluginUnknown):  # an error of the validation
-            found = _with(found, group, types.find(config.get(key, FILES)))
-    found = replace(found, families=(*found.families, *transforms.FAMILIES, _SPARK_SETTING))
+    source = _find(SOURCE_TYPES, config.get(SOURCE_TYPE, FILES))
+    sink = _find(SINK_TYPES, config.get(SINK_TYPE, FILES))
     settings = (replace(_SPARK_SETTING, name=key) for key in config if key.startswith(SPARK_CONF))
-    return found.plus([*transforms.definitions(config), *settings])
+    return _keys_between(source, sink).plus([*transforms.definitions(config), *settings])
 
 
 def keys_of_types() -> dict[str, list[Definition]]:
@@ -133,6 +130,24 @@ def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
         except PluginUnknown as error:
             complaints[key] = str(error)
     return complaints
+
+
+def _find(types: InstalledClasses[T], name: str) -> type[T] | None:
+    """Return a type; None if it is not installed, which is an error of the validation."""
+    with suppress(PluginUnknown):
+        return types.find(name)
+    return None
+
+
+@lru_cache
+def _keys_between(source: type[SourceType] | None, sink: type[SinkType] | None) -> ConfigDef:
+    """Return the keys of all pipelines between two types: a hundred definitions, made once."""
+    errors = with_group("Error Handling", ERRORS, first=3)  # after those of retries
+    found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), *LINEAGE])
+    for group, kind in (("Source", source), ("Sink", sink)):
+        if kind is not None:
+            found = _with(found, group, kind)
+    return replace(found, families=(*found.families, *transforms.FAMILIES, _SPARK_SETTING))
 
 
 def _with(base: ConfigDef, group: str, kind: type[SourceType] | type[SinkType]) -> ConfigDef:
