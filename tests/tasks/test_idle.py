@@ -1,8 +1,15 @@
 """Idle tasks poll often while that is cheap, and less often where it is expensive."""
 
+# pyright: reportPrivateUsage=false
+
+import threading
 from contextlib import ExitStack
+from threading import Event, Thread
 
 from fairlead.runtime.pipeline.tasks.contention import IdlePauses
+from fairlead.runtime.pipeline.tasks.restarts import Halt
+
+NEVER_S = 3600.0
 
 
 def pauses_of(tasks: int, poll_s: float, longest_s: float = 0.5) -> float:
@@ -38,3 +45,51 @@ def test_a_task_that_has_ended_is_no_longer_counted() -> None:
         with pauses.register():
             pass
     assert pauses.after(0.00005, 0.5) == 0.02
+
+
+def sleeping(pauses: IdlePauses, halt: Halt, wake: Event, seconds: float) -> Thread:
+    """Return a thread that sleeps."""
+    thread = Thread(target=pauses.sleep, args=(halt, wake, seconds), daemon=True)
+    thread.start()
+    return thread
+
+
+def enders() -> list[Thread]:
+    return [each for each in threading.enumerate() if each.name == "idle-pauses"]
+
+
+def test_a_short_pause_does_not_wait_for_a_long_one_that_began_before() -> None:
+    pauses, halt = IdlePauses(), Halt()
+    longest = sleeping(pauses, halt, Event(), NEVER_S)
+    for seconds in (0.01, 0.0, -1.0):
+        pauses.sleep(Halt(), Event(), seconds)
+    assert longest.is_alive()
+    halt.drain()
+    longest.join()
+
+
+def test_one_thread_ends_all_pauses_and_ends_itself_when_there_are_none() -> None:
+    pauses, halts = IdlePauses(), [Halt() for _ in range(20)]
+    others = len(enders())
+    threads = [sleeping(pauses, each, Event(), NEVER_S) for each in halts]
+    pauses.sleep(Halt(), Event(), 0.01)
+    assert len(enders()) <= others + 1
+    for halt in halts:
+        halt.drain()
+    for each in threads:
+        each.join()
+    pauses.sleep(Halt(), Event(), 0.0)
+    assert not pauses._waiting
+
+
+def test_a_pause_ends_early_if_its_event_is_set_or_its_caller_is_to_end() -> None:
+    pauses, halt, wake = IdlePauses(), Halt(), Event()
+    first, second = (
+        sleeping(pauses, Halt(), wake, NEVER_S),
+        sleeping(pauses, halt, Event(), NEVER_S),
+    )
+    wake.set()
+    first.join()
+    halt.drain()
+    second.join()
+    pauses.sleep(halt, Event(), NEVER_S)

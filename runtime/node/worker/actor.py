@@ -7,7 +7,6 @@ never blocks for long: long work is done in the runner's threads, which post the
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -42,8 +41,6 @@ LOGGER = logging.getLogger(__name__)
 SHORTEST_SLEEP_MS = 5
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
-SWITCH_SECONDS = 0.001
-"""How long a task's thread may keep this one from running: a fifth of what Python allows."""
 OFTEN = 100
 TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
 
@@ -153,7 +150,6 @@ class WorkerActor(Actor):
         self._addresses = {SendToGroup: order.group, TellSupervisor: supervisor}
         self._core, self._runner, self._ledger, self._log = assemble(order, self._report)
         self._watchdog = Watchdog()
-        sys.setswitchinterval(SWITCH_SECONDS)
         self._is_up = True
         self._tell_name()
         if order.assignor is not None:

@@ -1,6 +1,7 @@
 """The resource of a connector: it splits the work into task configs, and again when needed."""
 
 from collections.abc import Callable, Mapping
+from threading import Event
 
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
@@ -9,6 +10,7 @@ from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
 from ..spi.context import Context
 from ..spi.errors import Away, BadInput, CallTimedOut, NotReady
+from .contention import IdlePauses
 from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
@@ -28,6 +30,7 @@ class ConnectorLoop:
         make: Callable[[], Connector],
         report: Callable[[Report], None],
         complete: Callable[[Context], Context] = lambda context: context,
+        pauses: IdlePauses | None = None,
     ) -> None:
         """Store the factory of the connector; `complete` adds the node's services to a context."""
         self.halt = Halt()
@@ -38,6 +41,7 @@ class ConnectorLoop:
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
         self._outage = Outage(self._restarts.policy, self.halt, self._status.report)
         self._complete = complete
+        self._pauses = pauses or IdlePauses()
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         self._configs: tuple[Mapping[str, str], ...] | None = None
@@ -83,7 +87,7 @@ class ConnectorLoop:
         while not self.halt.is_draining:
             if due:
                 due = not self._reconfigure(connector, max_tasks)
-            self.halt.wait(_POLL_S)
+            self._pauses.sleep(self.halt, Event(), _POLL_S)
             due = due or connector.needs_reconfiguration()
             if self._outage.is_on and not due:  # all calls have succeeded
                 self._outage.end()

@@ -13,6 +13,12 @@ A poll of a folder takes some tenths of a millisecond, whether it has ten files 
 thousand. So a single task may poll some ten times a second and finds new files soon, even if
 nothing wakes it up. With many tasks each polls less often, down to its poll interval. With hundreds
 of them it polls later than that: their threads would take turns with the one that hears the group.
+
+One thread ends the pauses of all, one after the other. A thread that waits for the GIL looks two
+hundred times a second whether it gets it. If the process was held up for a second, hundreds of idle
+tasks would be due at once, and with so many looks the thread that has the GIL would get no time any
+more. So idle tasks sleep without a time limit. The thread that wakes them needs the GIL itself for
+each: while it is scarce, they wake more slowly.
 """
 
 import fcntl
@@ -20,8 +26,10 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
 from pathlib import Path
-from threading import Event, Lock
+from threading import Condition, Event, Lock, Thread
 from typing import Final
 
 from ..spark.engine import EngineDown, EngineExhaustedError, TaskError
@@ -45,6 +53,9 @@ _OUT_OF_MEMORY: Final = "OutOfMemoryError"
 
 _LONE_POLL_S: Final = 0.1
 """How often a task that may have ended the engine checks whether another one has its batch."""
+
+_APART_S: Final = 0.001
+"""The shortest time between the ends of two pauses."""
 
 
 @dataclass(eq=False, frozen=True, slots=True)
@@ -164,13 +175,31 @@ def _locks(descriptor: int) -> bool:
     return True
 
 
+@dataclass(order=True, slots=True)
+class _Pause:
+    until: float
+    """The monotonic time of its end."""
+    number: int
+    """Orders pauses with the same end."""
+    wake: Event = field(compare=False)
+    is_over: bool = field(default=False, compare=False)
+
+
 class IdlePauses:
     """The pauses between the polls of all tasks of one worker; usable from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        """Held while `_tasks` is used."""
         self._tasks = 0
         """The number of running tasks."""
+        self._changed = Condition()
+        """Guards the following fields; notified when there is a new first pause."""
+        self._waiting: list[_Pause] = []
+        """A heap: the pause that ends first is first."""
+        self._numbers = count()
+        self._has_thread = False
+        """Whether the thread that ends them runs; it does while there are any."""
 
     def register(self) -> ExitStack:
         """Count a task as polling until the result is closed."""
@@ -185,6 +214,44 @@ class IdlePauses:
         all_s = self._tasks * poll_s
         pause_s = min(longest_s, max(_SHORTEST_S, all_s / _SHARE))
         return max(pause_s, min(_MOST_INTERVALS * longest_s, all_s / _LARGEST_SHARE))
+
+    def sleep(self, halt: Halt, wake: Event, seconds: float) -> None:
+        """Sleep until an event is set; after so many seconds, or soon after that, it is set here.
+
+        A request to end, before or while it sleeps, ends the sleep.
+        """
+        with self._changed:
+            pause = _Pause(time.monotonic() + seconds, next(self._numbers), wake)
+            heappush(self._waiting, pause)
+            if not self._has_thread:
+                self._has_thread = True
+                Thread(target=self._end_all, name="idle-pauses", daemon=True).start()
+            elif self._waiting[0] is pause:
+                self._changed.notify()
+        halt.wait_for(wake)
+        with self._changed:
+            if not pause.is_over:
+                self._waiting.remove(pause)
+                heapify(self._waiting)
+
+    def _end_all(self) -> None:
+        """End each pause in time, until there are none."""
+        while (pause := self._take_first()) is not None:
+            pause.wake.set()
+            time.sleep(_APART_S)
+
+    def _take_first(self) -> _Pause | None:
+        """Wait for the end of the first pause, and remove it; None: there are none."""
+        with self._changed:
+            while self._waiting:
+                left_s = self._waiting[0].until - time.monotonic()
+                if left_s <= 0:
+                    pause = heappop(self._waiting)
+                    pause.is_over = True
+                    return pause
+                self._changed.wait(left_s)
+            self._has_thread = False
+            return None
 
     def _unregister(self) -> None:
         with self._lock:

@@ -158,7 +158,11 @@ class Runner:
 
     def _connector_loop(self, launch: Launch) -> ConnectorLoop:
         return ConnectorLoop(
-            launch, lambda: self._make_connector(launch), self._report, self._complete_context
+            launch,
+            lambda: self._make_connector(launch),
+            self._report,
+            self._complete_context,
+            self._host.pauses,
         )
 
     def _task(self, launch: Launch) -> Task:

@@ -232,7 +232,7 @@ class Task:
     def _wait_for_input(self, pipeline: Pipeline, poll_s: float) -> None:
         self._rate.note_idle()
         pause_s = self._host.pauses.after(poll_s, pipeline.pace.poll_interval_s)
-        self.halt.wait_for(self.wake, pause_s)
+        self._host.pauses.sleep(self.halt, self.wake, pause_s)
 
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
