@@ -32,6 +32,10 @@ def test_chunks_of_tables_are_dealt_evenly_and_one_task_follows_each_table() -> 
         [("c", 0, 2, True)],
     ]
     assert known_in(shares) == {each.name: each for each in tables}
+    assert dealt(*deal([table("a", 4), table("b", 4), table("c", 4)], 2, is_cut=True)) == [
+        [("a", 0, 4, True), ("c", 0, 2, True)],
+        [("b", 0, 4, True), ("c", 2, 4, False)],
+    ]
 
 
 def test_tables_that_are_not_cut_are_dealt_whole_and_no_task_is_without_any() -> None:
