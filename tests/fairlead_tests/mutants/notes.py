@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from coverage import CoverageData
 
 from .copies import HOUSE, copied, known_files, pytest_in
@@ -74,12 +75,17 @@ def noted(folder: Path, marks: str, processes: int) -> Notes:
     files = [each for each in changed if Path(each).name.startswith("test_")]
     if files or not done.exists():
         spread = [f"-n{processes}", "--dist=loadgroup", "--no-loadscope-reorder"]
+        before = {*folder.glob("seconds-*")}
         told = {"MUTANTS_NOTES": str(folder.resolve())}
         with tempfile.TemporaryDirectory() as scratch:
             copy = copied(Path(scratch))
             with pytest_in(copy, [*spread, "-m", marks, *files], told) as running:
-                if (code := running.wait()) > 1:  # 1: some tests failed
-                    raise SystemExit(f"the tests did not run: pytest ended with {code}")
+                code = running.wait()
+        if (
+            code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+            and {*folder.glob("seconds-*")} == before
+        ):
+            raise SystemExit(f"the tests did not run: pytest ended with {code}")
         done.touch()
         os.utime(done, (began, began))
     return Notes.of(folder)
