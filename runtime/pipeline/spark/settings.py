@@ -101,6 +101,8 @@ logger.code.name = org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerat
 logger.code.level = off
 logger.stages.name = org.apache.spark.sql.execution.WholeStageCodegenExec
 logger.stages.level = off
+logger.listeners.name = org.apache.spark.sql.util.ExecutionListenerBus
+logger.listeners.level = off
 """
 """Logging of the JVM: warnings and errors to stderr, without those that need no action.
 
