@@ -14,14 +14,12 @@ from ...events.placement import split_list
 from ..cluster.spec import KafkaSpec, NodeSpec
 from ..config.kafka_keys import parse_kafka_listener, parse_place
 from ..config.load import Config
-from .liveness import ProcessProbe, Silence
+from .liveness import STARTS_FOR, ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import BriefedProcess, EngineProcess, TiedProcess
 
 LOGGER = logging.getLogger(__name__)
 MINUTE_MS: Final = 60_000
-STARTS_FOR: Final = 4
-"""How long a start may take, as a multiple of the limit of an answer."""
 
 
 class EchoQuestion:

@@ -19,6 +19,8 @@ from ..cluster.node_files import SlowProcess
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0
 PING_SECONDS: Final = 2.0
+STARTS_FOR: Final = 4
+"""How long a start may take, as a multiple of the limit of an answer."""
 
 
 class Silence:

@@ -15,15 +15,13 @@ from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
 from ..pipeline.spark.settings import SQL_MEANINGS
-from .liveness import ProcessProbe, Silence
+from .liveness import STARTS_FOR, ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import TiedProcess
 
 LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.1
 _CONNECT_SECONDS: Final = 2.0
-_STARTS_FOR: Final = 4
-"""How long a start may take, as a multiple of the limit of an answer."""
 _REQUEST: Final = b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
@@ -78,7 +76,7 @@ class RestProcess(TiedProcess):
         """The read end of the pipe to which it writes when it listens; -1: closed."""
         limit_seconds = node.answer_timeout_ms / 1000
         self.probe = ProcessProbe(limit_seconds)
-        self._start = Silence(limit_seconds * _STARTS_FOR, 0.0)
+        self._start = Silence(limit_seconds * STARTS_FOR, 0.0)
         """How long it has been starting."""
         self._place: tuple[int, tuple[Any, ...]] | None = None
         """The family and the address at which it was reached; None: it is not asked."""

@@ -189,12 +189,10 @@ class IdlePauses:
     """The pauses between the polls of all tasks of one worker; usable from any thread."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        """Held while `_tasks` is used."""
-        self._tasks = 0
-        """The number of running tasks."""
         self._changed = Condition()
         """Guards the following fields; notified when there is a new first pause."""
+        self._tasks = 0
+        """The number of running tasks."""
         self._waiting: list[_Pause] = []
         """A heap: the pause that ends first is first."""
         self._numbers = count()
@@ -203,7 +201,7 @@ class IdlePauses:
 
     def register(self) -> ExitStack:
         """Count a task as polling until the result is closed."""
-        with self._lock:
+        with self._changed:
             self._tasks += 1
         counted = ExitStack()
         counted.callback(self._unregister)
@@ -254,5 +252,5 @@ class IdlePauses:
             return None
 
     def _unregister(self) -> None:
-        with self._lock:
+        with self._changed:
             self._tasks -= 1
