@@ -97,11 +97,7 @@ def survey_csv(
         odd_texts.feed(left)
         scan.feed(left, is_last=is_last)
 
-    head = text = next(chunks)
-    look(head)
-    for chunk in chunks:
-        head, text = head or chunk, text if not chunk else b""
-        look(chunk)
+    head, text = _look_through(chunks, look)
     look(b"", is_last=True)
     if scan.may_be_open:
         _refuse_open_quote(file, style)
@@ -117,6 +113,16 @@ def survey_csv(
     kept = text if is_small else None
     values = scan.quotes_nothing, odd_texts.found, records.columns if records else None
     return FileSurvey(path, line_end, is_by_lines, *values, header, text=kept)
+
+
+def _look_through(chunks: Iterator[bytes], look: Callable[[bytes], object]) -> tuple[bytes, bytes]:
+    """Show each chunk; return the first one with text, and the whole text if it is in one chunk."""
+    head = text = next(chunks)
+    look(head)
+    for chunk in chunks:
+        head, text = head or chunk, text if not chunk else b""
+        look(chunk)
+    return head, text
 
 
 def to_utf8(
