@@ -1,6 +1,5 @@
 """The launcher's handle of the Kafka listener: it is replaced when it ends or does not echo."""
 
-import logging
 import select
 import socket
 import subprocess
@@ -18,7 +17,6 @@ from .liveness import STARTS_FOR, ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import BriefedProcess, EngineProcess, TiedProcess
 
-LOGGER = logging.getLogger(__name__)
 MINUTE_MS: Final = 60_000
 
 
@@ -78,41 +76,27 @@ class AskedProcess(BriefedProcess):
         """How long it has not answered; 0 until it has begun."""
         return self.probe.silence.seconds if self._has_begun else 0.0
 
-    def look_after(self) -> None:
-        """Restart it if it has ended; kill it if it has not answered for too long."""
-        super().look_after()
-        end = self._end
-        if self._process is None or not self.is_settled or end is None:
-            self.probe.forget()
-            return
+    def _ask(self) -> Silence | None:
+        if (end := self._end) is None:
+            return None
         if self.probe.look(lambda: EchoQuestion(end)) is not None:
             self._has_begun = True
         self._start.look(time.monotonic(), is_silent=not self._has_begun)
-        silence = self.probe.silence if self._has_begun else self._start
-        if silence.is_over:
-            what = "the %s process (pid %s) is replaced: %s"
-            LOGGER.error(what, self.title, self._process.pid, silence)
-            self._process.kill()
-            self._forget()
-
-    def stop(self) -> None:
-        """Shut it down gracefully, or kill it."""
-        self._forget()
-        super().stop()
+        return self.probe.silence if self._has_begun else self._start
 
     def _spawn(
         self, command: Sequence[str], pass_fds: Sequence[int] = ()
     ) -> "subprocess.Popen[bytes]":
-        self._forget()
+        self._forget_answers()
         self._start = Silence(self._start.limit_seconds, time.monotonic())
         self._end, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
             return super()._spawn([*command, str(number)], [*pass_fds, number])
 
-    def _forget(self) -> None:
+    def _forget_answers(self) -> None:
         """Forget what the process has answered so far; a new one has another socket."""
-        self.probe.forget()
+        super()._forget_answers()
         self._has_begun = False
         end, self._end = self._end, None
         if end is not None:

@@ -1,6 +1,5 @@
 """The launcher's handle of the REST process: it is replaced when it ends or does not answer."""
 
-import logging
 import os
 import select
 import socket
@@ -19,7 +18,6 @@ from .liveness import STARTS_FOR, ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import TiedProcess
 
-LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.1
 _CONNECT_SECONDS: Final = 2.0
 _REQUEST: Final = b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -100,24 +98,14 @@ class RestProcess(TiedProcess):
                 return "" if is_ready else self._explain_exit(url)
         return ""
 
-    def look_after(self) -> None:
-        """Restart it if it has ended; kill it if it has not answered for too long."""
-        super().look_after()
-        if self._process is None or not self.is_settled:
-            self.probe.forget()
-            return
+    def _ask(self) -> Silence | None:
         if self._is_starting():
-            silence = self._start
-            silence.look(time.monotonic(), is_silent=True)
-        elif (place := self._place) is None:
-            return
-        else:
-            silence = self.probe.silence
-            self.probe.look(lambda: HttpQuestion(*place))
-        if silence.is_over:
-            LOGGER.error("the REST process (pid %s) is replaced: %s", self._process.pid, silence)
-            self._process.kill()
-            self.probe.forget()
+            self._start.look(time.monotonic(), is_silent=True)
+            return self._start
+        if (place := self._place) is None:
+            return None
+        self.probe.look(lambda: HttpQuestion(*place))
+        return self.probe.silence
 
     def _is_starting(self) -> bool:
         """Tell whether it does not listen yet."""
@@ -130,7 +118,6 @@ class RestProcess(TiedProcess):
     def stop(self) -> None:
         """Shut it down gracefully, or kill it after `STOP_SECONDS`."""
         self._close_pipe()
-        self.probe.forget()
         super().stop()
 
     def _explain_exit(self, url: str) -> str:

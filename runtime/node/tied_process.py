@@ -14,7 +14,7 @@ from ...actors.backoff import Attempts
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..pipeline.spark import tether
-from .liveness import ProcessProbe
+from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class TiedProcess:
         return self._process is not None and self._start_at is None
 
     def look_after(self) -> None:
-        """Restart it if it has ended and its back-off is over."""
+        """Restart it if it has ended and its back-off is over; kill it if it is silent too long."""
         now = time.monotonic()
         if self._start_at is not None:
             if now >= self._start_at:
@@ -79,9 +79,17 @@ class TiedProcess:
             if now - self._started_at > HEALTHY_SECONDS:
                 self._attempts.reset()
             self._back_off(f"ended ({code})")
+        if self._process is None or not self.is_settled:
+            self._forget_answers()
+        elif (silence := self._ask()) is not None and silence.is_over:
+            told = "the %s process (pid %s) is replaced: %s"
+            LOGGER.error(told, self.title, self._process.pid, silence)
+            self._process.kill()
+            self._forget_answers()
 
     def stop(self) -> None:
         """Shut it down gracefully, or kill it after `STOP_SECONDS`."""
+        self._forget_answers()
         if self._process is None:
             return
         self._process.terminate()
@@ -90,6 +98,15 @@ class TiedProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _ask(self) -> Silence | None:
+        """Ask whether it answers; return its silence so far; None: it is not asked."""
+        return None
+
+    def _forget_answers(self) -> None:
+        """Forget what was asked: the process is gone, or about to go."""
+        for each in self.probes:
+            each.forget()
 
     def _start_again(self) -> None:
         try:
