@@ -25,9 +25,9 @@ _LONGEST_COMPARED = 200
 _LEAST_ALIKE = 0.5
 
 
-def hint(written: str, known: Iterable[str]) -> str:
+def hint(written: str, names: Iterable[str]) -> str:
     """Return the question whether the most similar known name was meant; "" if none is similar."""
-    names = list(known)
+    names = list(names)
     meant = meant_by(written, names)
     if meant is None:
         alike = get_close_matches(written[:_LONGEST_COMPARED], names, 1, cutoff=_LEAST_ALIKE)
@@ -40,7 +40,7 @@ def did_you_mean(name: str) -> str:
     return f"did you mean {name}?"
 
 
-def meant_by(key: str, known: Collection[str], families: Iterable[str] = ()) -> str | None:
+def meant_by(key: str, names: Collection[str], families: Iterable[str] = ()) -> str | None:
     """Return the known key that is nearest to an unknown one, None if none is near.
 
     `families` are prefixes such as `source.option.`: what follows one is kept as it is written.
@@ -51,14 +51,14 @@ def meant_by(key: str, known: Collection[str], families: Iterable[str] = ()) -> 
         written = key.split(".", words)
         if len(written) > words and meant_by(".".join(written[:words]), [family[:-1]]):
             return family + written[words]
-    if len(key) > max(map(len, known), default=0) + _SPARE:
+    if len(key) > max(map(len, names), default=0) + _SPARE:
         return None
     plain = _plain(key)
     for edits in range(_MOST_EDITS + 1):
-        for each in known:
+        for each in names:
             if _is_near(plain, _plain(each), edits) and not _differ_in_numbers(key, each):
                 return each
-    return next((each for each in known if "." in key and each.startswith(f"{key}.")), None)
+    return next((each for each in names if "." in key and each.startswith(f"{key}.")), None)
 
 
 def _is_near(written: str, known: str, edits: int) -> bool:

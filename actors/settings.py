@@ -1,4 +1,4 @@
-"""What a setting is: one definition for a node's settings, a group's own and a connector's keys.
+"""A setting: one definition for a node's settings, a group's own and a connector's keys.
 
 Values arrive as text: from a file, the environment, a command line or REST. `Setting.parse` turns
 a text into its value or says what is wrong with it, in the words of Kafka's ConfigDef where that

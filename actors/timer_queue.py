@@ -38,14 +38,14 @@ class TimerQueue(Generic[K]):
         self._count = 0
 
     def set(self, key: K, at_ms: int) -> None:
-        """Have the key come due at a time, and at no other."""
+        """Make the key due at a time, and at no other."""
         self._at[key] = at_ms
         queued = self._queued.get(key)
         if queued is None or at_ms < queued:
             self._push(key, at_ms)
 
     def cancel(self, key: K) -> None:
-        """Have the key never come due."""
+        """Remove the key's time: it never comes due."""
         self._at.pop(key, None)
 
     def next_ms(self) -> int | None:
