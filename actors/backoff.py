@@ -1,4 +1,4 @@
-"""How long to wait: the one back-off of the product, and the first of several times.
+"""How long to wait before another attempt: the one back-off of the product.
 
 The pause before another attempt grows by a factor with each attempt in a row, up to a longest one,
 as Kafka's `ExponentialBackoff` does. Everything here is pure: the unit is the caller's, and so is
@@ -14,15 +14,6 @@ N = TypeVar("N", int, float)
 
 _MOST_STEPS: Final = 62
 """After so many steps any pause is the longest; a power beyond it need not be computed."""
-
-
-def earliest(*times: int | None) -> int | None:
-    """Return the first of the times that there are; a loop, since all that waits asks often."""
-    found: int | None = None
-    for each in times:
-        if each is not None and (found is None or each < found):
-            found = each
-    return found
 
 
 @dataclass(frozen=True, slots=True)

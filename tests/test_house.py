@@ -234,7 +234,7 @@ PURE = (
     "actors/backoff.py",
     "actors/misspelling.py",
     "actors/settings.py",
-    "actors/timer_queue.py",
+    "actors/timing.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",

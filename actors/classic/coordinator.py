@@ -14,10 +14,9 @@ from ...events.group import Group
 from ...events.log.space import NoRoomError
 from ...events.model import Cause, ClassicMember
 from ...events.records import ClassicGroup
-from ..backoff import earliest
 from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
-from ..timer_queue import Moment, TimerQueue
+from ..timing import Now, TimerQueue, earliest
 from .decide import (
     ClassicCommand,
     EndPhase,
@@ -176,7 +175,7 @@ class ClassicCoordinator:
         sessions = {each.member_id: each.member.session_timeout_ms for each in newcomers}
         return {**state.pending_joins, **sessions}
 
-    def take_up(self, cause: Cause | None, settings: ClassicSettings, now: Moment) -> None:
+    def take_up(self, cause: Cause | None, settings: ClassicSettings, now: Now) -> None:
         """Coordinate the members of a group that has become classic, and begin a round.
 
         Without a cause no round is needed.
@@ -202,7 +201,7 @@ class ClassicCoordinator:
             refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
             self._host.say(Answer(asked, replace(refused, number=asked.number)))
 
-    def end_member(self, member_id: str, settings: ClassicSettings, now: Moment) -> None:
+    def end_member(self, member_id: str, settings: ClassicSettings, now: Now) -> None:
         """Remove a member whose process was seen to end, without waiting for its session.
 
         If there is no room to write that, its session expires as any other.

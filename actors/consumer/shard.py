@@ -19,12 +19,11 @@ from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
 from ..assignors.built_in.catalogue import Computes
-from ..backoff import earliest
 from ..classic.state import RoundPhase
 from ..group.commit import OffsetLedger
 from ..group.computing.compute import HOST, without_host
 from ..group.coordinator import Coordinator
-from ..group.shard import Address, AddressedReply, Now, Ready
+from ..group.shard import Address, AddressedReply, Ready
 from ..group.sides import GroupKind, Sides
 from ..group.state.settings import GroupSettings
 from ..group.state.soft_state import Decision, SoftState
@@ -39,6 +38,7 @@ from ..messages.consumers import (
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
+from ..timing import Now, earliest
 from .decide import SERVER_ASSIGNORS, decide, remove_group
 from .heartbeat_cache import HeartbeatCache
 from .offsets.clean_up import OffsetCleanUp

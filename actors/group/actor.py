@@ -32,9 +32,10 @@ from ..messages.classic import ClassicCall
 from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
+from ..timing import Now
 from .commit import OffsetLedger
 from .members.request_filter import SALTS, first_epoch
-from .shard import AddressedReply, CoordinatorShard, Now, drain
+from .shard import AddressedReply, CoordinatorShard, drain
 from .state.settings import GroupSettings
 from .timers import LATE_MS, TICK_MS, LatenessBudget
 from .typed_shard import TypedShard

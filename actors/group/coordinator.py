@@ -30,7 +30,7 @@ from ..messages.members import (
     HeartbeatReply,
 )
 from ..messages.orders import FROM_PEOPLE
-from ..timer_queue import Moment
+from ..timing import Now
 from .commit import OffsetLedger
 from .computing.compute import is_due
 from .computing.install import KEPT, is_news
@@ -41,7 +41,7 @@ from .long_poll import HeldRequest, LongPoll
 from .members.admission import refuse_heartbeat, refuse_stale
 from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
-from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox, Ready
+from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Outbox, Ready
 from .state.settings import GroupSettings
 from .state.soft_state import Computation, Decision, Rule, SoftState
 from .state.workers import is_silenced
@@ -221,7 +221,7 @@ class Coordinator:
         at_ms = now.wall_ms
         return self.carry_out(lambda group, soft: self.rules(group, soft, command, at_ms), now)
 
-    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+    def carry_out(self, rule: Rule, now: Now) -> Decision:
         """Decide, and evolve the group; raises `UnwritableRecordError`, with nothing changed."""
         decision = rule(self.group, self._soft)
         laid_out = lay_out(self.group.log_shards, decision.records)
@@ -240,7 +240,7 @@ class Coordinator:
         self.out.entries += entries
         return decision.at_end(begin, self.group.end)
 
-    def hear(self, member_id: str, now: Moment) -> None:
+    def hear(self, member_id: str, now: Now) -> None:
         """Renew a member's session."""
         if member := self.group.members.get(member_id):
             self.due.members.keep_alive(member, self._soft.settings, now.steady_ms)
@@ -283,7 +283,7 @@ class Coordinator:
             self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
-    def _write(self, laid_out: Sequence[Layout], now: Moment) -> None:
+    def _write(self, laid_out: Sequence[Layout], now: Now) -> None:
         self.long_poll.see(self.group, [laid.whole for laid in laid_out])
         for record, parts in laid_out:
             self.legality.check(self.group, record)

@@ -19,7 +19,6 @@ from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group
 from ...events.orders import worker_name
 from ...events.records import CurrentAssignment, MemberMetadata, Operator, Record, Tombstone
-from ..backoff import earliest
 from ..messages.commands import (
     Command,
     ContinueMoves,
@@ -31,7 +30,7 @@ from ..messages.commands import (
     ReleaseParked,
     RetryAssignor,
 )
-from ..timer_queue import TimerQueue
+from ..timing import TimerQueue, earliest
 from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .orders.lifecycle import is_stopping

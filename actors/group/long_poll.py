@@ -39,9 +39,8 @@ from dataclasses import dataclass, replace
 
 from ...events.group import Group
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
-from ..backoff import earliest
 from ..messages.members import JOIN_EPOCH, Heartbeat
-from ..timer_queue import TimerQueue
+from ..timing import TimerQueue, earliest
 from .news import CatchUps, find_affected, find_reconfigured, find_unmoved
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final, Protocol, TypeVar
 from ...events.log.frame import NewEntry
 from ...events.log.space import RESERVE_BYTES, Room
 from ..messages.commands import Reply, Traffic
+from ..timing import Now
 
 Address = Any
 Q_contra = TypeVar("Q_contra", contravariant=True)
@@ -33,14 +34,6 @@ ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
 
 LOOK_FOR_ROOM_MS: Final = 100
 """How often time passes while the disk is full: what is due waits for room."""
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """One moment on two clocks, in milliseconds: the wall's for records, the other for timers."""
-
-    wall_ms: int
-    steady_ms: int
 
 
 @dataclass(frozen=True, slots=True)

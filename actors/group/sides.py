@@ -16,7 +16,6 @@ from ...events.group import Group
 from ...events.log.space import NoRoomError, Room
 from ...events.model import Cause, Why
 from ...events.records import ClassicGroup
-from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings, RoundPhase
 from ..messages.classic import ClassicCall, SyncGroupReply
@@ -24,9 +23,9 @@ from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, CommitOffsets, Heartbeat
 from ..messages.orders import DeleteGroup
-from ..timer_queue import Moment
+from ..timing import Now, earliest
 from .coordinator import Coordinator
-from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox
+from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Outbox
 from .state.soft_state import Decision, Rule, SoftState
 from .translation.downgrade import Downgrade, downgrade, is_converted
 from .translation.joins import Terms
@@ -100,7 +99,7 @@ class Sides:
             reply = replace(reply, log_offset=self.group.end)
         self.out.answers.append(AddressedReply(answer.to.sender, reply))
 
-    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+    def carry_out(self, rule: Rule, now: Now) -> Decision:
         """Decide a call of a classic member of a mixed group; raises `NoRoomError`."""
         return self.modern.carry_out(
             lambda group, soft: self._or_downgrade(
@@ -109,7 +108,7 @@ class Sides:
             now,
         )
 
-    def hear(self, member_id: str, now: Moment) -> None:
+    def hear(self, member_id: str, now: Now) -> None:
         """Renew the session of a member of a mixed group."""
         self.modern.hear(member_id, now)
 

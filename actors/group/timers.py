@@ -11,7 +11,6 @@ from typing import Final
 
 from ...events.group import Group, Member
 from ...events.model import MemberState
-from ..backoff import earliest
 from ..messages.commands import (
     EndInitialDelay,
     EndInterval,
@@ -19,7 +18,7 @@ from ..messages.commands import (
     ExpireSession,
     TimeOutAssignor,
 )
-from ..timer_queue import TimerQueue
+from ..timing import TimerQueue, earliest
 from .members.seats import session_timeout_of
 from .state.settings import GroupSettings
 from .state.soft_state import InitialDelay, SoftState

@@ -13,11 +13,12 @@ from ..messages.classic import ClassicCall, LeaveGroup
 from ..messages.commands import AnswerHeld, GroupRequest, Traffic
 from ..messages.members import NO_COORDINATOR_EPOCH
 from ..messages.orders import EndMember
+from ..timing import Now
 from .commit import OffsetLedger
 from .coordinator import Coordinator
 from .decide import decide
 from .members.request_filter import CallFilter
-from .shard import Address, Now, Ready
+from .shard import Address, Ready
 from .sides import GroupKind, Sides
 from .state.settings import GroupSettings
 from .state.soft_state import Decision

@@ -9,7 +9,7 @@ from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
 from ..consumer.shard import ConsumerShard, HostComputation
 from ..group.commit import OffsetLedger
-from ..group.shard import AddressedReply, Now, Ready
+from ..group.shard import AddressedReply, Ready
 from ..group.state.settings import GroupSettings
 from ..messages.computing import EndComputation
 from ..messages.consumers import TopicsSeen
@@ -24,6 +24,7 @@ from ..messages.groups import (
     RemoveGroupReply,
     SharedCall,
 )
+from ..timing import Now
 from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
 from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
 from .limits import Footprint, footprint_of, growth_by

@@ -19,7 +19,7 @@ from ..messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH
-from ..timer_queue import TimerQueue
+from ..timing import TimerQueue
 
 HeartbeatCall = ClassicHeartbeat | ConsumerGroupHeartbeat
 

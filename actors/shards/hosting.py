@@ -16,7 +16,7 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import Room
 from ..consumer.offsets.deleted_topics import topics_changed
 from ..consumer.shard import HostComputation
-from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Ready
+from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Ready
 from ..group.state.settings import GroupSettings
 from ..messages.commands import Traffic
 from ..messages.computing import EndComputation
@@ -35,7 +35,7 @@ from ..messages.groups import (
     TellTopicsReply,
 )
 from ..messages.offsets import OffsetFetch
-from ..timer_queue import TimerQueue
+from ..timing import Now, TimerQueue
 from .group import ClientGroup
 from .held import HeartbeatCall
 from .limits import NOTHING, KeptByClients

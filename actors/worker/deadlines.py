@@ -39,7 +39,7 @@ When nothing runs any more the member rejoins with epoch 0. Leaving has a limit 
 repeated for one session at most, since nothing runs by then.
 """
 
-from ..backoff import earliest
+from ..timing import earliest
 
 KILL_EARLY_MS = 100
 """How long before the end what has not stopped is killed: two of a worker's ticks."""

@@ -17,7 +17,6 @@ states. What ends when is in `deadlines.py`, what is said and when in `voice.py`
 """
 
 from ...events.model import NOTHING, ClientAssignor, Resources
-from ..backoff import earliest
 from ..messages.classic import MemberReply
 from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.members import (
@@ -27,6 +26,7 @@ from ..messages.members import (
     TEMPORARY_LEAVE_EPOCH,
     HeartbeatReply,
 )
+from ..timing import earliest
 from .group_membership import GroupMembership
 from .instructions import Compute, Gone, Identity, Instruction, Kill, Start, Stop, Timing
 from .states import SPEAKING, WAYS, State

@@ -12,11 +12,12 @@ from queue import Empty, SimpleQueue
 
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.timing import Now
 from fairlead.actors.worker.callbacks import Callbacks
 from fairlead.actors.worker.instructions import Gone, Identity, Instruction, Send, Timing
 from fairlead.actors.worker.membership import Membership

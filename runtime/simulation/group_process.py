@@ -9,12 +9,13 @@ from enum import Enum
 
 from ...actors.group.commit import OffsetLedger
 from ...actors.group.members.request_filter import first_epoch
-from ...actors.group.shard import Now, drain
+from ...actors.group.shard import drain
 from ...actors.group.state.settings import GroupSettings
 from ...actors.group.timers import LATE_MS, TICK_MS, LatenessBudget
 from ...actors.group.typed_shard import TypedShard
 from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
+from ...actors.timing import Now
 from ...events.group import Group
 from ...events.log.frame import NewEntry
 from .durable_state import DurableState

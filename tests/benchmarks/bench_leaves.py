@@ -8,9 +8,9 @@ from typing import Final
 
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat
+from fairlead.actors.timing import Now
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead_tests.benchmarks.figures import tell
 from fairlead_tests.benchmarks.groups import member_id, settled

@@ -14,12 +14,13 @@ from pathlib import Path
 from fairlead.actors.assignors.built_in import balanced
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.assignors import ComputeAssignmentReply
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply
 from fairlead.actors.messages.members import HeartbeatReply
+from fairlead.actors.timing import Now
 from fairlead.actors.worker.instructions import (
     Compute,
     Identity,

@@ -4,8 +4,8 @@ import pytest
 
 from fairlead.actors.group import actor as actor_module
 from fairlead.actors.group.actor import GroupActor, Tick
-from fairlead.actors.group.shard import Now
 from fairlead.actors.group.timers import MOST_EXCUSED_MS, LatenessBudget
+from fairlead.actors.timing import Now
 
 
 class Due:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.shard import Now, Ready, drain
+from fairlead.actors.group.shard import Ready, drain
 from fairlead.actors.messages.members import CommitOffsets
 from fairlead.actors.messages.orders import Cordon, PutConnector, RemoveMember
+from fairlead.actors.timing import Now
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.classic.state import RoundPhase
-from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.settings import ShardLimits
 from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply, SyncGroup
 from fairlead.actors.messages.errors import Error
@@ -26,6 +25,7 @@ from fairlead.actors.messages.offsets import (
 )
 from fairlead.actors.shards.group import ClientGroup
 from fairlead.actors.shards.hosting import IDLE_MS
+from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import fold, restore
 from fairlead.events.entries.group_keys import by_group, flaw_in_group_id
 from fairlead.events.group import Group

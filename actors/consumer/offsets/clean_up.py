@@ -15,8 +15,8 @@ from ....events.catalogue import key_of
 from ....events.kafka.consumers import ConsumerOffset
 from ....events.records import Tombstone
 from ...group.commit import OffsetLedger
-from ...group.shard import Now
 from ...group.sides import Sides
+from ...timing import Now
 from .expiry import find_expired, find_use
 
 LOGGER = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from ....events.catalogue import key_of
 from ....events.kafka.consumers import ConsumerOffset, Topic
 from ....events.records import Tombstone
 from ...group.commit import OffsetLedger
-from ...group.shard import Now
 from ...group.sides import Sides
+from ...timing import Now
 
 LOGGER = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from ....events.group import Group
 from ....events.kafka.consumers import ConsumerOffset
-from ...backoff import earliest
 from ...classic.coordinator import ClassicCoordinator
 from ...classic.embedded import CONSUMER, topics_of_consumers
 from ...classic.state import RoundPhase
+from ...timing import earliest
 
 
 @dataclass(frozen=True, slots=True)

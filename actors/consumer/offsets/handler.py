@@ -14,7 +14,6 @@ from ....events.kafka.consumers import Topic
 from ....events.model import GroupType, Resource
 from ...classic.embedded import CONSUMER, topics_of_consumers
 from ...group.commit import OffsetLedger
-from ...group.shard import Now
 from ...group.sides import Sides
 from ...messages.errors import Error
 from ...messages.offsets import (
@@ -25,6 +24,7 @@ from ...messages.offsets import (
     OffsetFetch,
     OffsetReply,
 )
+from ...timing import Now
 from .calls import commit_offsets, delete_offsets, fetch_offsets, refuse_call
 
 MOST_OFFSETS: Final = 100_000

@@ -25,7 +25,7 @@ from ...messages.classic import (
     SyncGroup,
 )
 from ...messages.errors import Error
-from ...timer_queue import Moment, TimerQueue
+from ...timing import Now, TimerQueue
 from ..state.soft_state import Decision, Rule
 from ..state.workers import is_silenced
 from .calls import expire, heartbeat, leave, sync
@@ -35,11 +35,11 @@ from .joins import Joining, Terms, join
 class MixedHost(Protocol):
     """Carries out what is decided."""
 
-    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+    def carry_out(self, rule: Rule, now: Now) -> Decision:
         """Decide, and evolve the group; raises `NoRoomError`, and changes nothing then."""
         ...
 
-    def hear(self, member_id: str, now: Moment) -> None:
+    def hear(self, member_id: str, now: Now) -> None:
         """Renew a member's session; one that is gone has none."""
         ...
 
@@ -87,14 +87,14 @@ class MixedMembers:
         """Extend all deadlines by this time."""
         self._excused_ms += late_ms
 
-    def expect(self, member_id: str, session_ms: int, now: Moment) -> None:
+    def expect(self, member_id: str, session_ms: int, now: Now) -> None:
         """Let a new member join with this id within its session."""
         if len(self._expected) >= MOST_PENDING_JOINS:
             del self._expected[next(iter(self._expected))]
         self._expected[member_id] = None
         self._set_deadline(AwaitedCall.FIRST_JOIN, member_id, session_ms, now)
 
-    def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Moment) -> None:
+    def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Now) -> None:
         """Decide a call, and answer it, unless its member is being removed by force."""
         if not isinstance(call, LeaveGroup) and is_silenced(self._group, call.member_id):
             return
@@ -104,7 +104,7 @@ class MixedMembers:
             reply = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
         self._host.say(Answer(asked, replace(reply, number=asked.number)))
 
-    def _answer(self, call: ClassicCall, terms: Terms, now: Moment) -> ClassicReply:
+    def _answer(self, call: ClassicCall, terms: Terms, now: Now) -> ClassicReply:
         if refused := refuse_group(self._group, call):
             return refusal_of(call, *refused)
         decision = self._host.carry_out(self._rule(call, terms, now.wall_ms), now)
@@ -127,7 +127,7 @@ class MixedMembers:
             return lambda group, soft: heartbeat(group, soft, call)
         return lambda group, soft: leave(group, soft, call, now_ms)
 
-    def _see_join(self, call: JoinGroup, reply: JoinGroupReply, now: Moment) -> None:
+    def _see_join(self, call: JoinGroup, reply: JoinGroupReply, now: Now) -> None:
         if reply.error is Error.MEMBER_ID_REQUIRED:
             self.expect(reply.member_id, call.session_timeout_ms, now)
         elif reply.error is Error.NONE:
@@ -137,9 +137,7 @@ class MixedMembers:
             self._set_deadline(AwaitedCall.SYNC, reply.member_id, call.rebalance_timeout_ms, now)
             self._host.hear(reply.member_id, now)
 
-    def _see_sign_of_life(
-        self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Moment
-    ) -> None:
+    def _see_sign_of_life(self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Now) -> None:
         member = self._group.members.get(call.member_id)
         if member is None or error not in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
             return
@@ -153,13 +151,13 @@ class MixedMembers:
             self._deadlines.cancel(CallDeadline(AwaitedCall.SYNC, call.member_id))
 
     def _set_deadline(
-        self, awaited: AwaitedCall, member_id: str, timeout_ms: int, now: Moment
+        self, awaited: AwaitedCall, member_id: str, timeout_ms: int, now: Now
     ) -> None:
         self._deadlines.set(
             CallDeadline(awaited, member_id), now.steady_ms + timeout_ms - self._excused_ms
         )
 
-    def pass_time(self, now: Moment) -> None:
+    def pass_time(self, now: Now) -> None:
         """Do what is due by now; not to be called while there is no room."""
         for awaited, member_id in self._deadlines.due(now.steady_ms - self._excused_ms):
             if awaited is AwaitedCall.FIRST_JOIN:
@@ -168,7 +166,7 @@ class MixedMembers:
                 self._told_to_rejoin.discard(member_id)
                 self._expire(member_id, now)
 
-    def _expire(self, member_id: str, now: Moment) -> None:
+    def _expire(self, member_id: str, now: Now) -> None:
         self._host.carry_out(lambda group, soft: expire(group, soft, member_id, now.wall_ms), now)
 
     def next_ms(self) -> int | None:

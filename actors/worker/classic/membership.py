@@ -15,7 +15,6 @@ tokens that the log grants it (PROTOCOL §14).
 
 from ....events.model import Resources
 from ...assignors.classic.protocol import VERSIONS, ReceivedAssignment
-from ...backoff import earliest
 from ...classic.bytes.connect import decode_assignment, encode_offers
 from ...classic.bytes.primitives import UnwritableError
 from ...messages.classic import (
@@ -27,6 +26,7 @@ from ...messages.classic import (
 )
 from ...messages.errors import MEANINGS, Error, Remedy
 from ...messages.members import NO_COORDINATOR_EPOCH
+from ...timing import earliest
 from ..group_membership import GroupMembership
 from ..instructions import Gone, Identity, Instruction, Kill, Timing
 from ..states import CLASSIC_WAYS, SPEAKING, State

@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from ....actors.group.shard import Now
+from ....actors.timing import Now
 
 WALL_MS = 1_700_000_000_000
 """The wall clock at the beginning, in milliseconds since 1970."""

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.actors.consumer.offsets.deleted_topics import topics_changed
 from fairlead.actors.consumer.shard import ConsumerShard
 from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import (
@@ -16,6 +16,7 @@ from fairlead.actors.messages.consumers import (
     ConsumerGroupHeartbeatReply,
     TopicsSeen,
 )
+from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group
 from fairlead.events.kafka.consumers import Topic

@@ -9,7 +9,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.members.request_filter import first_epoch
-from fairlead.actors.group.shard import AddressedReply, Now, drain
+from fairlead.actors.group.shard import AddressedReply, drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ConnectRequest
 from fairlead.actors.messages.computing import (
@@ -23,6 +23,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply, PutTaskConfigs
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group, token_of
 from fairlead.events.log.frame import NewEntry

@@ -6,11 +6,12 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.actors.timing import Now
 from fairlead.events.log.frame import NewEntry
 from fairlead.runtime.kafka.client.reply_handler import (
     OnHold,

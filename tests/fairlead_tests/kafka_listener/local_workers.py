@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.typed_shard import TypedShard
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.groups import ConnectCall, ConnectReply
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.timing import Now
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
 from fairlead.runtime.kafka.client.reply_handler import OnHold, ignore_hold

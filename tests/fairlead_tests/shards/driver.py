@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.shard import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
@@ -20,6 +20,7 @@ from fairlead.actors.messages.commands import Reply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import HostCall
 from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.actors.timing import Now
 from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.space import Room

@@ -8,7 +8,7 @@ from typing import TypeVar
 from fairlead.actors.assignors.classic.protocol import VERSIONS
 from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import AddressedReply, Now, drain
+from fairlead.actors.group.shard import AddressedReply, drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.typed_shard import TypedShard
 from fairlead.actors.messages.classic import (
@@ -26,6 +26,7 @@ from fairlead.actors.messages.classic import (
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.timing import Now
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.evolve import evolve

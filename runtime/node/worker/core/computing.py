@@ -4,7 +4,6 @@ Errors have another meaning here than in a heartbeat: UNKNOWN_MEMBER_ID only dro
 FENCED_MEMBER_EPOCH asks for the same message with the member's current epoch.
 """
 
-from .....actors.backoff import earliest
 from .....actors.messages.assignors import ComputeAssignment, ComputeAssignmentReply
 from .....actors.messages.computing import (
     Assignment,
@@ -16,6 +15,7 @@ from .....actors.messages.computing import (
 )
 from .....actors.messages.errors import Error
 from .....actors.messages.members import NO_COORDINATOR_EPOCH
+from .....actors.timing import earliest
 
 RETRY_MS = 50
 RETRY_ASSIGN_MS = 1_000

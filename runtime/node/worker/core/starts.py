@@ -10,7 +10,7 @@ would expire.
 from dataclasses import replace
 from heapq import nsmallest
 
-from .....actors.backoff import earliest
+from .....actors.timing import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
 from ....pipeline.connectors.common_keys import OF_TASKS

@@ -25,10 +25,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .....actors.backoff import earliest
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignorsReply, Worker
 from .....actors.messages.classic import ClassicCall, LeaveGroup, MemberReply
 from .....actors.messages.members import JOIN_EPOCH, CommitReply, Heartbeat, HeartbeatReply
+from .....actors.timing import earliest
 from .....actors.worker.group_membership import GroupMembership
 from .....actors.worker.instructions import (
     Compute,

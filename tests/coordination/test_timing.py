@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.timer_queue import TimerQueue
+from fairlead.actors.timing import TimerQueue
 
 
 def test_alarms_come_due_in_order_and_once() -> None:

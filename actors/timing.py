@@ -1,28 +1,34 @@
-"""A queue of timers, one for each key, that costs little where they are mostly put off."""
+"""Time for all that decides, which reads no clock: a moment as it is handed in, and timers."""
 
 import heapq
 from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 
 
-class Moment(Protocol):
-    """A time by the clock on the wall and by a steady one, in milliseconds."""
+@dataclass(frozen=True, slots=True)
+class Now:
+    """One moment on two clocks, in milliseconds: the wall's for records, the other for timers."""
 
-    @property
-    def wall_ms(self) -> int:
-        """The wall's: for what is written."""
-        ...
+    wall_ms: int
+    """Since 1970, UTC; it may jump."""
+    steady_ms: int
+    """Since an arbitrary start; it never runs backwards."""
 
-    @property
-    def steady_ms(self) -> int:
-        """The steady one's: for what comes due."""
-        ...
+
+def earliest(*times: int | None) -> int | None:
+    """Return the first of the times that there are; a loop, since all that waits asks often."""
+    first: int | None = None
+    for each in times:
+        if each is not None and (first is None or each < first):
+            first = each
+    return first
 
 
 class TimerQueue(Generic[K]):
-    """For each key one time, in milliseconds of any one clock.
+    """One time for each key, in milliseconds of any one clock; cheap where they are mostly put off.
 
     Setting a key to a later time touches no heap: the earlier entry is found stale when it
     comes up, and goes back in with the later time.
