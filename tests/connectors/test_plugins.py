@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
-from fairlead.runtime.interfaces.rest.routes.plugins import describe_plugin
+from fairlead.runtime.interfaces.rest.routes.connectors.plugins import describe_plugin
 from fairlead.runtime.pipeline.connectors.builtin import plugins
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline

@@ -9,8 +9,8 @@ import pytest
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.backend.logs import NodeLogs
-from fairlead.runtime.interfaces.rest.backend.service import Service
+from fairlead.runtime.interfaces.rest.commands.service import Service
+from fairlead.runtime.interfaces.rest.reading.logs import NodeLogs
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead_tests.rest.client import Client

@@ -8,7 +8,7 @@ import pytest
 from rest.conftest import RestApi
 
 from fairlead.actors.messages.orders import PutConnectors
-from fairlead.runtime.interfaces.rest.routes import config_diff, connector_commands
+from fairlead.runtime.interfaces.rest.routes.connectors import config_changes, config_diff
 
 LOCKED = {"connector.class": "Locked"}
 
@@ -78,7 +78,7 @@ def test_a_secret_that_is_sent_back_as_it_is_shown_is_kept(api: RestApi) -> None
 def test_a_connector_that_is_being_deleted_keeps_the_others_from_being_applied(
     api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connector_commands, "DELETION_SECONDS", 0)
+    monkeypatch.setattr(config_changes, "DELETION_SECONDS", 0)
     apply(api, a=LOCKED)
     api.client.delete("/connectors/a")
     told = apply(api, a=LOCKED, b=LOCKED)

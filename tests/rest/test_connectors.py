@@ -12,10 +12,14 @@ from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
-from fairlead.runtime.interfaces.rest.backend import logs
-from fairlead.runtime.interfaces.rest.backend.connection import Command, Outcome
-from fairlead.runtime.interfaces.rest.routes import connector_commands, connectors, lifecycle
-from fairlead.runtime.interfaces.rest.routes.node import READY
+from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
+from fairlead.runtime.interfaces.rest.reading import logs
+from fairlead.runtime.interfaces.rest.routes.connectors import (
+    config_changes,
+    descriptions,
+    lifecycle,
+)
+from fairlead.runtime.interfaces.rest.routes.node.node import READY
 from fairlead.runtime.pipeline.spi.config import Validation
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Broken
@@ -147,7 +151,7 @@ def test_a_name_that_is_taken_is_a_409(client: Client) -> None:
 def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of_writers(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connector_commands, "DELETION_SECONDS", 0)
+    monkeypatch.setattr(config_changes, "DELETION_SECONDS", 0)
     create(client)
     client.delete("/connectors/a")
     told = "connector a is being deleted"
@@ -195,7 +199,7 @@ def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
     api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifecycle, "PUBLISH_SECONDS", 0)
-    monkeypatch.setattr(connector_commands, "DELETION_SECONDS", 0)
+    monkeypatch.setattr(config_changes, "DELETION_SECONDS", 0)
     client = api.client
     create(client)
     api.group.ask("seat", "w1")
@@ -412,8 +416,8 @@ def test_a_list_is_built_once_for_each_end_of_the_log_however_it_is_asked_for(
         built.append(given[2])
         return expand(*given, **more)
 
-    expand = connectors._expand
-    monkeypatch.setattr(connectors, "_expand", counted)
+    expand = descriptions._expand
+    monkeypatch.setattr(descriptions, "_expand", counted)
     create(api.client)
     for times in range(1, 4):  # or else each would be kept for itself
         assert api.client.get(f"/connectors?{'&'.join(['expand=status'] * times)}").json().keys()

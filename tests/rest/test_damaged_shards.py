@@ -23,8 +23,8 @@ from fairlead.events.log.tables import LogKind
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.backend import shards
-from fairlead.runtime.interfaces.rest.backend.shards import FollowedShard
+from fairlead.runtime.interfaces.rest.reading import shards
+from fairlead.runtime.interfaces.rest.reading.shards import FollowedShard
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
 from fairlead_tests.shards.recorded import live

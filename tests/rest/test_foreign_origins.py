@@ -4,7 +4,7 @@ import pytest
 from rest.conftest import RestApi
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.listeners import RestListener
+from fairlead.runtime.interfaces.rest.server.listeners import RestListener
 from fairlead_tests.rest.client import HERE, Client
 
 FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]

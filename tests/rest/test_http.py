@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.runtime.interfaces.rest.routes.internal import ALGORITHM, SIGNATURE
+from fairlead.runtime.interfaces.rest.routes.connectors.internal import ALGORITHM, SIGNATURE
 from fairlead_tests.rest.client import HERE, Client
 
 READABLE = ["/", "/connectors", "/connector-plugins", "/connector-plugins/SparkPipeline/config"]

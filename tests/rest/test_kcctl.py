@@ -13,7 +13,7 @@ import pytest
 from rest.conftest import RestApi
 
 from fairlead.actors.messages.commands import FinishStop
-from fairlead.runtime.interfaces.rest.routes import lifecycle
+from fairlead.runtime.interfaces.rest.routes.connectors import lifecycle
 
 RECORDED = Path(__file__).with_name("kcctl.json").read_text()
 DEMANDED = {(2, 3), (2, 5), (3, 0), (3, 2), (3, 5), (3, 6), (3, 7)}

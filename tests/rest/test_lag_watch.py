@@ -12,7 +12,7 @@ from rest.test_metrics_page import value
 from fairlead.events.commits import Cost, Document, Lag
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.views import Progress
-from fairlead.runtime.interfaces.rest.checks.outside import MOST_ABANDONED, OutsideChecks
+from fairlead.runtime.interfaces.rest.validation.outside import MOST_ABANDONED, OutsideChecks
 from fairlead.runtime.interfaces.rest.watch.lag import LagWatch, with_bytes
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.kafka.source.topics import lag_of

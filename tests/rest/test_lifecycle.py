@@ -4,7 +4,7 @@ import pytest
 from rest.conftest import RestApi
 
 from fairlead.events.model import AutoRestart, Resource, RunState
-from fairlead.runtime.interfaces.rest.routes import lifecycle
+from fairlead.runtime.interfaces.rest.routes.connectors import lifecycle
 from fairlead_tests.rest.client import Client
 
 LOCKED = {"connector.class": "Locked"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.runtime.interfaces.rest.backend.paths import encoded
-from fairlead.runtime.interfaces.rest.routes.internal import ALGORITHM, SIGNATURE
+from fairlead.runtime.interfaces.rest.routes.connectors.internal import ALGORITHM, SIGNATURE
+from fairlead.runtime.interfaces.rest.server.paths import encoded
 from fairlead_tests.rest.client import Client
 
 JSON = {"content-type": "application/json"}

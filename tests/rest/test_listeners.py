@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from fairlead.runtime.interfaces.rest.listeners import (
+from fairlead.runtime.interfaces.rest.server.listeners import (
     CannotListen,
     RestListener,
     listen,

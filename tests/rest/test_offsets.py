@@ -14,7 +14,8 @@ from fairlead.actors.messages.commands import FinishStop
 from fairlead.actors.messages.orders import SetTargetState
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.backend import bodies, offsets
+from fairlead.runtime.interfaces.rest.server import bodies
+from fairlead.runtime.interfaces.rest.validation import offsets
 from fairlead_tests.rest.client import Client
 
 PATH = "/connectors/a/offsets"

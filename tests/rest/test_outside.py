@@ -12,7 +12,7 @@ import pytest
 from rest.conftest import RestApi, service_over
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.checks.outside import (
+from fairlead.runtime.interfaces.rest.validation.outside import (
     MOST_ABANDONED,
     MOST_AT_ONCE,
     TURN_SECONDS,

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from fairlead.runtime.interfaces.rest.backend.peers import principal_of
+from fairlead.runtime.interfaces.rest.server.peers import principal_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.model import ClientAssignor, Resource, RunState
 from fairlead.events.placement import Abilities
 from fairlead.runtime.cluster.spec import AssignorSpec, WorkerTraits
-from fairlead.runtime.interfaces.rest.routes import plan as routes
+from fairlead.runtime.interfaces.rest.routes.groups import plan as routes
 from fairlead_tests.decider import JOIN
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}

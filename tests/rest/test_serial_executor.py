@@ -17,9 +17,9 @@ from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.follow.rebalances import Rebalances
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
-from fairlead.runtime.interfaces.rest.backend.errors import ApiError
-from fairlead.runtime.interfaces.rest.backend.service import SerialExecutor
-from fairlead.runtime.interfaces.rest.routes import plan
+from fairlead.runtime.interfaces.rest.commands.service import SerialExecutor
+from fairlead.runtime.interfaces.rest.routes.groups import plan
+from fairlead.runtime.interfaces.rest.server.errors import ApiError
 
 SECONDS = 20
 ADD = {"add_workers": 1}

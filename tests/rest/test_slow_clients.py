@@ -13,9 +13,9 @@ import pytest
 import uvicorn
 from rest.conftest import RestApi
 
-from fairlead.runtime.interfaces.rest import listeners
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.listeners import RestListener, listen, where
+from fairlead.runtime.interfaces.rest.server import listeners
+from fairlead.runtime.interfaces.rest.server.listeners import RestListener, listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'

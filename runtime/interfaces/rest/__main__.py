@@ -37,11 +37,10 @@ from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.distribution import DISTRIBUTION
 from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
-from .backend.gateway import CommandGateway
-from .backend.logs import NodeLogs
-from .backend.service import Service
-from .checks.outside import OutsideChecks
-from .listeners import (
+from .commands.gateway import CommandGateway
+from .commands.service import Service
+from .reading.logs import NodeLogs
+from .server.listeners import (
     BACKLOG,
     DEFAULT,
     CannotListen,
@@ -51,6 +50,7 @@ from .listeners import (
     parse,
     where,
 )
+from .validation.outside import OutsideChecks
 from .watch.lag import LagWatch
 from .watch.teller import Teller
 

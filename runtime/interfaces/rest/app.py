@@ -17,36 +17,33 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....projections.metrics import RequestMetrics
-from .backend.bodies import limited
-from .backend.errors import ApiError, error_reply, handle_errors
-from .backend.paths import ConnectPaths
-from .backend.schema import describe_answers
-from .backend.service import Service
-from .listeners import DEFAULT, RestListener, parse
-from .routes import (
+from .commands.service import Service
+from .routes.connectors import (
+    config_changes,
     config_diff,
-    connector_commands,
-    connectors,
-    groups,
+    descriptions,
     internal,
     lifecycle,
-    loggers,
-    node,
     offsets,
-    plan,
     plugins,
-    worker_orders,
 )
+from .routes.groups import groups, plan, worker_orders
+from .routes.node import loggers, node
+from .server.bodies import limited
+from .server.errors import ApiError, error_reply, handle_errors
+from .server.listeners import DEFAULT, RestListener, parse
+from .server.paths import ConnectPaths
+from .server.schema import describe_answers
 
 SUBJECTS = (
     node.routes,
-    connectors.routes,
+    descriptions.routes,
     plugins.routes,
     loggers.routes,
     node.worker_routes,
     groups.routes,
     plan.routes,
-    connector_commands.routes,
+    config_changes.routes,
     config_diff.routes,
     lifecycle.routes,
     internal.routes,

@@ -2,8 +2,8 @@
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
-from fairlead.runtime.interfaces.rest.backend.connection import Command, Outcome
-from fairlead.runtime.interfaces.rest.backend.errors import Unanswered
+from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
+from fairlead.runtime.interfaces.rest.server.errors import Unanswered
 from fairlead_tests.rest.group_process import GroupProcess
 
 ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed: w1 waited")

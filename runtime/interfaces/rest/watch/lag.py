@@ -23,10 +23,9 @@ from .....projections.views import (
     is_at_rest,
 )
 from ....pipeline.spi.offsets import PartitionOffset
-from ..backend.errors import ApiError
-from ..backend.logs import FollowedGroup
-from ..backend.offsets import Judge
-from ..backend.service import Service
+from ..commands.service import Service
+from ..reading.logs import FollowedGroup
+from ..server.errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 60.0
@@ -85,7 +84,7 @@ class LagWatch:
         if name in self._open:
             return None
         with suppress(ApiError):
-            return Judge.of(self._service, config).lag(known, self._looking(name))
+            return self._service.judge_of(config).lag(known, self._looking(name))
         return None
 
     @contextmanager

@@ -17,7 +17,7 @@ from .....events.log.errors import LogError
 from .....projections.watch import lines
 from .....projections.watch.lines import EventLine
 from ....cluster.node_files import write_json
-from ..backend.logs import FollowedGroup, NodeLogs
+from ..reading.logs import FollowedGroup, NodeLogs
 
 LOGGER = logging.getLogger(lines.__name__)
 FILE: Final = "told.json"

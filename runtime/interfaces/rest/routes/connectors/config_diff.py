@@ -12,17 +12,17 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.messages.orders import PutConnectors
-from .....actors.settings import trimmed
-from .....events.connectors import ConnectorConfig
-from .....events.group import Group
-from ....config.secrets import hide_secrets
-from ...replies.connectors import ConfigChange, ConfigDiff
-from ..backend.configs import Prepared
-from ..backend.errors import ApiError
-from ..backend.schema import GivenConfigBody, Routes
-from ..backend.service import Principal, Served, Service, carry_out
-from .connector_commands import (
+from ......actors.messages.orders import PutConnectors
+from ......actors.settings import trimmed
+from ......events.connectors import ConnectorConfig
+from ......events.group import Group
+from .....config.secrets import hide_secrets
+from ....replies.connectors import ConfigChange, ConfigDiff
+from ...commands.service import Principal, Served, Service, carry_out
+from ...server.errors import ApiError
+from ...server.schema import GivenConfigBody, Routes
+from ...validation.configs import Prepared
+from .config_changes import (
     CONFLICTS,
     NamedConfig,
     deletion_deadline,
@@ -30,7 +30,7 @@ from .connector_commands import (
     name_conflict,
     prepare_config,
 )
-from .connectors import find_connector
+from .descriptions import find_connector
 
 routes = Routes("connectors")
 CONNECTORS_MAX: Final = 1_000

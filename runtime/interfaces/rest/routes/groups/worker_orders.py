@@ -18,17 +18,16 @@ from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.group.state.workers import find_member, find_worker, order_for
-from .....actors.messages.errors import Error
-from .....actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
-from .....events.group import Group, Member
-from .....events.orders import worker_name
-from ....cluster.messages import ProcessView
-from ....config.kinds import INT32_MAX
-from ...replies.building.node import worker_order
-from ...replies.node import GroupWorkerOrder, WorkerRemoval
-from ..backend.schema import Routes
-from ..backend.service import (
+from ......actors.group.state.workers import find_member, find_worker, order_for
+from ......actors.messages.errors import Error
+from ......actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
+from ......events.group import Group, Member
+from ......events.orders import worker_name
+from .....cluster.messages import ProcessView
+from .....config.kinds import INT32_MAX
+from ....replies.building.node import worker_order
+from ....replies.node import GroupWorkerOrder, WorkerRemoval
+from ...commands.service import (
     ORDER_ERRORS,
     Principal,
     Served,
@@ -37,6 +36,7 @@ from ..backend.service import (
     refuse,
     require_group,
 )
+from ...server.schema import Routes
 
 routes = Routes("operators")
 ACCEPTED = HTTPStatus.ACCEPTED

@@ -13,23 +13,21 @@ from msgspec.structs import astuple
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.group.orders.configuration import SETTINGS
-from .....actors.messages.errors import Error
-from .....actors.messages.orders import ConfigureGroup, DeleteGroup, Place, Rebalance
-from .....events.group import Group
-from .....events.model import Resource, Scope
-from .....events.placement import HEAVIEST, MOST_ITEMS
-from .....events.records import Operator
-from .....projections.explain.cache import LINES_MAX, EpochCache, NotToldError
-from .....projections.explain.lists import EpochList
-from ....config.kinds import INT32_MAX
-from ...replies.building.groups import describe_group, placement, summarize_group
-from ...replies.epochs import EpochExplanation, describe_epoch
-from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
-from ...replies.moves import ResourceHistory, describe_moves
-from ..backend.errors import not_found
-from ..backend.schema import ChangesBody, ConfigBody, Key, Routes
-from ..backend.service import (
+from ......actors.group.orders.configuration import SETTINGS
+from ......actors.messages.errors import Error
+from ......actors.messages.orders import ConfigureGroup, DeleteGroup, Place, Rebalance
+from ......events.group import Group
+from ......events.model import Resource, Scope
+from ......events.placement import HEAVIEST, MOST_ITEMS
+from ......events.records import Operator
+from ......projections.explain.cache import LINES_MAX, EpochCache, NotToldError
+from ......projections.explain.lists import EpochList
+from .....config.kinds import INT32_MAX
+from ....replies.building.groups import describe_group, placement, summarize_group
+from ....replies.epochs import EpochExplanation, describe_epoch
+from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
+from ....replies.moves import ResourceHistory, describe_moves
+from ...commands.service import (
     ORDER_ERRORS,
     Principal,
     Served,
@@ -38,6 +36,8 @@ from ..backend.service import (
     refuse,
     require_group,
 )
+from ...server.errors import not_found
+from ...server.schema import ChangesBody, ConfigBody, Key, Routes
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from ..backend.errors import ApiError
-from ..backend.schema import Routes
+from ...server.errors import ApiError
+from ...server.schema import Routes
 
 routes = Routes("connectors")
 SIGNATURE: Final = "x-connect-authorization"

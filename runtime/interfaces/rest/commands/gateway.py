@@ -24,8 +24,8 @@ from ....cluster.messages import (
     WhereIs,
     WorkerAdded,
 )
+from ..server.errors import Unanswered
 from .connection import QUESTION_SECONDS, UNKNOWN, Command, Connection, Outcome
-from .errors import Unanswered
 
 COMMAND_SECONDS = 10.0
 _NOT_LET_GO = (

@@ -15,21 +15,21 @@ from fastapi import Query
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.group.orders.lifecycle import chosen_for_restart
-from .....actors.messages.errors import Error
-from .....actors.messages.orders import DeleteConnector, Restart, SetTargetState
-from .....events.commits import Commit
-from .....events.group import Group
-from .....events.model import Resource, RunState
-from .....projections.views import resource_status
-from ....pipeline.connectors.naming import describe_unpublished
-from ...replies.connectors import ConnectorStateInfo
-from ...replies.node import Message
-from ..backend.configs import keeps_outside
-from ..backend.errors import not_found
-from ..backend.schema import HttpAnswer, Routes, flag
-from ..backend.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse
-from .connectors import (
+from ......actors.group.orders.lifecycle import chosen_for_restart
+from ......actors.messages.errors import Error
+from ......actors.messages.orders import DeleteConnector, Restart, SetTargetState
+from ......events.commits import Commit
+from ......events.group import Group
+from ......events.model import Resource, RunState
+from ......projections.views import resource_status
+from .....pipeline.connectors.naming import describe_unpublished
+from ....replies.connectors import ConnectorStateInfo
+from ....replies.node import Message
+from ...commands.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse
+from ...server.errors import not_found
+from ...server.schema import HttpAnswer, Routes, flag
+from ...validation.configs import keeps_outside
+from .descriptions import (
     TaskNumber,
     describe_state,
     find_connector,

@@ -17,19 +17,19 @@ from msgspec import structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.messages.commands import CommandReply
-from .....actors.messages.errors import Error
-from .....actors.messages.orders import PutConnector
-from .....actors.settings import trimmed
-from .....events.connectors import ConnectorConfig
-from .....events.log.errors import NoLogError
-from .....events.model import RunState
-from ....config.secrets import hide_secrets
-from ....pipeline.connectors.common_keys import NAME
-from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
-from ..backend.configs import Prepared, check_name, invalid, prepare, with_name
-from ..backend.errors import ApiError, not_found
-from ..backend.schema import (
+from ......actors.messages.commands import CommandReply
+from ......actors.messages.errors import Error
+from ......actors.messages.orders import PutConnector
+from ......actors.settings import trimmed
+from ......events.connectors import ConnectorConfig
+from ......events.log.errors import NoLogError
+from ......events.model import RunState
+from .....config.secrets import hide_secrets
+from .....pipeline.connectors.common_keys import NAME
+from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
+from ...commands.service import Principal, Served, Service, refuse, require_written
+from ...server.errors import ApiError, not_found
+from ...server.schema import (
     Changes,
     ChangesBody,
     Extended,
@@ -38,8 +38,8 @@ from ..backend.schema import (
     Routes,
     text_of,
 )
-from ..backend.service import Principal, Served, Service, refuse, require_written
-from .connectors import (
+from ...validation.configs import Prepared, check_name, invalid, prepare, with_name
+from .descriptions import (
     describe_connector,
     find_connector,
     reason_kept,

@@ -13,16 +13,15 @@ from typing import Final, TypeVar
 from .....events.commits import Lag, identity
 from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
-from ....config.secrets import CannotUnseal, is_sealed, passwords_in
-from ....pipeline.connectors.builtin.plugins import Plugin
+from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
+from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
 from ....pipeline.spi.config import HIDDEN
 from ....pipeline.spi.context import Outside
 from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
 from ....pipeline.spi.offsets import PartitionOffset, Seek
-from ..checks.outside import OutsideChecks, Unchecked
-from .errors import ApiError
-from .service import Service
+from ..server.errors import ApiError
+from .outside import OutsideChecks, Unchecked
 
 T = TypeVar("T")
 MOST_MOVES: Final = 200_000
@@ -40,17 +39,19 @@ class Judge:
     secrets: Redaction = field(default_factory=Redaction)
 
     @classmethod
-    def of(cls, service: Service, stored: ConnectorConfig) -> "Judge":
+    def of(
+        cls, plugins: Plugins, vault: Vault, checks: OutsideChecks, stored: ConnectorConfig
+    ) -> "Judge":
         """Return the class of a connector; raises `ApiError` if it is not installed here."""
         name = stored.connector
         sealed = [key for key, value in stored.config.items() if is_sealed(value)]
         try:
-            plugin = service.plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
-            plain = {key: service.vault.unseal(name, each) for key, each in stored.config.items()}
+            plugin = plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
+            plain = {key: vault.unseal(name, each) for key, each in stored.config.items()}
         except (PluginUnknown, CannotUnseal) as error:
             told = f"the offsets of {name} cannot be judged here: {error}; {_KEPT}"
             raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
-        judge = cls(plugin, plain, service.outside or OutsideChecks())
+        judge = cls(plugin, plain, checks)
         hidden = {plain[key] for key in sealed}
         hidden |= {part for value in hidden for part in passwords_in(value)}
         judge.secrets.learn(dict.fromkeys(hidden - {""}, HIDDEN))

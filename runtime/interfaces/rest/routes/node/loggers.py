@@ -12,12 +12,12 @@ from typing import Annotated, Final
 from fastapi import Body, Query
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.door import log_levels
-from .....actors.door.log_levels import LEVELS, LoggerState
-from ...replies.node import LoggerLevel
-from ..backend.errors import ApiError, Unanswered, not_found
-from ..backend.schema import Changes, HttpAnswer, Routes
-from ..backend.service import Principal, Served, Service
+from ......actors.door import log_levels
+from ......actors.door.log_levels import LEVELS, LoggerState
+from ....replies.node import LoggerLevel
+from ...commands.service import Principal, Served, Service
+from ...server.errors import ApiError, Unanswered, not_found
+from ...server.schema import Changes, HttpAnswer, Routes
 
 LOGGER = logging.getLogger(__name__)
 routes = Routes("this process")

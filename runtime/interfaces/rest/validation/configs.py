@@ -22,9 +22,9 @@ from ....pipeline.connectors.placement_keys import with_placement
 from ....pipeline.spi.config import HIDDEN, Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
-from ..checks.outside import OutsideChecks
-from ..checks.secret_keys import flaws_in_secrets, secret_keys_of, unresolved
-from .errors import ApiError
+from ..server.errors import ApiError
+from .outside import OutsideChecks
+from .secret_keys import flaws_in_secrets, secret_keys_of, unresolved
 
 LOGGER = logging.getLogger(__name__)
 CONFIGS_KEPT = 4_096

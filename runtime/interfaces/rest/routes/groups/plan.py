@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.messages.errors import Error
-from .....events.evolve import evolve_copy
-from .....events.group import Group
-from .....events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
-from ....cluster.spec import WorkerTraits
-from ....pipeline.connectors.common_keys import COMMON
-from ....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
-from ....planning.changes import (
+from ......actors.messages.errors import Error
+from ......events.evolve import evolve_copy
+from ......events.group import Group
+from ......events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
+from .....cluster.spec import WorkerTraits
+from .....pipeline.connectors.common_keys import COMMON
+from .....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
+from .....planning.changes import (
     Change,
     ConnectorDeleted,
     ConnectorScaled,
@@ -33,14 +33,14 @@ from ....planning.changes import (
     WorkerRemoved,
     WorkersJoined,
 )
-from ....planning.compare import make_plan
-from ....planning.dry_run import PlanError
-from ....planning.report import ExpectedDowntimes, Plan
-from ....planning.sandbox import all_assignors
-from ..backend.configs import check_name, prepare, remarks_on, with_name
-from ..backend.errors import ApiError
-from ..backend.schema import Config, Key, Routes
-from ..backend.service import Served, Service, require_group
+from .....planning.compare import make_plan
+from .....planning.dry_run import PlanError
+from .....planning.report import ExpectedDowntimes, Plan
+from .....planning.sandbox import all_assignors
+from ...commands.service import Served, Service, require_group
+from ...server.errors import ApiError
+from ...server.schema import Config, Key, Routes
+from ...validation.configs import check_name, prepare, remarks_on, with_name
 
 routes = Routes("groups")
 

@@ -12,19 +12,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .....events.connectors import ConnectorConfig
-from .....events.entries.codec import CodecError
-from .....events.group import Group, Member, epoch_warning
-from .....events.log.errors import LogError
-from .....events.orders import worker_name
-from .....projections import views
-from .....projections.figures import Beats, EngineFigures, NodeFigures
-from ....cluster.messages import ProcessView
-from ....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
-from ....node.assignors.discovery import known_assignors
-from ...replies.building.node import describe_member, worker_order
-from ...replies.connectors import ExpandedConnector
-from ...replies.node import (
+from ......events.connectors import ConnectorConfig
+from ......events.entries.codec import CodecError
+from ......events.group import Group, Member, epoch_warning
+from ......events.log.errors import LogError
+from ......events.orders import worker_name
+from ......projections import views
+from ......projections.figures import Beats, EngineFigures, NodeFigures
+from .....cluster.messages import ProcessView
+from .....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
+from .....node.assignors.discovery import known_assignors
+from ....replies.building.node import describe_member, worker_order
+from ....replies.connectors import ExpandedConnector
+from ....replies.node import (
     AssignorDescription,
     AssignorList,
     Health,
@@ -33,13 +33,13 @@ from ...replies.node import (
     WorkerDescription,
     WorkerList,
 )
-from ...replies.overview import NodeStatus
-from ..backend.errors import PASSING, Unanswered, describe_log_error
-from ..backend.logs import FollowedGroup
-from ..backend.schema import HttpAnswer, Routes
-from ..backend.service import Served, Service
-from .connectors import deletion_waits, list_connectors, publication_warnings
-from .groups import list_groups
+from ....replies.overview import NodeStatus
+from ...commands.service import Served, Service
+from ...reading.logs import FollowedGroup
+from ...server.errors import PASSING, Unanswered, describe_log_error
+from ...server.schema import HttpAnswer, Routes
+from ..connectors.descriptions import deletion_waits, list_connectors, publication_warnings
+from ..groups.groups import list_groups
 
 routes = Routes("this process")
 worker_routes = Routes("groups")

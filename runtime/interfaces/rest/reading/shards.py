@@ -31,7 +31,7 @@ from .....projections.shards import CommittedGroups, ShardFollower, all_groups, 
 from .....projections.views import LogFigures
 from ....cluster.log_checks import LogChecks
 from ...replies.building.clients import read_shares
-from .errors import ApiError
+from ..server.errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
 RETRY_SECONDS: Final = 2

@@ -13,25 +13,24 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
-from .....events.commits import Lag, Offset, identity
-from .....events.connectors import ConnectorConfig
-from .....projections.views import NO_LAG, sum_of_lags
-from ....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
-from ...replies.node import Message
-from ...replies.progress import (
+from ......actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
+from ......events.commits import Lag, Offset, identity
+from ......events.connectors import ConnectorConfig
+from ......projections.views import NO_LAG, sum_of_lags
+from .....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
+from ....replies.node import Message
+from ....replies.progress import (
     ConnectorOffset,
     ConnectorOffsets,
     OffsetMove,
     OffsetsSought,
     UnreadInput,
 )
-from ..backend.errors import ApiError
-from ..backend.logs import FollowedGroup
-from ..backend.offsets import Judge
-from ..backend.schema import Extended, Routes, whole
-from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse
-from .connectors import MISSING, require_connector
+from ...commands.service import ORDER_ERRORS, Principal, Served, Service, refuse
+from ...reading.logs import FollowedGroup
+from ...server.errors import ApiError
+from ...server.schema import Extended, Routes, whole
+from .descriptions import MISSING, require_connector
 
 routes = Routes("offsets")
 FIRST: Final = 10
@@ -124,7 +123,7 @@ async def alter_offsets(
     def check() -> list[PartitionOffset]:
         stored, _ = _stopped(service, connector)
         offsets = [each.as_kept(number) for number, each in enumerate(told)]
-        Judge.of(service, stored).check(offsets)
+        service.judge_of(stored).check(offsets)
         return offsets
 
     offsets = await run_in_threadpool(check)
@@ -158,7 +157,7 @@ async def seek_offsets(
             known = [
                 PartitionOffset(each.partition, each.offset) for each in logs.offsets(connector)
             ]
-        moves = Judge.of(service, stored).seek(to, known)
+        moves = service.judge_of(stored).seek(to, known)
         return stopped_ms, _first_moves(moves, known), moves
 
     stopped_ms, first, moves = await run_in_threadpool(find)

@@ -23,7 +23,7 @@ from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import room_at
 from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs
 from ....cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
-from .errors import Unanswered
+from ..server.errors import Unanswered
 
 QUESTION_SECONDS = 2.0
 """The time limit for an answer of the supervisor."""

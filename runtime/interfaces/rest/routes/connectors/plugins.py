@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from fastapi import Query
 from msgspec.structs import replace
 
-from .....events.log.errors import NoLogError
-from ....pipeline.connect_configs.table import hint_for
-from ....pipeline.connectors.builtin.plugins import Plugin
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
-from ....pipeline.connectors.installed import LATEST, flaw_in_version
-from ....pipeline.connectors.kafka.converters import converter_names, find_converter
-from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
-from ....pipeline.spi.errors import PluginUnknown
-from ...replies.connectors import (
+from ......events.log.errors import NoLogError
+from .....pipeline.connect_configs.table import hint_for
+from .....pipeline.connectors.builtin.plugins import Plugin
+from .....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
+from .....pipeline.connectors.installed import LATEST, flaw_in_version
+from .....pipeline.connectors.kafka.converters import converter_names, find_converter
+from .....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
+from .....pipeline.spi.errors import PluginUnknown
+from ....replies.connectors import (
     ConfigInfo,
     ConfigInfos,
     ConfigKeyInfo,
     ConfigValueInfo,
     PluginInfo,
 )
-from ..backend.configs import NULL_VALUE, examine
-from ..backend.errors import ApiError, not_found
-from ..backend.schema import Extended, GivenConfigBody, Routes, flag
-from ..backend.service import Served, Service
+from ...commands.service import Served, Service
+from ...server.errors import ApiError, not_found
+from ...server.schema import Extended, GivenConfigBody, Routes, flag
+from ...validation.configs import NULL_VALUE, examine
 
 if TYPE_CHECKING:
-    from ....pipeline.connectors.kafka.converters import ConverterPlugin
-    from ....pipeline.spi.transform import Transform
-    from ....pipeline.transforms.connect.record_transform import Predicate
+    from .....pipeline.connectors.kafka.converters import ConverterPlugin
+    from .....pipeline.spi.transform import Transform
+    from .....pipeline.transforms.connect.record_transform import Predicate
 
     _Find = Callable[[str], ConverterPlugin | type[Transform] | type[Predicate]]
 
@@ -56,7 +56,7 @@ def list_plugins(
         connectors = [replace(each, delivery="") for each in connectors]
     if connectorsOnly:
         return connectors
-    from ....pipeline.transforms import types  # noqa: PLC0415  # loads Spark's libraries
+    from .....pipeline.transforms import types  # noqa: PLC0415  # loads Spark's libraries
 
     others: tuple[tuple[str, Sequence[str], _Find], ...] = (
         (CONVERTER, converter_names(), find_converter),
@@ -168,7 +168,7 @@ class _Found(NamedTuple):
 
 def _find_any(service: Service, name: str) -> _Found:
     """Return a plugin by its name; raises `ApiError`."""
-    from ....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
+    from .....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
         find_predicate,
         find_transform,
     )

@@ -11,16 +11,16 @@ from msgspec.json import encode
 from msgspec.structs import replace
 from pydantic import BeforeValidator
 
-from .....events.connectors import ConnectorConfig
-from .....events.group import Group
-from .....events.log.errors import NoLogError
-from .....events.model import Resource
-from .....projections import views
-from ....config.secrets import hide_secrets
-from ...replies import unpublished
-from ...replies.building import connectors as replies
-from ...replies.building.progress import connector_progress
-from ...replies.connectors import (
+from ......events.connectors import ConnectorConfig
+from ......events.group import Group
+from ......events.log.errors import NoLogError
+from ......events.model import Resource
+from ......projections import views
+from .....config.secrets import hide_secrets
+from ....replies import unpublished
+from ....replies.building import connectors as replies
+from ....replies.building.progress import connector_progress
+from ....replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
     ConnectorStateInfo,
@@ -29,12 +29,12 @@ from ...replies.connectors import (
     TaskInfo,
     TaskState,
 )
-from ...replies.progress import ConnectorProgressInfo
-from ..backend.configs import ConfigRemarks, remarks_on
-from ..backend.errors import ApiError, not_found
-from ..backend.logs import FollowedGroup
-from ..backend.schema import Extended, Routes
-from ..backend.service import Served, Service
+from ....replies.progress import ConnectorProgressInfo
+from ...commands.service import Served, Service
+from ...reading.logs import FollowedGroup
+from ...server.errors import ApiError, not_found
+from ...server.schema import Extended, Routes
+from ...validation.configs import ConfigRemarks, remarks_on
 
 routes = Routes("connectors")
 PLAIN = frozenset({"status", "info"})

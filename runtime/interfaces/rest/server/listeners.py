@@ -23,7 +23,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .backend.errors import JSON, error_reply
+from .errors import JSON, error_reply
 
 DEFAULT = "http://127.0.0.1:8083"
 LOOPBACK = "127.0.0.1"

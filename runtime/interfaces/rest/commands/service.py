@@ -16,6 +16,7 @@ from starlette.requests import Request
 
 from .....actors.messages.commands import CommandReply, Traffic
 from .....actors.messages.errors import Error
+from .....events.connectors import ConnectorConfig
 from .....events.group import Group
 from .....projections.figures import Beats
 from .....projections.metrics import Exposition, RequestMetrics
@@ -30,11 +31,12 @@ from ....pipeline.connectors.common_keys import (
 )
 from ....pipeline.spi.errors import PluginUnknown
 from ...replies.building.connectors import MadeBy
-from ..checks.outside import OutsideChecks
+from ..reading.logs import NodeLogs
+from ..server.errors import ApiError, Unanswered, not_found
+from ..server.peers import principal_of
+from ..validation.offsets import Judge
+from ..validation.outside import OutsideChecks
 from .connection import Command, Outcome
-from .errors import ApiError, Unanswered, not_found
-from .logs import NodeLogs
-from .peers import principal_of
 
 T = TypeVar("T")
 
@@ -173,6 +175,10 @@ class Service:
     def plugins(self) -> Plugins:
         """The connector classes that are installed here."""
         return self.find_plugins()
+
+    def judge_of(self, stored: ConnectorConfig) -> Judge:
+        """Return the class that judges a connector's offsets; raises `ApiError`."""
+        return Judge.of(self.plugins, self.vault, self.outside or OutsideChecks(), stored)
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return the type and version of a connector's class."""

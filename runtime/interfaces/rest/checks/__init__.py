@@ -1,1 +1,0 @@
-"""Checks of configs: what a config must not hold, and what it leads to."""

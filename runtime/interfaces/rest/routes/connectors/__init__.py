@@ -1,0 +1,1 @@
+"""The routes of connectors: state, configs, life, offsets, plugins."""

@@ -1,0 +1,1 @@
+"""The routes of groups: their state and history, plans, orders for their workers."""

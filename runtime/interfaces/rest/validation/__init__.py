@@ -1,0 +1,1 @@
+"""Checks of what users give: configs, their secrets, offsets, and what they lead to."""
