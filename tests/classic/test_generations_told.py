@@ -19,8 +19,8 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.runtime.interfaces.cli.command.epoch_tables import explanation_tables, history_tables
-from fairlead.runtime.interfaces.cli.command.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.tables.epochs import explanation_tables, history_tables
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 
 

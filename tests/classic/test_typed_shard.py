@@ -34,9 +34,9 @@ from fairlead.actors.messages.orders import (
 )
 from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType
-from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections
-from fairlead.runtime.interfaces.cli.command.narrator import Narrator
-from fairlead.runtime.interfaces.cli.command.printing import FactList
+from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
+from fairlead.runtime.interfaces.cli.output.printing import FactList
+from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
 from fairlead.runtime.interfaces.replies.building.groups import describe_group, summarize_group
 from fairlead_tests.actor_system import Running
 from fairlead_tests.classic.driver import offers

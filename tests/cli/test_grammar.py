@@ -8,8 +8,8 @@ import pytest
 from cli.conftest import Cluster, Run
 
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
-from fairlead.runtime.interfaces.cli.command.printing import Misused
 from fairlead.runtime.interfaces.cli.group import load_verb
+from fairlead.runtime.interfaces.cli.output.printing import Misused
 from fairlead.runtime.interfaces.cli.requests.grammar import (
     Kind,
     NamedObjects,

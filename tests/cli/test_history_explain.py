@@ -164,7 +164,7 @@ def test_where_there_is_no_terminal_an_epoch_is_a_line_however_long(
     monkeypatch.setenv("COLUMNS", "1000")
     endless = run("history", "--data-dir", data_dir).out
     monkeypatch.delenv("COLUMNS")
-    monkeypatch.setattr("fairlead.runtime.interfaces.cli.command.printing.WIDTH", 60)
+    monkeypatch.setattr("fairlead.runtime.interfaces.cli.output.printing.WIDTH", 60)
     assert run("history", "--data-dir", data_dir).out == endless
 
 

@@ -12,8 +12,8 @@ from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import Seat, TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
-from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.verbs.log import tell
+from fairlead.runtime.interfaces.cli.logs.narrator import TELL, Narrator
+from fairlead.runtime.interfaces.cli.verbs.group.log import tell
 from fairlead_tests.cli import written
 
 TOLD = """\

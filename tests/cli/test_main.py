@@ -12,7 +12,7 @@ from cli.conftest import Cluster, Run
 
 import fairlead
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.interfaces.cli.command.options import DATA_DIR
+from fairlead.runtime.interfaces.cli.requests.options import DATA_DIR
 from fairlead_tests.cli import answered
 
 VERBS = {

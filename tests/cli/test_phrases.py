@@ -10,9 +10,9 @@ from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
 from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
-from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.command.phrases import format_resources, moment, worker_name
-from fairlead.runtime.interfaces.cli.verbs.log import tell
+from fairlead.runtime.interfaces.cli.logs.narrator import TELL, Narrator
+from fairlead.runtime.interfaces.cli.output.phrases import format_resources, moment, worker_name
+from fairlead.runtime.interfaces.cli.verbs.group.log import tell
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,7 @@ import re
 
 import pytest
 
-from fairlead.runtime.interfaces.cli.command.printing import (
-    FactList,
-    Section,
-    Table,
-    show_sections,
-)
+from fairlead.runtime.interfaces.cli.output.printing import FactList, Section, Table, show_sections
 
 SECTIONS: list[list[Section]] = [
     [Table(("A", "LONGER"), [("1", "x"), ("22", "")], title="Titled")],

@@ -10,8 +10,8 @@ import yaml
 from cli.conftest import Asked, Cluster, Run
 from msgspec import convert
 
-from fairlead.runtime.interfaces.cli.command.connector_tables import config_warnings
-from fairlead.runtime.interfaces.cli.command.printing import Table
+from fairlead.runtime.interfaces.cli.output.printing import Table
+from fairlead.runtime.interfaces.cli.tables.connectors import config_warnings
 from fairlead.runtime.interfaces.replies.connectors import ExpandedConnector
 from fairlead_tests.cli import answered
 

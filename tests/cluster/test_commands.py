@@ -23,7 +23,7 @@ from fairlead.events.model import RunState
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.interfaces.cli.requests.log_files import entries_of
+from fairlead.runtime.interfaces.cli.verbs.logs import entries_of
 from fairlead.runtime.node import commands
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of

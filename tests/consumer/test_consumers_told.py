@@ -4,9 +4,9 @@ import pytest
 
 from fairlead.events.entries.codec import decode
 from fairlead.events.kafka.consumers import Topic
-from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections
-from fairlead.runtime.interfaces.cli.command.narrator import Narrator
-from fairlead.runtime.interfaces.cli.command.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
+from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
 from fairlead.runtime.interfaces.replies.building.groups import describe_group, summarize_group
 from fairlead_tests.consumer.driver import ConsumerDriver, topic
 from fairlead_tests.projecting.readings import read_epochs

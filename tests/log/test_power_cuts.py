@@ -11,7 +11,7 @@ from fairlead.events.log.environment import open_environment
 from fairlead.events.log.files import DATA_NAME
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.runtime.interfaces.cli.command import logs
+from fairlead.runtime.interfaces.cli.logs import folder as logs
 from fairlead_tests.log.samples import TIME_MS, member
 from fairlead_tests.power_cuts import PowerCuts
 

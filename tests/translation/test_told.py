@@ -10,10 +10,10 @@ from fairlead.events.log.reader import LogReader
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.figures import GroupFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
-from fairlead.runtime.interfaces.cli.command.epoch_tables import explanation_tables, history_tables
-from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections
-from fairlead.runtime.interfaces.cli.command.narrator import Narrator
-from fairlead.runtime.interfaces.cli.command.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
+from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
+from fairlead.runtime.interfaces.cli.tables.epochs import explanation_tables, history_tables
+from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
 from fairlead.runtime.interfaces.replies.building.groups import describe_group
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.translation.driver import MixedDriver

@@ -73,22 +73,22 @@ VERBS: Final = {
     ),
     "history": Verb(
         LOOK,
-        "verbs.history:history",
+        "verbs.group.history:history",
         "List the last epochs: cause, user, what moved, stayed and waits, how long it took.",
     ),
     "explain": Verb(
         LOOK,
-        "verbs.history:explain",
+        "verbs.group.history:explain",
         "Explain an epoch: its cause, its target, how long each phase took, what moved and why.",
     ),
     "plan": Verb(
         LOOK,
-        "verbs.plan:plan",
+        "verbs.group.plan:plan",
         "Show what would move, start, stop and stay after changes; change nothing.",
     ),
     "diff": Verb(
         LOOK,
-        "verbs.configs:diff",
+        "verbs.connectors.configs:diff",
         "Show what `apply` of files would change; the exit code is 1 if that is anything.",
     ),
     "translate": Verb(
@@ -98,12 +98,12 @@ VERBS: Final = {
     ),
     "top": Verb(
         LOOK,
-        "verbs.following:top",
+        "verbs.top:top",
         "Measure what each task reads and writes per second, and what it has left to read.",
     ),
     "logs": Verb(
         LOOK,
-        "verbs.following:logs",
+        "verbs.logs:logs",
         "Print the log files of this node, also of one that has ended, in the order of "
         "their times.",
     ),
@@ -113,87 +113,95 @@ VERBS: Final = {
         "Show every setting: its value, default, unit and meaning, and where its value is from.",
     ),
     "log": Verb(
-        LOOK, "verbs.log", "Read, check and copy a group's logs, also without a running cluster."
+        LOOK,
+        "verbs.group.log",
+        "Read, check and copy a group's logs, also without a running cluster.",
     ),
     "create": Verb(
         CHANGE,
-        "verbs.configs:create",
+        "verbs.connectors.configs:create",
         "Create connectors from files: each is {name, config}, or a plain config with its name.",
     ),
     "apply": Verb(
         CHANGE,
-        "verbs.configs:apply",
+        "verbs.connectors.configs:apply",
         "Create the connectors in files, or change their configs to those in the files.",
     ),
     "patch": Verb(
         CHANGE,
-        "verbs.configs:patch",
+        "verbs.connectors.configs:patch",
         "Set and remove keys of the configs of connectors; their other keys stay.",
     ),
-    "scale": Verb(CHANGE, "verbs.configs:scale", "Set how many tasks connectors may have at most."),
+    "scale": Verb(
+        CHANGE, "verbs.connectors.configs:scale", "Set how many tasks connectors may have at most."
+    ),
     "edit": Verb(
         CHANGE,
-        "verbs.configs:edit",
+        "verbs.connectors.configs:edit",
         "Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.",
     ),
     "delete": Verb(
         CHANGE,
-        "verbs.connectors:delete",
+        "verbs.connectors.states:delete",
         "Delete connectors: their tasks stop, their offsets stay.",
     ),
     "pause": Verb(
         CHANGE,
-        "verbs.connectors:pause",
+        "verbs.connectors.states:pause",
         "Pause connectors: their tasks stay on their workers and begin no batch.",
     ),
     "resume": Verb(
-        CHANGE, "verbs.connectors:resume", "Resume connectors that are paused or stopped."
+        CHANGE, "verbs.connectors.states:resume", "Resume connectors that are paused or stopped."
     ),
     "stop": Verb(
         CHANGE,
-        "verbs.connectors:stop",
+        "verbs.connectors.states:stop",
         "Stop connectors: their tasks end once what they committed is published.",
     ),
     "restart": Verb(
         CHANGE,
-        "verbs.connectors:restart",
+        "verbs.connectors.states:restart",
         "Restart connectors, tasks, or everything of the connectors that has failed.",
     ),
     "wait": Verb(
         CHANGE,
-        "verbs.connectors:wait",
+        "verbs.connectors.states:wait",
         "Return when connectors are in a state; running: and all their tasks, too.",
     ),
     "log-level": Verb(
         CHANGE,
-        "verbs.following:log_level",
+        "verbs.logs:log_level",
         "Set the level of a logger, in all processes of the node until it ends.",
     ),
     "cordon": Verb(
-        CHANGE, "verbs.workers:cordon", "Give a worker no new work; it keeps what it has."
+        CHANGE, "verbs.group.workers:cordon", "Give a worker no new work; it keeps what it has."
     ),
     "uncordon": Verb(
-        CHANGE, "verbs.workers:uncordon", "Let a worker get work again: ends a cordon or a drain."
+        CHANGE,
+        "verbs.group.workers:uncordon",
+        "Let a worker get work again: ends a cordon or a drain.",
     ),
     "drain": Verb(
-        CHANGE, "verbs.workers:drain", "Give workers no new work, and take away what they have."
+        CHANGE,
+        "verbs.group.workers:drain",
+        "Give workers no new work, and take away what they have.",
     ),
     "expect": Verb(
         CHANGE,
-        "verbs.workers:expect",
+        "verbs.group.workers:expect",
         "If a worker is lost or leaves, keep its work for it until it is back or the time is over.",
     ),
     "remove": Verb(
         CHANGE,
-        "verbs.workers:remove",
+        "verbs.group.workers:remove",
         "Remove workers: each gives up its work and leaves, and its process ends for good.",
     ),
     "rebalance": Verb(
         CHANGE,
-        "verbs.workers:rebalance",
+        "verbs.group.workers:rebalance",
         "Compute a new target for the group, although nothing has changed.",
     ),
     "offsets": Verb(
-        CHANGE, "verbs.offsets", "Show, set, reset and seek the offsets of a connector."
+        CHANGE, "verbs.connectors.offsets", "Show, set, reset and seek the offsets of a connector."
     ),
 }

@@ -9,12 +9,22 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 import click
 
 from .adapters.parameters import HELP
-from .command.printing import FAILED, MISUSED, PROGRAM, Failed, escape_controls, say
 from .group import VerbGroup
+from .output.printing import FAILED, MISUSED, PROGRAM, Failed, Misused, escape_controls, say
+
+COMPLETIONS: Final = {
+    "bash": ".local/share/bash-completion/completions/{}",
+    "zsh": ".zfunc/_{}",
+    "fish": ".config/fish/completions/{}.fish",
+}
+"""Where each shell looks for the completion of a program, below the home folder."""
+ZSH: Final = "; put `fpath+=~/.zfunc; autoload -Uz compinit; compinit` into ~/.zshrc"
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
@@ -29,10 +39,29 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
 
 def _install_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        from .completion import install  # noqa: PLC0415  # once in a life
-
-        say(install(PROGRAM, shell))
+        say(_write_completion(shell or Path(os.environ.get("SHELL", "")).name))
         ctx.exit()
+
+
+def _write_completion(shell: str) -> str:
+    """Write the script that click has for a shell; return what was done.
+
+    Raises `Failed` if the file cannot be written, `Misused` for a shell that is not known.
+    """
+    from click.shell_completion import get_completion_class  # noqa: PLC0415  # once in a life
+
+    kind = get_completion_class(shell) if shell in COMPLETIONS else None
+    if kind is None:
+        known = ", ".join(COMPLETIONS)
+        raise Misused(f"there is completion for {known}, not for {shell or 'no shell'}")
+    path = Path.home() / COMPLETIONS[shell].format(PROGRAM)
+    script = kind(VerbGroup(PROGRAM), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE").source()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{script}\n")
+    except OSError as error:
+        raise Failed(f"{path} cannot be written: {error.strerror or error}") from None
+    return f"completion for {shell} is in {path}{ZSH if shell == 'zsh' else ''}; start a new shell"
 
 
 app = VerbGroup(

@@ -8,8 +8,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Annotated, Final
 
 from ..adapters.parameters import Ended, Option
-from ..command.options import Output, takes
-from ..command.printing import FAILED, FactList, Misused, say, show
+from ..output.printing import FAILED, FactList, Misused, Output, say, show
+from ..requests.options import takes
 
 if TYPE_CHECKING:
     from ....simulation.campaign import CampaignResult

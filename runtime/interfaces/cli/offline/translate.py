@@ -15,7 +15,7 @@ from ....pipeline.connect_configs.table import (
     translate,
 )
 from ..adapters.parameters import Argument, Option
-from ..command.printing import Failed, as_json, as_yaml, escape_controls, say_aside
+from ..output.printing import Failed, as_json, as_yaml, escape_controls, say_aside
 from ..requests.files import Recursive, read_all_connectors
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
 from ..adapters.parameters import Option
-from ..command.printing import Failed, Misused
+from ..output.printing import Failed, Misused
 
 STANDARD_INPUT: Final = Path("-")
 SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ..command.printing import Misused
+from ..output.printing import Misused
 
 
 class Kind(StrEnum):

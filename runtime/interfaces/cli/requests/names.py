@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ..adapters.parameters import Argument, Complete, Option
-from ..command.client import Client, client_of
-from ..command.options import There
 from ..requests.grammar import Kind, kind_of, listed
+from .client import Client, client_of
+from .options import There
 
 if TYPE_CHECKING:
     from ...replies.groups import GroupSummary
@@ -30,7 +30,7 @@ def _tasks(client: Client) -> list[str]:
 
 def _workers(client: Client) -> list[str]:
     from ...replies.node import WorkerList  # noqa: PLC0415
-    from ..command.group_tables import worker_label  # noqa: PLC0415
+    from ..tables.groups import worker_label  # noqa: PLC0415
 
     return [*map(worker_label, client.get(WorkerList, "workers").workers)]
 

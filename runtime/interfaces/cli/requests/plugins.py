@@ -1,18 +1,21 @@
 """Plugins and their keys: connector classes, their types of sources and sinks, and all others.
 
 The types come from the keys of the connector classes, which say with which type a key goes. A
-source and a sink of one name, such as `postgres`, are described together.
+source and a sink of one name, such as `postgres`, are described together. What a key means can also
+be asked of a node: one of a config, or a setting.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import ConfigKeyInfo, PluginInfo
-from ..command.client import Client, Refused
-from ..command.printing import FactList, Section, Table
+from ..output.printing import FactList, Failed, Section, Table, Unreachable
+from .client import Client, Refused, client_of
+from .options import There
 from .several import pick
 
 ENDS: Final = {"source.type": "source type", "sink.type": "sink type"}
@@ -162,3 +165,75 @@ def key_table(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
     ]
     title = f"Keys with {only_with}" if only_with else ""
     return Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys", title, rigid=True)
+
+
+class KeyMeaning(Struct, frozen=True):
+    """A key, and what it does."""
+
+    key: str
+    of: str
+    """The plugin that knows it, or `node`."""
+    type: str
+    default: str
+    meaning: str
+    only_with: str = ""
+    """What selects it, such as `source.type=kafka`."""
+
+
+def find_meanings(place: There, name: str) -> list[KeyMeaning]:
+    """Return the settings of a node with this name, and the keys, which a cluster is asked for.
+
+    Raises `Unreachable` if there is no cluster, unless it is a setting.
+    """
+    found = find_settings(name)
+    try:
+        found += _find_keys(client_of(place), name)
+    except Unreachable:
+        if not found:
+            raise
+    except Failed:  # what answers there is no cluster
+        pass
+    return found
+
+
+def _find_keys(client: Client, name: str) -> Iterator[KeyMeaning]:
+    """Yield the keys of all connector classes that have this name."""
+    for plugin in client.get(list[PluginInfo], "connector-plugins"):
+        for each in fetch_keys(client, plugin.class_name):
+            if each.name == name:
+                yield KeyMeaning(
+                    each.name,
+                    plugin.class_name.rpartition(".")[2],
+                    each.type.lower(),
+                    "required" if each.required else each.default_value or "",
+                    each.documentation,
+                    each.only_with,
+                )
+
+
+def find_settings(name: str) -> list[KeyMeaning]:
+    """Return the setting of a node with this name, [] if there is none."""
+    from ....config.keys import SETTINGS  # noqa: PLC0415  # most names are of resources
+
+    found = SETTINGS.get(name)
+    if found is None:
+        return []
+    told = f"{found.documentation} Allowed: {found.allowed}."
+    return [KeyMeaning(name, "node", found.type.value.lower(), str(found.default), told)]
+
+
+def meaning_tables(found: Sequence[KeyMeaning]) -> list[Section]:
+    """Return a list of facts for each of the keys."""
+    return [
+        FactList(
+            (
+                ("Key", each.key),
+                ("Of", "a node's settings" if each.of == "node" else each.of),
+                ("With", each.only_with),
+                ("Type", each.type),
+                ("Default", each.default),
+                ("Meaning", each.meaning),
+            )
+        )
+        for each in found
+    ]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..command.client import Client
-from ..command.printing import Failed, Misused
+from ..output.printing import Failed, Misused
+from .client import Client
 from .grammar import Kind, NamedObjects, TaskName, split_words, task_of
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from ..command.client import Refused
-from ..command.phrases import NAMES_MAX
-from ..command.printing import Failed
+from ..output.phrases import NAMES_MAX
+from ..output.printing import Failed
+from .client import Refused
 
 T = TypeVar("T")
 NameT = TypeVar("NameT", bound=Hashable)

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
 from ...replies.node import WorkerList
 from ..adapters.parameters import Option
-from ..command.client import Client
-from ..command.options import There
-from ..command.phrases import first_of
-from ..command.printing import Failed, Misused, say
+from ..output.phrases import first_of
+from ..output.printing import Failed, Misused, say
+from .client import Client
+from .options import There
 
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)

@@ -14,18 +14,17 @@ from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
 from ..adapters.parameters import Option
-from ..command import connector_tables as connectors
-from ..command import group_tables as groups
-from ..command.client import Client, client_of
-from ..command.connector_tables import Expanded, TaskLine, list_tasks
-from ..command.options import Output, There, takes
-from ..command.phrases import moment
-from ..command.printing import Failed, Misused, Section, Table, say, show, show_sections
+from ..output.phrases import moment
+from ..output.printing import Failed, Misused, Output, Section, Table, say, show, show_sections
+from ..requests.client import Client, client_of
 from ..requests.grammar import Kind, NamedObjects, listed, similar_kind, split_words, task_of
 from ..requests.names import kind_and_names
+from ..requests.options import There, takes
 from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_tables, names_of_plugin
 from ..requests.several import pick
-from .offsets import OffsetsOfNamed, fetch_offsets, format_document, offset_tables
+from ..tables import connectors, groups
+from ..tables.connectors import Expanded, TaskLine, list_tasks
+from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, offset_tables
 
 T = TypeVar("T")
 WATCH_SECONDS: Final = 1.0

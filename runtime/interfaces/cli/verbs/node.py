@@ -12,8 +12,18 @@ from msgspec import Struct
 
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..adapters.parameters import Argument, Ended, Option
-from ..command.options import Here, Output, ReadHere, takes
-from ..command.printing import FactList, Failed, Misused, Section, Table, say, say_aside, show
+from ..output.printing import (
+    FactList,
+    Failed,
+    Misused,
+    Output,
+    Section,
+    Table,
+    say,
+    say_aside,
+    show,
+)
+from ..requests.options import Here, ReadHere, takes
 
 if TYPE_CHECKING:
     from ....config.load import Loaded

@@ -19,18 +19,17 @@ from ...replies.node import Health, WorkerDescription, WorkerList
 from ...replies.overview import NodeStatus
 from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
-from ..command import client_tables
-from ..command import connector_tables as connectors
-from ..command import group_tables as groups
-from ..command.client import Client, client_of
-from ..command.connector_tables import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
-from ..command.options import ReadThere, takes
-from ..command.printing import FactList, Misused, Section, Table, show
+from ..output.printing import FactList, Misused, Section, Table, show
+from ..requests.client import Client, client_of
 from ..requests.grammar import Kind, NamedObjects, TaskName, split_words
 from ..requests.names import OfGroup, Patterns, kind_and_names
+from ..requests.options import ReadThere, takes
 from ..requests.plugins import KeySearch, fetch_plugin, keep_found, plugin_tables
 from ..requests.resolving import matching, resolve_tasks
 from ..requests.several import pick
+from ..tables import client_groups as client_tables
+from ..tables import connectors, groups
+from ..tables.connectors import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
 from .listing import fetch_tasks, names_of_worker
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from ...replies.node import (
     WorkerList,
     WorkerOrder,
 )
-from . import client_tables
-from .phrases import cause_of, moment, short_form, worker_name
-from .printing import FactList, Section, Table
+from ..output.phrases import cause_of, moment, short_form, worker_name
+from ..output.printing import FactList, Section, Table
+from . import client_groups as client_tables
 
 
 def groups(reply: list[GroupSummary]) -> list[Section]:

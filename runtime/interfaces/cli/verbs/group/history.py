@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Final, NamedTuple, TypeVar
 
-from .....events.log.errors import NoLogError
-from .....projections.explain.cache import EpochCache, NotToldError
-from .....projections.explain.lists import EpochList
-from ...replies.building.clients import read_shares
-from ...replies.epochs import EpochExplanation, describe_epoch
-from ...replies.moves import ResourceHistory, describe_moves
-from ..adapters.parameters import Argument, Option
-from ..command.client import Client, client_of, note_of
-from ..command.epoch_tables import explanation_tables, history_tables, move_tables
-from ..command.logs import GroupFolder, LogName
-from ..command.options import ReadThere, of_group, takes
-from ..command.printing import Failed, Misused, Section, Unreachable, show
-from ..requests.grammar import Kind, NamedObjects, kind_of, split_words, task_of
-from ..requests.meanings import KeyMeaning, find_meanings, find_settings, meaning_tables
-from ..requests.names import OfGroup, group_of, names_in_shell
+from ......events.log.errors import NoLogError
+from ......projections.explain.cache import EpochCache, NotToldError
+from ......projections.explain.lists import EpochList
+from ....replies.building.clients import read_shares
+from ....replies.epochs import EpochExplanation, describe_epoch
+from ....replies.moves import ResourceHistory, describe_moves
+from ...adapters.parameters import Argument, Option
+from ...logs.folder import GroupFolder, LogName
+from ...output.printing import Failed, Misused, Section, Unreachable, show
+from ...requests.client import Client, client_of, note_of
+from ...requests.grammar import Kind, NamedObjects, kind_of, split_words, task_of
+from ...requests.names import OfGroup, group_of, names_in_shell
+from ...requests.options import ReadThere, of_group, takes
+from ...requests.plugins import KeyMeaning, find_meanings, find_settings, meaning_tables
+from ...tables.epochs import explanation_tables, history_tables, move_tables
 
 T = TypeVar("T")
 LINES: Final = 50

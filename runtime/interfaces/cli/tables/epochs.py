@@ -7,9 +7,9 @@ from .....projections.explain.lists import EpochLine, EpochList
 from ...replies.epochs import AbsenceInfo, EpochExplanation, GenerationInfo, TargetChangeInfo
 from ...replies.handovers import HandoverInfo
 from ...replies.moves import ResourceHistory
-from .names import MemberNames
-from .phrases import first_of, group_ids, moment, seconds
-from .printing import FactList, Section, Table
+from ..output.member_names import MemberNames
+from ..output.phrases import first_of, group_ids, moment, seconds
+from ..output.printing import FactList, Section, Table
 
 _USUAL: Final = {"NEW", "KEPT"}
 """The counts that are always shown; others only if they are not 0."""

@@ -5,34 +5,27 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
-from .....events.entries.codec import restore
-from .....events.group import Group
-from .....events.log.errors import LogError, NoLogError
-from .....events.log.probe import probe
-from .....events.log.tables import LogKind
-from .....events.model import Resource
-from .....projections.explain.diff import Seat, TargetChange, Transfer
-from .....projections.explain.epochs import EpochReading
-from .....projections.explain.reader import read_all
-from .....projections.shard_history import GroupEntries
-from ...replies.building.clients import read_shares
-from ...replies.building.groups import describe_group
-from ...replies.epochs import summarize_epoch
-from ..adapters.parameters import Argument, Option
-from ..command import group_tables
-from ..command.logs import (
-    GroupFolder,
-    GroupReader,
-    LogName,
-    entries_from,
-    follow_from,
-    printer_of,
-)
-from ..command.names import MemberNames
-from ..command.options import Here, Output, ReadHere, of_group, takes
-from ..command.phrases import format_resource_set, moment, seconds
-from ..command.printing import Failed, Table, say, show
-from ..requests.names import OfGroup
+from ......events.entries.codec import restore
+from ......events.group import Group
+from ......events.log.errors import LogError, NoLogError
+from ......events.log.probe import probe
+from ......events.log.tables import LogKind
+from ......events.model import Resource
+from ......projections.explain.diff import Seat, TargetChange, Transfer
+from ......projections.explain.epochs import EpochReading
+from ......projections.explain.reader import read_all
+from ......projections.shard_history import GroupEntries
+from ....replies.building.clients import read_shares
+from ....replies.building.groups import describe_group
+from ....replies.epochs import summarize_epoch
+from ...adapters.parameters import Argument, Option
+from ...logs.folder import GroupFolder, GroupReader, LogName, entries_from, follow_from, printer_of
+from ...output.member_names import MemberNames
+from ...output.phrases import format_resource_set, moment, seconds
+from ...output.printing import Failed, Output, Table, say, show
+from ...requests.names import OfGroup
+from ...requests.options import Here, ReadHere, of_group, takes
+from ...tables import groups as group_tables
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")

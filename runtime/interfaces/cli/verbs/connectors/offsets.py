@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, cast
 
-from ...replies.node import Message
-from ...replies.progress import ConnectorOffsets, Document, OffsetsSought
-from ..adapters.parameters import Option
-from ..command.client import Client, client_of
-from ..command.options import ReadThere, There, takes
-from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
-from ..requests.files import read_json
-from ..requests.grammar import split_words
-from ..requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
-from ..requests.resolving import named_connectors
-from ..requests.several import for_each
+from ....replies.node import Message
+from ....replies.progress import ConnectorOffsets, Document, OffsetsSought
+from ...adapters.parameters import Option
+from ...output.printing import FactList, Failed, Misused, Section, Table, say, show
+from ...requests.client import Client, client_of
+from ...requests.files import read_json
+from ...requests.grammar import split_words
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
+from ...requests.options import ReadThere, There, takes
+from ...requests.resolving import named_connectors
+from ...requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
 OffsetsOfNamed = ConnectorOffsets | dict[str, ConnectorOffsets]

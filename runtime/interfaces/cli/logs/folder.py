@@ -22,10 +22,10 @@ from .....events.log.tables import LogKind
 from .....events.model import Resource, Token
 from .....events.records import ClassicGroup, MemberMetadata, Record, Tombstone
 from .....projections.shard_history import GroupEntries, ShardHistory
+from ..output.phrases import moment
+from ..output.printing import Failed, Output, as_json, as_yaml, say
+from ..requests.options import Here
 from .narrator import Narrator
-from .options import Here, Output
-from .phrases import moment
-from .printing import Failed, as_json, as_yaml, say
 
 FOLLOW_SECONDS: Final = 0.2
 KIND_WIDTH: Final = max(len(kind.__name__) for kind in TYPE_OF)

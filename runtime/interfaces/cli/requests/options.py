@@ -9,11 +9,11 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ..adapters.parameters import Option
+from ..output.printing import Output
 
 if TYPE_CHECKING:
     from ....config.load import Config, Loaded
@@ -24,14 +24,6 @@ DEBUG: Final = "FAIRLEAD_DEBUG"
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Output(StrEnum):
-    """The output format of a command."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...replies.clients import GenerationDescription, SubscriptionDescription, TopicDescription
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
-from .phrases import moment, short_form
-from .printing import FactList, Section, Table
+from ..output.phrases import moment, short_form
+from ..output.printing import FactList, Section, Table
 
 if TYPE_CHECKING:  # a group's records and their causes: a list of groups does without them
-    from .names import MemberNames
+    from ..output.member_names import MemberNames
 
 
 def groups(reply: Sequence[GroupSummary]) -> list[Section]:
@@ -69,7 +69,7 @@ def topics_and_subscriptions(reply: GroupDescription, names: "MemberNames") -> I
 def names_of_members(members: Sequence[MemberDescription]) -> "MemberNames":
     """Return the names of Kafka's clients."""
     from .....projections.explain.causes.clients import KafkaClient  # noqa: PLC0415
-    from .names import MemberNames  # noqa: PLC0415
+    from ..output.member_names import MemberNames  # noqa: PLC0415
 
     clients = {
         each.member_id: KafkaClient(each.client_id, each.client_host, each.instance_id)

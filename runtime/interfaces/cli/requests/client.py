@@ -14,8 +14,8 @@ import msgspec
 from ....cluster.identity import HEADER, identity_of
 from ...replies.node import Message
 from ..adapters.transport import ClusterAnswer, ClusterConnection, LostError, NotConnectedError
+from ..output.printing import Failed, Misused, Unreachable
 from .options import There
-from .printing import Failed, Misused, Unreachable
 
 if TYPE_CHECKING:
     from ....config.load import Config

@@ -9,12 +9,11 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+from unicodedata import combining, east_asian_width
 
 from msgspec import to_builtins
-
-from ..adapters.plain_text import fact_lines, table_lines
-from .options import Output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +23,14 @@ PROGRAM: Final = "fairlead"
 FAILED = 1
 MISUSED = 2
 UNREACHABLE = 3
+
+
+class Output(StrEnum):
+    """The output format of a command."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
 
 
 class Failed(Exception):  # noqa: N818  # what happened
@@ -170,12 +177,54 @@ def _plain_lines(sections: Sequence[Section]) -> Iterator[str]:
             yield escape_controls(section.title)
         if isinstance(section, FactList):
             pairs = [(escape_controls(name), value) for name, value in section.pairs]
-            yield from map(escape_controls, fact_lines(pairs, WIDTH))
+            yield from map(escape_controls, _fact_lines(pairs, WIDTH))
         elif section.rows:
             rows = [[*map(escape_controls, row)] for row in section.rows]
-            yield from table_lines(section.columns, rows)
+            yield from _table_lines(section.columns, rows)
         else:
             yield section.empty
+
+
+def _table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the headings and the rows, each column as wide as its widest cell."""
+    cells = [columns, *rows]
+    widths = [max(map(_width_of, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            f"{cell}{' ' * (width - _width_of(cell))}"
+            for cell, width in zip(row, widths, strict=True)
+        )
+        yield (" " * GAP).join(padded).rstrip()
+
+
+def _fact_lines(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
+    """Yield `Name:  value` for each value that is not empty, folded below `width` columns."""
+    told = [(f"{name}:", value.expandtabs(4).splitlines()) for name, value in pairs if value]
+    widest = max((_width_of(name) for name, _ in told), default=0)
+    for name, lines in told:
+        folded = [part for line in lines for part in _fold(line, width - widest - GAP)]
+        for before, part in zip([name, *[""] * (len(folded) - 1)], folded, strict=True):
+            yield f"{before}{' ' * (widest - _width_of(before) + GAP)}{part}".rstrip()
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """Return the lines of a line that is too long, broken at blanks where there are some."""
+    if _width_of(line) <= width:
+        return [line]
+    from textwrap import wrap  # noqa: PLC0415  # most lines are short
+
+    most = max(width, 1)
+    parts = wrap(line, most, break_long_words=False, break_on_hyphens=False) or [""]
+    return [part[at : at + most] for part in parts for at in range(0, max(len(part), 1), most)]
+
+
+def _width_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(each) else 1 + (east_asian_width(each) in {"W", "F"}) for each in text
+    )
 
 
 def _rich_lines(sections: Sequence[Section]) -> Iterator[str]:

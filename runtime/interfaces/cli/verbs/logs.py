@@ -1,15 +1,28 @@
-"""The log files of a node: their entries, in the order of their times."""
+"""The commands `logs` and `log-level`: what the processes of a node write of themselves.
+
+The files of all processes are merged in the order of their entries' times, and read on as they
+grow. An entry is a line with a time, in text or JSON, and the lines without one that follow it. A
+full file is put aside under another name, which may happen between two looks.
+"""
 
 import os
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from enum import StrEnum
 from heapq import merge
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from ..command.printing import Failed
+from ..adapters.parameters import Argument, Option
+from ..output.printing import Failed, say
+from ..requests.client import client_of
+from ..requests.grammar import Kind, split_words, task_of
+from ..requests.names import kind_and_names, names_in_shell
+from ..requests.options import Here, There, takes
+from .top import MEASURED
 
 BEGINS_ENTRY: Final = re.compile(
     r'(?:\{"time": ")?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3})'
@@ -19,6 +32,64 @@ ASIDE: Final = ".1"
 """What is added to the name of a log file that is full."""
 LOOK_SECONDS: Final = 0.5
 """The time between two looks for new entries."""
+
+
+class Level(StrEnum):
+    """The levels of a log."""
+
+    TRACE = "TRACE"
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+    FATAL = "FATAL"
+
+
+@takes(Here)
+def logs(
+    place: Here,
+    words: Annotated[
+        list[str] | None,
+        kind_and_names(MEASURED, " of what the lines are about, all without one", may_be_all=True),
+    ] = None,
+    *,
+    follow: Annotated[
+        bool, Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Print the log files of this node, also of one that has ended, in the order of their times."""
+    names = split_words("logs", words or [], MEASURED, may_be_all=True).names
+    folder = place.configured().data_path / "logs"
+    as_shown = [str((task_of(each) if "/" in each else None) or each) for each in names]
+    named = "|".join(map(re.escape, as_shown))
+    is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
+    try:
+        for entry in entries_of(folder, follow=follow):
+            if is_about.search(entry):
+                for line in entry.split("\n"):
+                    say(line)
+                sys.stdout.flush()
+    except KeyboardInterrupt:  # the normal end of `--follow`
+        return
+
+
+@takes(There)
+def log_level(
+    place: There,
+    logger: Annotated[
+        str,
+        Argument(
+            metavar="LOGGER",
+            help="As `get loggers` shows it, or root.",
+            show_default=False,
+            complete=names_in_shell((Kind.LOGGER,)),
+        ),
+    ],
+    level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
+) -> None:
+    """Set the level of a logger, in all processes of the node until it ends."""
+    client_of(place).put(object, "admin", "loggers", logger, body={"level": level.value})
+    say(f"logger {logger} has level {level.value}")
 
 
 class LogFileReader:

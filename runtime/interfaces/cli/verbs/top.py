@@ -1,39 +1,24 @@
-"""The commands `top`, `logs` and `log-level`: what a node does now, and what it writes of it."""
+"""The command `top`: what each task reads and writes per second."""
 
-import re
-import sys
 import time
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated, Final
 
 from msgspec import Struct, structs
 from rich.filesize import decimal
 
 from ...replies.progress import TaskCounts, UnreadInput
-from ..adapters.parameters import Argument, Option
-from ..command.client import Client, client_of
-from ..command.connector_tables import TaskLine, format_lag
-from ..command.options import Here, ReadThere, There, takes
-from ..command.phrases import worker_name
-from ..command.printing import Misused, Section, Table, say, show
-from ..requests.grammar import Kind, split_words, task_of
-from ..requests.log_files import entries_of
-from ..requests.names import kind_and_names, names_in_shell
+from ..adapters.parameters import Option
+from ..output.phrases import worker_name
+from ..output.printing import Misused, Section, Table, show
+from ..requests.client import Client, client_of
+from ..requests.grammar import Kind, split_words
+from ..requests.names import kind_and_names
+from ..requests.options import ReadThere, takes
 from ..requests.several import pick
 from ..requests.waiting import milliseconds
+from ..tables.connectors import TaskLine, format_lag
 from .listing import fetch_tasks
-
-
-class Level(StrEnum):
-    """The levels of a log."""
-
-    TRACE = "TRACE"
-    DEBUG = "DEBUG"
-    INFO = "INFO"
-    WARN = "WARN"
-    ERROR = "ERROR"
-    FATAL = "FATAL"
 
 
 class TaskRates(Struct, frozen=True):
@@ -87,53 +72,6 @@ def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
     at_work = dict.fromkeys(worker_name(each.worker_id) for each in there)
     pick("worker", names, [*at_work], lambda name: [name])
     return [each for each in there if not names or worker_name(each.worker_id) in names]
-
-
-@takes(Here)
-def logs(
-    place: Here,
-    words: Annotated[
-        list[str] | None,
-        kind_and_names(MEASURED, " of what the lines are about, all without one", may_be_all=True),
-    ] = None,
-    *,
-    follow: Annotated[
-        bool, Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
-    ] = False,
-) -> None:
-    """Print the log files of this node, also of one that has ended, in the order of their times."""
-    names = split_words("logs", words or [], MEASURED, may_be_all=True).names
-    folder = place.configured().data_path / "logs"
-    as_shown = [str((task_of(each) if "/" in each else None) or each) for each in names]
-    named = "|".join(map(re.escape, as_shown))
-    is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
-    try:
-        for entry in entries_of(folder, follow=follow):
-            if is_about.search(entry):
-                for line in entry.split("\n"):
-                    say(line)
-                sys.stdout.flush()
-    except KeyboardInterrupt:  # the normal end of `--follow`
-        return
-
-
-@takes(There)
-def log_level(
-    place: There,
-    logger: Annotated[
-        str,
-        Argument(
-            metavar="LOGGER",
-            help="As `get loggers` shows it, or root.",
-            show_default=False,
-            complete=names_in_shell((Kind.LOGGER,)),
-        ),
-    ],
-    level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
-) -> None:
-    """Set the level of a logger, in all processes of the node until it ends."""
-    client_of(place).put(object, "admin", "loggers", logger, body={"level": level.value})
-    say(f"logger {logger} has level {level.value}")
 
 
 _NONE: Final = TaskCounts(

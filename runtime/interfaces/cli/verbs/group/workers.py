@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from ...replies.groups import GroupSummary
-from ...replies.node import GroupWorkerOrder, WorkerRemoval
-from ..adapters.parameters import Option
-from ..command.client import client_of
-from ..command.options import There, takes
-from ..command.printing import say
-from ..requests.grammar import split_words
-from ..requests.names import WORKERS, OfGroup, OfWorkers, group_of
-from ..requests.several import for_each
-from ..requests.waiting import Waiting, milliseconds, wait_until_empty
+from ....replies.groups import GroupSummary
+from ....replies.node import GroupWorkerOrder, WorkerRemoval
+from ...adapters.parameters import Option
+from ...output.printing import say
+from ...requests.client import client_of
+from ...requests.grammar import split_words
+from ...requests.names import WORKERS, OfGroup, OfWorkers, group_of
+from ...requests.options import There, takes
+from ...requests.several import for_each
+from ...requests.waiting import Waiting, milliseconds, wait_until_empty
 
 
 @takes(There)

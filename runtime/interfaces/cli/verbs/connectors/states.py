@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ...replies.connectors import ConnectorStateInfo
-from ...replies.node import Message
-from ..adapters.parameters import Option
-from ..command.client import Client, client_of
-from ..command.options import There, takes
-from ..command.printing import Misused, say
-from ..requests.files import Recursive, read_all_connectors
-from ..requests.grammar import Kind, TaskName, split_words
-from ..requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
-from ..requests.resolving import matching, named_connectors, resolve_tasks
-from ..requests.several import for_each
-from ..requests.waiting import (
+from ....replies.connectors import ConnectorStateInfo
+from ....replies.node import Message
+from ...adapters.parameters import Option
+from ...output.printing import Misused, say
+from ...requests.client import Client, client_of
+from ...requests.files import Recursive, read_all_connectors
+from ...requests.grammar import Kind, TaskName, split_words
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
+from ...requests.options import There, takes
+from ...requests.resolving import matching, named_connectors, resolve_tasks
+from ...requests.several import for_each
+from ...requests.waiting import (
     ONE_MINUTE,
     Awaited,
     Timeout,

@@ -14,8 +14,8 @@ from ...replies.connectors import (
     ExpandedConnector,
 )
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
-from .phrases import age, worker_name
-from .printing import FactList, Section, Table
+from ..output.phrases import age, worker_name
+from ..output.printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
 """The response of `/connectors?expand=…`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from ....planning.report import (
+from .....planning.report import (
     ExpectedDowntime,
     Plan,
     PlannedLoad,
@@ -16,13 +16,13 @@ from ....planning.report import (
     PlannedSplit,
     PlannedWorker,
 )
-from ..adapters.parameters import Option
-from ..command.client import client_of
-from ..command.options import ReadThere, takes
-from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
-from ..command.printing import FactList, Misused, Section, Table, show
-from ..requests.files import Recursive, read_all_connectors
-from ..requests.names import OfGroup, group_of
+from ...adapters.parameters import Option
+from ...output.phrases import cause_of, group_ids, member_name, moment, worker_name
+from ...output.printing import FactList, Misused, Section, Table, show
+from ...requests.client import client_of
+from ...requests.files import Recursive, read_all_connectors
+from ...requests.names import OfGroup, group_of
+from ...requests.options import ReadThere, takes
 
 UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)

@@ -10,18 +10,18 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Final
 
-from ...replies.connectors import ConfigDiff, ConnectorInfo, InitialState
-from ..adapters.parameters import Argument, Ended, Option
-from ..command.client import Client, client_of
-from ..command.connector_tables import config_diffs
-from ..command.options import ReadThere, There, takes
-from ..command.printing import FAILED, MISUSED, Failed, Misused, as_yaml, say, show, show_sections
-from ..requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
-from ..requests.grammar import split_words
-from ..requests.names import CONNECTORS, OfConnectors, Patterns, names_in_shell
-from ..requests.resolving import matching, named_connectors
-from ..requests.several import for_each, pick
-from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for, waiting
+from ....replies.connectors import ConfigDiff, ConnectorInfo, InitialState
+from ...adapters.parameters import Argument, Ended, Option
+from ...output.printing import FAILED, MISUSED, Failed, Misused, as_yaml, say, show, show_sections
+from ...requests.client import Client, client_of
+from ...requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
+from ...requests.grammar import split_words
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, names_in_shell
+from ...requests.options import ReadThere, There, takes
+from ...requests.resolving import matching, named_connectors
+from ...requests.several import for_each, pick
+from ...requests.waiting import Awaited, Waiting, runs_nothing, wait_for, waiting
+from ...tables.connectors import config_diffs
 
 EXAMINED_SECONDS: Final = 10.0
 """How much longer an answer may take for each config: a node examines four at once, 40 s each."""

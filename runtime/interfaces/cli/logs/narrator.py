@@ -1,4 +1,10 @@
-"""Describes the records of a group's log, each in one line, in the terms of the protocol."""
+"""Describes the records of a group's log, each in one line, in the terms of the protocol.
+
+A `Narrator` reads a log in order and notes each member that occurs, so that a later record, which
+has only the member's id, is told with the name of the worker or of the Kafka client. `TELL` has one
+function for each type of record; a test fails if a type has none. Records of groups of Kafka's
+clients (generations, subscriptions, their offsets) stand beside those of groups of workers.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,11 +19,11 @@ from .....events.connectors import (
     TaskStatus,
 )
 from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
-from .....events.model import Cause, Resource, Scope
+from .....events.model import Cause, ClassicMember, Resource, Scope
 from .....events.records import Record
-from .client_records import generation, read_offset, subscription, topics
-from .names import MemberNames
-from .phrases import SHORT_ID, cause_in_words, format_resource_set, moment, worker_name
+from ...replies.building.clients import read_shares
+from ..output.member_names import MemberNames
+from ..output.phrases import SHORT_ID, cause_in_words, format_resource_set, moment, worker_name
 
 
 class Narrator:
@@ -194,6 +200,47 @@ def _loss(narrator: Narrator, record: records.Loss) -> str:
     )
 
 
+def _generation(narrator: Narrator, record: records.ClassicGroup) -> str:
+    cause = _because(narrator, record.cause)
+    subject = f"classic generation {record.generation}: {cause}"
+    if not record.members:
+        return f"{subject}; nobody is in it"
+    told = ", ".join(sorted(_name_in_generation(narrator, each) for each in record.members))
+    if record.is_synced and (given := read_shares(record)) is not None:
+        shares = (
+            f"{_name_in_generation(narrator, each)} = {format_resource_set(given[each.member_id])}"
+            for each in record.members
+        )
+        told = "; ".join(sorted(shares))
+    phase = "assigned" if record.is_synced else "to be assigned"
+    led = f"led by {narrator.names.full_name(record.leader)}"
+    return f"{subject}; {record.protocol_type} {record.protocol}, {led}, {phase}: {told}"
+
+
+def _name_in_generation(narrator: Narrator, member: ClassicMember) -> str:
+    name = narrator.names.full_name(member.member_id)
+    return name if name != member.member_id else member.instance_id or name
+
+
+def _topics(_: Narrator, record: SubscribedTopics) -> str:
+    told = (
+        f"{name} ({'given up' if each.is_released else each.partitions})"
+        for name, each in sorted(record.topics.items())
+    )
+    return f"topics, with their partitions: {', '.join(told) or 'none'}"
+
+
+def _subscription(narrator: Narrator, record: ConsumerSubscription) -> str:
+    pattern = f", {record.pattern!r}: {', '.join(record.matched)}" if record.pattern else ""
+    by_name = ", ".join(record.names) or "no topic by name"
+    return f"{narrator.who(record.member_id)} subscribes to {by_name}{pattern}"
+
+
+def _read_offset(_: Narrator, record: ConsumerOffset) -> str:
+    note = f", {record.metadata!r}" if record.metadata else ""
+    return f"{record.topic}-{record.partition} is read up to {record.offset}{note}"
+
+
 def _offset(_: Narrator, record: Offset) -> str:
     return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
 
@@ -249,10 +296,10 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,
-    records.ClassicGroup: lambda narrator, record: generation(narrator.names, record),
-    SubscribedTopics: lambda _, record: topics(record),
-    ConsumerSubscription: lambda narrator, record: subscription(narrator.names, record),
-    ConsumerOffset: lambda _, record: read_offset(record),
+    records.ClassicGroup: _generation,
+    SubscribedTopics: _topics,
+    ConsumerSubscription: _subscription,
+    ConsumerOffset: _read_offset,
     ConnectorConfig: _connector,
     TaskConfigs: _split,
     TargetState: _wanted,

@@ -1,1 +1,0 @@
-"""Shared by the commands: options, the REST client, logs on disk, tables, exit codes."""

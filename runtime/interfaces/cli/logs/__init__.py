@@ -1,0 +1,1 @@
+"""Reads, copies and narrates the logs of groups on disk."""

@@ -1,0 +1,1 @@
+"""The verbs that change connectors, their configs and their offsets."""
