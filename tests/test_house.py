@@ -30,7 +30,7 @@ LEANS_ON = {
 
 ROOMS_LEAN_ON = {
     "actors": set[str](),
-    "actors/door": {"events"},
+    "actors/transport": {"events"},
     "actors/messages": {"events"},
     "actors/assignors": {"events", "actors/messages"},
     "actors/classic": {"events", "actors", "actors/messages", "actors/assignors"},
@@ -52,7 +52,7 @@ ROOMS_LEAN_ON = {
     "actors/group": {
         "events",
         "actors",
-        "actors/door",
+        "actors/transport",
         "actors/messages",
         "actors/assignors",
         "actors/classic",
@@ -61,7 +61,7 @@ ROOMS_LEAN_ON = {
     "actors/shards": {
         "events",
         "actors",
-        "actors/door",
+        "actors/transport",
         "actors/messages",
         "actors/classic",
         "actors/consumer",
@@ -154,7 +154,7 @@ SPARK = "runtime/pipeline/spark/*"
 CONNECTORS = "runtime/pipeline/connectors/*"
 TRANSFORMS = "runtime/pipeline/transforms/*"
 REST = ("runtime/interfaces/rest/*",)
-THESPIAN = tuple(f"actors/door/{each}.py" for each in ("actor", "processes", "system", "transport"))
+THESPIAN = tuple(f"actors/transport/{each}.py" for each in ("actor", "processes", "system", "tcp"))
 
 KNOWN_ONLY_TO = {
     "msgspec": (
@@ -170,8 +170,8 @@ KNOWN_ONLY_TO = {
     "lmdb": ("events/log/*.py",),
     "thespian": THESPIAN,
     "re2": ("actors/consumer/patterns.py",),
-    "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
-    "setproctitle": ("actors/door/processes.py", "runtime/*"),
+    "psutil": ("actors/transport/system.py", "actors/transport/ports.py", "runtime/*"),
+    "setproctitle": ("actors/transport/processes.py", "runtime/*"),
     "prometheus_client": (
         "projections/metrics.py",
         "projections/connector_metrics.py",
@@ -264,7 +264,7 @@ SHELLS = {
 }
 """Files in a pure folder that look into the log itself, or know a library."""
 
-DOOR = {
+TOP_LEVEL = {
     "actors",
     "events",
     "projections",
@@ -524,7 +524,7 @@ def test_an_init_file_says_what_its_folder_is_and_no_more() -> None:
     assert lazy.name == "__getattr__"
 
 
-def test_nothing_else_lies_at_the_door() -> None:
+def test_nothing_else_lies_at_the_top() -> None:
     # A stray file at the root would be swept into the wheel as `fairlead.<stray>`.
     found = {path.name for path in HOUSE.iterdir() if not path.name.startswith(".")}
-    assert found - LEFT_BY_TOOLS == DOOR
+    assert found - LEFT_BY_TOOLS == TOP_LEVEL

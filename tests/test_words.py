@@ -26,7 +26,7 @@ NOT_YET = {
     "actors/assignors",
     "actors/classic",
     "actors/consumer",
-    "actors/door",
+    "actors/transport",
     "actors/group",
     "actors/messages",
     "actors/shards",

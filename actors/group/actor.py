@@ -27,12 +27,12 @@ from ...events.log.owner import require_log
 from ...events.log.space import Room
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
-from ..door.actor import Actor, Address, Failure
 from ..messages.classic import ClassicCall
 from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from ..timing import Now
+from ..transport.actor import Actor, Address, Failure
 from .commit import OffsetLedger
 from .members.request_filter import SALTS, first_epoch
 from .shard import AddressedReply, CoordinatorShard, drain

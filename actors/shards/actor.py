@@ -8,12 +8,12 @@ from typing import Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from ...events.log.errors import WrongLogError
-from ..door.actor import Address, Failure
 from ..group.actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from ..group.shard import AddressedReply
 from ..group.state.settings import DEFAULT_LIMITS, GroupSettings, ShardLimits
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import FindStream, HostCall
+from ..transport.actor import Address, Failure
 from .computer import TargetComputer
 from .host_connection import HostConnection, SendRest
 from .hosting import HostedGroups

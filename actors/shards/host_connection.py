@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..door.stream import MessageStream, StreamEndedError, StreamPort
 from ..messages.groups import (
     GroupCalls,
     GroupReplies,
@@ -20,6 +19,7 @@ from ..messages.groups import (
     pack_numbers,
     unpack_numbers,
 )
+from ..transport.stream import MessageStream, StreamEndedError, StreamPort
 from .packets import ReplyQueue
 
 UNSENT_SECONDS: Final = 0.005

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..door.actor import Address
 from ..group.actor import Flush, GroupActor, log_fence
 from ..group.shard import AddressedReply
 from ..group.typed_shard import TypedShard
@@ -26,6 +25,7 @@ from ..messages.groups import (
     PackedCall,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
+from ..transport.actor import Address
 from .host_connection import HostConnection, SendRest
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ...actors.door.log_file import open_private
+from ...actors.transport.log_file import open_private
 from ...events.log.errors import CorruptLogError, LogError
 from ...events.log.probe import probe
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from ...actors.door.ports import KEY_BYTES, Door
+from ...actors.transport.ports import KEY_BYTES, SystemAddress
 from ...events.log.files import make_directory
 from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, cluster_id, folder_number, identity_of
@@ -202,11 +202,11 @@ class RunFolder:
             write_private(path, content, is_durable=True)
         return path.read_bytes()
 
-    def announce(self, door: Door, rest: str, group: str) -> None:
+    def announce(self, address: SystemAddress, rest: str, group: str) -> None:
         """Write `node.json`: this process runs the node, at this address."""
         pid, started = process_of(os.getpid())
         folder = folder_number(self.path)
-        node = NodeFile(pid, started, door.host, door.port, rest, group, folder)
+        node = NodeFile(pid, started, address.host, address.port, rest, group, folder)
         write_json(self.path / NODE, asdict(node))
 
     def node(self) -> NodeFile:
@@ -219,11 +219,11 @@ class RunFolder:
             )
         return node
 
-    def door(self) -> Door:
-        """Return the door to the running node of this folder; raises `NoNodeError`."""
+    def system_address(self) -> SystemAddress:
+        """Return the address of the running node of this folder; raises `NoNodeError`."""
         node = self.node()
-        return self.door_at(node.host, node.port)
+        return self.system_address_at(node.host, node.port)
 
-    def door_at(self, host: str, port: int) -> Door:
-        """Return the door to a node of this folder that listens at this address."""
-        return Door(host, port, self.key(), identity_of(self.path))
+    def system_address_at(self, host: str, port: int) -> SystemAddress:
+        """Return the address of a node of this folder that listens at this address."""
+        return SystemAddress(host, port, self.key(), identity_of(self.path))

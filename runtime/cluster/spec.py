@@ -7,13 +7,13 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 from ...actors.backoff import Backoff
-from ...actors.door.log_format import LogOutput
 from ...actors.group.state.settings import (
     DEFAULT_ASSIGNOR,
     DEFAULT_LIMITS,
     GroupSettings,
     ShardLimits,
 )
+from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ..pipeline.spi.context import NO_LIMITS, Reach

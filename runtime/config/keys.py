@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from inspect import get_annotations
 from typing import Final
 
-from ...actors.door.log_format import LogOutput
+from ...actors.transport.log_format import LogOutput
 from . import kinds
 from .group_keys import GroupKeys
 from .setting import SAME, NodeSetting

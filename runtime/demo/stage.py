@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from ...actors.door.system import System, UnreachableError, connect
+from ...actors.transport.system import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder
@@ -111,7 +111,7 @@ class Stage:
             except (NoNodeError, httpx.HTTPError):
                 time.sleep(0.1)
             else:
-                self._system = connect(folder.door())
+                self._system = connect(folder.system_address())
                 return self._node
         raise DemoFailedError(f"the node was not up in {UP_SECONDS:.0f} s")
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from setproctitle import setproctitle
 
-from ...actors.door import log_levels
-from ...actors.door.log_format import LogOutput
+from ...actors.transport import log_levels
+from ...actors.transport.log_format import LogOutput
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
 from .broker_responses import HostPort

@@ -15,7 +15,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-from ...actors.door.stream import MessageStream, StreamEndedError
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import (
     EndHold,
@@ -26,6 +25,7 @@ from ...actors.messages.groups import (
     unpack_numbers,
 )
 from ...actors.shards.packets import with_number
+from ...actors.transport.stream import MessageStream, StreamEndedError
 from .client.reply_handler import OnHold, PendingCall, RepeatedCall, ReplyHandler, ignore_hold
 from .shard_lookup import OpenStream, ShardLookup
 

@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...actors.door.stream import MessageStream, StreamEndedError, dial
-from ...actors.door.system import UnreachableError, connect
 from ...actors.messages.groups import FindStream, StreamAt
+from ...actors.transport.stream import MessageStream, StreamEndedError, dial
+from ...actors.transport.system import UnreachableError, connect
 from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 
@@ -45,22 +45,22 @@ class ShardLookup:
         return None
 
     def _find(self) -> OpenStream | None:
-        door, shard = self._folder.door(), self._shard
-        system = connect(door)
+        address, shard = self._folder.system_address(), self._shard
+        system = connect(address)
         try:
             supervisor = system.named(SUPERVISOR)
             if supervisor is None:
                 return None
-            with system.private() as line:
+            with system.private() as to:
                 where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
-                found, actor = line.ask(supervisor, where, LOOKUP_SECONDS), None
+                found, actor = to.ask(supervisor, where, LOOKUP_SECONDS), None
                 if isinstance(found, Whereabouts):
                     actor = found.address
                 elif isinstance(found, ShardsAt) and isinstance(shard, int):
                     actor = found.addresses[shard] if shard < len(found.addresses) else None
-                at = line.ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
+                at = to.ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
         finally:
             system.close()
         if not isinstance(at, StreamAt):
             return None
-        return OpenStream(dial(at.port, door.key, door.host, LOOKUP_SECONDS), at.epoch)
+        return OpenStream(dial(at.port, address.key, address.host, LOOKUP_SECONDS), at.epoch)

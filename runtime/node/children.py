@@ -7,11 +7,11 @@ from math import inf
 from typing import ClassVar, Final
 
 from ...actors.backoff import Backoff
-from ...actors.door.actor import Actor, Address
 from ...actors.group.actor import GroupOpened, OpenGroup, Ping
 from ...actors.messages.orders import ReleaseSeats
 from ...actors.shards.actor import ShardOpened
 from ...actors.shards.workers_group import WorkersGroupActor
+from ...actors.transport.actor import Actor, Address
 from ...events.log.process import kill, process_of
 from ..cluster.messages import (
     AssignorsOpen,

@@ -10,9 +10,9 @@ from types import FrameType
 from typing import Final
 
 from ...actors.backoff import Backoff
-from ...actors.door.actor import Address
-from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
-from ...actors.door.system import System, UnreachableError, connect
+from ...actors.transport.actor import Address
+from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ...actors.transport.system import System, UnreachableError, connect
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.messages import (
     SUPERVISOR,
@@ -203,7 +203,7 @@ def run_worker(config: Config, wanted: AddWorker) -> int:
     """Run one more worker until it or this process ends; return the exit code."""
     signals = _Signals()  # first: libraries might swallow a KeyboardInterrupt
     try:
-        system = connect(RunFolder(config.data_path).door())
+        system = connect(RunFolder(config.data_path).system_address())
     except (NoNodeError, KeyRefusedError, UnreachableError) as error:
         _say(str(error))
         return UNREACHABLE

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from ...actors.door import log_levels
-from ...actors.door.actor import Address
-from ...actors.door.ports import LOOPBACK, Door, PortTakenError, check_free, free_port
-from ...actors.door.question import Question
-from ...actors.door.system import CannotStartError, System, UnreachableError, start_system
+from ...actors.transport import log_levels
+from ...actors.transport.actor import Address
+from ...actors.transport.ports import LOOPBACK, PortTakenError, SystemAddress, check_free, free_port
+from ...actors.transport.question import Question
+from ...actors.transport.system import CannotStartError, System, UnreachableError, start_system
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
@@ -58,7 +58,7 @@ class Launcher:
         #: Whether the actors may have any port.
         self._is_port_free = port == 0
         #: Where the actors are reached.
-        self._door = folder.door_at(LOOPBACK, port or free_port())
+        self._system_address = folder.system_address_at(LOOPBACK, port or free_port())
         #: The advertised base URL of REST.
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
@@ -91,7 +91,7 @@ class Launcher:
         """
         self._signals = SignalWait()
         self._rest_url = rest_url
-        self._announce(self._door)
+        self._announce(self._system_address)
         log_levels.forget(self._log_file.parent)
         write_assignors(self._folder.path, self._node.assignors)
         for tied in self._beside:
@@ -161,7 +161,7 @@ class Launcher:
         self._admin_probe.forget()
         try:
             self._system = start_system(
-                self._door,
+                self._system_address,
                 log_file=self._log_file,
                 name=self._node.group_id,
                 log=self._node.log,
@@ -209,14 +209,14 @@ class Launcher:
 
     def _leave_taken_port(self) -> None:
         try:
-            check_free(self._door.host, self._door.port)
+            check_free(self._system_address.host, self._system_address.port)
         except PortTakenError as error:
             LOGGER.warning("the actors move to another port: %s", error)
-            self._announce(self._folder.door_at(LOOPBACK, free_port()))
+            self._announce(self._folder.system_address_at(LOOPBACK, free_port()))
 
-    def _announce(self, door: Door) -> None:
-        self._folder.announce(door, self._rest_url, self._node.group_id)
-        self._door = door
+    def _announce(self, address: SystemAddress) -> None:
+        self._folder.announce(address, self._rest_url, self._node.group_id)
+        self._system_address = address
 
     # -- the supervisor
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
+from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
 from ..pipeline.spark.settings import SQL_MEANINGS

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...actors.door.actor import Address
 from ...actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from ...actors.transport.actor import Address
 from ..cluster.messages import ProcessView, ShardsAt
 from ..cluster.spec import NodeSpec
 from .children import GroupChild, Host

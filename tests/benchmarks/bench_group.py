@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.door.ports import Door, free_port
-from fairlead.actors.door.system import System, start_system
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.transport.ports import SystemAddress, free_port
+from fairlead.actors.transport.system import System, start_system
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
@@ -76,7 +76,9 @@ def changes(system: System, group: Any) -> float:
 def one_group(folder: Path) -> None:
     """Measure one group actor."""
     system = start_system(
-        Door("127.0.0.1", free_port(), os.urandom(32)), log_file=folder / "log", name="bench"
+        SystemAddress("127.0.0.1", free_port(), os.urandom(32)),
+        log_file=folder / "log",
+        name="bench",
     )
     try:
         group = system.create(GroupActor, "bench")
@@ -99,7 +101,7 @@ def crew(folder: Path) -> None:
     run = RunFolder(folder)
     run.path.mkdir()
     system = start_system(
-        Door("127.0.0.1", free_port(), run.key()), log_file=folder / "log", name="crew"
+        SystemAddress("127.0.0.1", free_port(), run.key()), log_file=folder / "log", name="crew"
     )
     names = tuple(f"w{number}" for number in range(WORKERS))
     node = NodeSpec(

@@ -120,7 +120,7 @@ def test_a_misuse_has_an_exit_code_of_its_own(words: str, run: Run, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_last_door_turns_any_fault_into_one_line(
+def test_the_last_place_turns_any_fault_into_one_line(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.answer("GET", "/groups/g", answered.GROUP)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Cluster, Run
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.door.ports import Door
-from fairlead.actors.door.system import System, connect
 from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
@@ -19,6 +17,8 @@ from fairlead.actors.messages.orders import (
     SetTargetState,
     Uncordon,
 )
+from fairlead.actors.transport.ports import SystemAddress
+from fairlead.actors.transport.system import System, connect
 from fairlead.events.model import RunState
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
@@ -183,10 +183,10 @@ def test_ctrl_c_before_a_worker_was_asked_for_ends_its_command(
     node = shell.up()
     config = load_config(environ={}, overrides=shell.settings)
 
-    def interrupted(door: Door) -> System:
+    def interrupted(address: SystemAddress) -> System:
         with suppress(BaseException):  # as a library may that is called meanwhile
             signal.raise_signal(signal.SIGINT)
-        return connect(door)
+        return connect(address)
 
     monkeypatch.setattr(commands, "connect", interrupted)
     assert commands.run_worker(config, AddWorker(os.getpid(), "guest", None, None, None)) == OK

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead.actors.door.actor import Failure
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.transport.actor import Failure
 from fairlead.events.log.reader import LogReader
 from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import NotStartedError, Starts

@@ -97,7 +97,7 @@ until(lambda: connector.state, "RUNNING")
 told["life"].append(connector.state)
 told["class"] = connector.connector_class
 told["listed"] = name in cluster.connectors
-logger = "fairlead.actors.door.actor"
+logger = "fairlead.actors.transport.actor"
 told["changed"] = [cluster.set_logger_log_level(logger, each) for each in ("ERROR", "INFO")]
 told["root"] = cluster.root_logger["level"]
 connector.delete()
@@ -202,7 +202,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "life": LIFE,
                 "class": CLASS,
                 "listed": True,
-                "changed": [["fairlead.actors.door.actor"]] * 2,
+                "changed": [["fairlead.actors.transport.actor"]] * 2,
                 "root": "INFO",
                 "left": [],
             },

@@ -22,9 +22,9 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.actors.door.actor import Actor
-from fairlead.actors.door.ports import Door, free_port
-from fairlead.actors.door.system import System, connect
+from fairlead.actors.transport.actor import Actor
+from fairlead.actors.transport.ports import SystemAddress, free_port
+from fairlead.actors.transport.system import System, connect
 from fairlead_tests import TESTS
 from fairlead_tests.cluster.forks import Fork, fork, fork_server
 from fairlead_tests.system_process import OUTSIDE
@@ -32,9 +32,9 @@ from fairlead_tests.system_process import OUTSIDE
 PATIENCE_SECONDS = 30.0
 
 
-def free_door() -> Door:
-    """Return a door on a free port, with a new key."""
-    return Door("127.0.0.1", free_port(), secrets.token_bytes(32))
+def free_address() -> SystemAddress:
+    """Return an address on a free port, with a new key."""
+    return SystemAddress("127.0.0.1", free_port(), secrets.token_bytes(32))
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:
@@ -76,7 +76,7 @@ def listeners(processes: list[psutil.Process]) -> set[tuple[str, int]]:
 class Running:
     """A running system, and the test's connection to it."""
 
-    door: Door
+    address: SystemAddress
     folder: Path
     launcher: Fork
     system: System
@@ -112,11 +112,16 @@ def log_of(folder: Path) -> str:
     return "\n".join(path.read_text() for path in sorted((folder / "logs").glob("*")))
 
 
-def launch(folder: Path, door: Door, **settings: float) -> Running:
+def launch(folder: Path, address: SystemAddress, **settings: float) -> Running:
     """Start a launcher whose system lives in a folder, and connect to it."""
     folder.mkdir(exist_ok=True)
-    order = {"host": door.host, "port": door.port, "key": door.key.hex(), "settings": settings}
-    order["node"] = door.node
+    order = {
+        "host": address.host,
+        "port": address.port,
+        "key": address.key.hex(),
+        "settings": settings,
+    }
+    order["node"] = address.node
     environment = {
         **os.environ,
         "TMPDIR": str(folder),
@@ -128,7 +133,7 @@ def launch(folder: Path, door: Door, **settings: float) -> Running:
     launcher.stdin.write(json.dumps(order).encode() + b"\n")
     launcher.stdin.flush()
     assert launcher.stdout.readline() == b"ready\n", log_of(folder)
-    return Running(door, folder, launcher, connect(door))
+    return Running(address, folder, launcher, connect(address))
 
 
 def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Process]) -> list[str]:
@@ -150,12 +155,14 @@ def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Proce
 
 
 @contextlib.contextmanager
-def isolated(folder: Path, door: Door | None = None, **settings: float) -> Generator[Running]:
+def isolated(
+    folder: Path, address: SystemAddress | None = None, **settings: float
+) -> Generator[Running]:
     """Run a system in the context; fail if it leaks anything."""
     fork_server()  # orphans come to this process
     before = set(psutil.Process().children(recursive=True))
     mine = listeners([psutil.Process()])
-    running = launch(folder, door or free_door(), **settings)
+    running = launch(folder, address or free_address(), **settings)
     try:
         yield running
         if running.launcher.poll() is None:

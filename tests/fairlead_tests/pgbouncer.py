@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 
 from .postgres_server import (
     PASSWORD,

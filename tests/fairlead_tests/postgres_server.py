@@ -25,7 +25,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 
 PASSWORD = "a-secret-pass-phrase"
 PATIENCE_S = 30.0

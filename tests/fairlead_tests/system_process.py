@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from fairlead.actors.door.ports import Door
-from fairlead.actors.door.system import start_system
+from fairlead.actors.transport.ports import SystemAddress
+from fairlead.actors.transport.system import start_system
 
 OUTSIDE = "written-outside"
 """The file that lists files written outside the system's folder."""
@@ -36,13 +36,15 @@ def main(orders: IO[str], answers: IO[str]) -> None:
     order = json.loads(orders.readline())
     folder = Path.cwd().resolve()
     watch_files(folder)
-    from fairlead.actors.door import transport  # noqa: PLC0415
+    from fairlead.actors.transport import tcp  # noqa: PLC0415
 
     for name, value in order["settings"].items():
-        setattr(transport, name, value)
-    door = Door(order["host"], order["port"], bytes.fromhex(order["key"]), order["node"])
+        setattr(tcp, name, value)
+    address = SystemAddress(
+        order["host"], order["port"], bytes.fromhex(order["key"]), order["node"]
+    )
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    system = start_system(door, log_file=folder / "logs" / "actors.log", name="test")
+    system = start_system(address, log_file=folder / "logs" / "actors.log", name="test")
     answers.write("ready\n")
     answers.flush()
     orders.read()

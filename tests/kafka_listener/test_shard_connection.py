@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.door.stream import StreamEndedError
 from fairlead.actors.messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
@@ -18,6 +17,7 @@ from fairlead.actors.messages.groups import (
     GroupReplies,
     pack_numbers,
 )
+from fairlead.actors.transport.stream import StreamEndedError
 from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
 from fairlead.runtime.kafka.shard_connection import ShardConnection
 from fairlead.runtime.kafka.shard_lookup import OpenStream

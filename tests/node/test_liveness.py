@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from fairlead.actors.door.question import Question
+from fairlead.actors.transport.question import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
 from fairlead.runtime.node.liveness import (
     ENDING,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door import ports
-from fairlead.actors.door.ports import UNSEEN, PortTakenError, check_free, free_port
+from fairlead.actors.transport import ports
+from fairlead.actors.transport.ports import UNSEEN, PortTakenError, check_free, free_port
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.config.sources import ConfigError
 from fairlead.runtime.node.commands import FAILED, up

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door.ports import Door
+from fairlead.actors.transport.ports import SystemAddress
 from fairlead.events.log.process import ProcessId, process_of
 from fairlead.runtime.cluster.node_files import spark_folder, write_private
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
@@ -19,7 +19,7 @@ from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
 
-DOOR = Door("127.0.0.1", 9, bytes(32))
+ADDRESS = SystemAddress("127.0.0.1", 9, bytes(32))
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def data_dir(tmp_path: Path) -> Path:
     """A folder on which this process says that it runs a node."""
     folder = RunFolder(tmp_path / "data")
     folder.claim()
-    folder.announce(DOOR, "http://127.0.0.1:8083", "connect")
+    folder.announce(ADDRESS, "http://127.0.0.1:8083", "connect")
     return tmp_path / "data"
 
 

@@ -41,12 +41,12 @@ def gateway(actor_system: Running) -> Iterator[CommandGateway]:
     )
     supervisor = actor_system.system.create(Supervisor, "supervisor")
     assert actor_system.system.ask(supervisor, Begin(node), 20) == Begun()
-    door = actor_system.door
+    address = actor_system.address
     folder = RunFolder(actor_system.folder)
     folder.path.mkdir(exist_ok=True)
     (folder.path / "key").touch(0o600)
-    (folder.path / "key").write_bytes(door.key)
-    folder.announce(door, "", "connect")
+    (folder.path / "key").write_bytes(address.key)
+    folder.announce(address, "", "connect")
     made = CommandGateway(actor_system.folder)
     yield made
     made.close()

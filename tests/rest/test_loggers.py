@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.actors.door import log_levels
+from fairlead.actors.transport import log_levels
 
 QUIET = "fairlead.quiet"
 UNKNOWN = {"error_code": 404, "message": "Logger fairlead.none not found."}

@@ -19,7 +19,7 @@ import pytest
 from rest.conftest import KEY
 
 import fairlead
-from fairlead.actors.door.log_file import SAME_TEXT
+from fairlead.actors.transport.log_file import SAME_TEXT
 from fairlead_tests.rest.group_process import GroupProcess
 from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, listening, running
 

@@ -1,4 +1,4 @@
-"""No message to a host is longer than the door takes, and no answer is lost for that."""
+"""No message to a host is longer than the transport takes, and no answer is lost for that."""
 
 from dataclasses import replace
 

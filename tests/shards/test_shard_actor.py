@@ -7,7 +7,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.door.actor import Address, Failure
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
@@ -35,6 +34,7 @@ from fairlead.actors.messages.offsets import (
     TopicOffset,
 )
 from fairlead.actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from fairlead.actors.transport.actor import Address, Failure
 from fairlead.events.kafka.consumers import Topic
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.driver import AT_ONCE, joining

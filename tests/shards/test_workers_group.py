@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.door.actor import Address
 from fairlead.actors.group.actor import GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -20,6 +19,7 @@ from fairlead.actors.messages.groups import (
 )
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.shards.workers_group import WorkersGroupActor
+from fairlead.actors.transport.actor import Address
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.host import StreamHost, stream_host
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.door.log_format import fields_of
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
+from fairlead.actors.transport.log_format import fields_of
 from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from fairlead.events.evolve import evolve

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app.main(["--help"] if given in ([], ["help"]) else given, prog_name=PROGRAM)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else FAILED
-    except Exception as error:  # the last door before the user
+    except Exception as error:  # the last place before the user
         if os.environ.get("FAIRLEAD_DEBUG") == "1":
             raise
         return _report(error)

@@ -23,8 +23,8 @@ from threading import Thread
 import uvicorn
 from setproctitle import setproctitle
 
-from ....actors.door import log_levels
-from ....actors.door.log_format import LogOutput
+from ....actors.transport import log_levels
+from ....actors.transport.log_format import LogOutput
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.identity import HEADER, KEY, VERSION_HEADER, cluster_id, identity_of

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import FrameType
 
 from ....actors.assignors.built_in.catalogue import BUILT_IN
-from ....actors.door.actor import Actor, Address
 from ....actors.messages.assignors import (
     ComputeAssignment,
     ComputeAssignmentReply,
@@ -22,6 +21,7 @@ from ....actors.messages.assignors import (
     ForgetWorker,
     NotifyAssignment,
 )
+from ....actors.transport.actor import Actor, Address
 from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
 from .discovery import AssignorRefusedError

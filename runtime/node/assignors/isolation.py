@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 from setproctitle import getproctitle, setproctitle
 
-from ....actors.door.crashes import end_at_crashes
+from ....actors.transport.crashes import end_at_crashes
 
 LOGGER = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 from setproctitle import setproctitle
 
 from ....actors.backoff import Backoff
-from ....actors.door import log_levels
-from ....actors.door.log_format import LogOutput
+from ....actors.transport import log_levels
+from ....actors.transport.log_format import LogOutput
 from ...cluster.engine_state import log_change, state_of
 from ...cluster.node_files import EngineFile, engine_file, spark_folder, write_engine
 from ...cluster.run_folder import RunFolder

@@ -11,8 +11,8 @@ import threading
 import time
 from collections import deque
 
-from ....actors.door.actor import Actor, Address, Failure
 from ....actors.messages.assignors import ComputeAssignment
+from ....actors.transport.actor import Actor, Address, Failure
 from ....events.commits import Commit
 from ....events.model import Resource, RunState
 from ....projections.follow.member import MemberFollower

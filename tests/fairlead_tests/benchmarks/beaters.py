@@ -4,12 +4,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairlead.actors.door.actor import Actor
 from fairlead.actors.messages.members import (
     NO_COORDINATOR_EPOCH,
     Heartbeat,
     HeartbeatReply,
 )
+from fairlead.actors.transport.actor import Actor
 from fairlead.events.model import ClientAssignor
 
 ASSIGNORS = (ClientAssignor("balanced"),)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import psutil
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 
 PATIENCE_SECONDS = 180.0
 _SAID_CHARACTERS = 8_000

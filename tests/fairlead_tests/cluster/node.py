@@ -12,11 +12,11 @@ from typing import Any
 
 import psutil
 
-from fairlead.actors.door.actor import Address
-from fairlead.actors.door.system import System, UnreachableError, connect
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
+from fairlead.actors.transport.actor import Address
+from fairlead.actors.transport.system import System, UnreachableError, connect
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
@@ -114,7 +114,7 @@ class Node:
         """Send a request once; return None if there is no reply."""
         try:
             if self._system is None:
-                self._system = connect(RunFolder(self.data_dir).door())
+                self._system = connect(RunFolder(self.data_dir).system_address())
             found = address()
             answer = None if found is None else self._system.ask(found, message, 2)
         except UnreachableError:

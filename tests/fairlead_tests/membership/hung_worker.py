@@ -12,11 +12,11 @@ from typing import Any
 
 from thespian.actors import ActorSystem
 
-from fairlead.actors.door.actor import Actor, Address
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.transport.actor import Actor, Address
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClientAssignor, Resource

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from fairlead.actors.door.actor import Address
-from fairlead.actors.door.stream import MessageStream, StreamEndedError, dial
 from fairlead.actors.messages.groups import (
     FindStream,
     GroupCalls,
@@ -18,6 +16,8 @@ from fairlead.actors.messages.groups import (
     pack_numbers,
     unpack_numbers,
 )
+from fairlead.actors.transport.actor import Address
+from fairlead.actors.transport.stream import MessageStream, StreamEndedError, dial
 from fairlead_tests.actor_system import Running
 
 SECONDS = 10.0
@@ -82,7 +82,7 @@ def stream_host(running: Running, actor: Address, number: int = 7) -> Generator[
     """Connect a host to an actor."""
     at: Any = running.system.ask(actor, FindStream(), SECONDS)
     assert isinstance(at, StreamAt), at
-    stream = dial(at.port, running.door.key, running.door.host, SECONDS)
+    stream = dial(at.port, running.address.key, running.address.host, SECONDS)
     try:
         yield StreamHost(stream, number, at.epoch)
     finally:

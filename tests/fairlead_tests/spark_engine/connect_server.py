@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 from fairlead.runtime.pipeline.spark import tether
 from fairlead.runtime.pipeline.spark.java import JVM_OPENS, find_java, spark_home
 from fairlead.runtime.pipeline.spark.settings import properties

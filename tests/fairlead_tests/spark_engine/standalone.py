@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.transport.ports import free_port
 from fairlead.runtime.pipeline.spark.java import JVM_OPENS, find_java, spark_home
 from fairlead.runtime.pipeline.spark.settings import properties
 

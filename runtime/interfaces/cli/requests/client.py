@@ -150,7 +150,7 @@ class Client:
         served_by = answer.header(HEADER)
         if self._expected is None or (served_by and served_by == self._expected.node):
             return
-        from .....actors.door.ports import holder_of  # noqa: PLC0415  # an answer of the expected node needs no psutil
+        from .....actors.transport.ports import holder_of  # noqa: PLC0415  # an answer of the expected node needs no psutil
 
         cluster, _, node = served_by.partition("/")
         who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"

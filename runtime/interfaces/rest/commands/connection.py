@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .....actors.door.actor import Address
-from .....actors.door.system import Line, System, UnreachableError, connect
 from .....actors.messages.commands import CommandReply, DescribeTraffic, Traffic
 from .....actors.messages.orders import (
     ConfigureGroup,
@@ -19,6 +17,8 @@ from .....actors.messages.orders import (
     DeleteGroup,
     OperatorCommand,
 )
+from .....actors.transport.actor import Address
+from .....actors.transport.system import System, SystemConnection, UnreachableError, connect
 from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import room_at
 from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs
@@ -56,7 +56,7 @@ class Connection:
         self._data_dir = data_dir
         self._folder = RunFolder(data_dir)
         self._system: System | None = None
-        self._line: Line | None = None
+        self._connection: SystemConnection | None = None
         self._supervisor: Address | None = None
         self._groups: dict[str, tuple[Address, ProcessId]] = {}
         """The cached address and process of each group, by group id."""
@@ -100,7 +100,7 @@ class Connection:
     def hang_up(self) -> None:
         """Close the connection; the next request opens a new one."""
         self._open.close()
-        self._system = self._line = self._supervisor = None
+        self._system = self._connection = self._supervisor = None
         self._groups.clear()
 
     def _await_group(self, group_id: str, deadline: float) -> Address:
@@ -142,20 +142,20 @@ class Connection:
 
     def _ask(self, actor: Address, message: object, kind: type[T], seconds: float) -> T | None:
         """Return an actor's answer, None if no answer of this type comes in time."""
-        if self._line is None or seconds <= 0:
+        if self._connection is None or seconds <= 0:
             return None
         with suppress(UnreachableError):
-            answer = self._line.ask(actor, message, seconds)
+            answer = self._connection.ask(actor, message, seconds)
             return answer if isinstance(answer, kind) else None
         return None
 
     def _dial(self) -> None:
         try:
-            self._system = connect(self._folder.door())
+            self._system = connect(self._folder.system_address())
         except (KeyRefusedError, NoNodeError, UnreachableError, OSError, ValueError) as error:
             raise Unanswered(f"{error}; nothing was changed") from None
         self._open.callback(self._system.close)
-        self._line = self._open.enter_context(self._system.private())
+        self._connection = self._open.enter_context(self._system.private())
         with suppress(UnreachableError):
             self._supervisor = self._system.named(SUPERVISOR)
         if self._supervisor is None:

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from .....actors.door.log_levels import LogLevelsRead, ReadLogLevels
 from .....actors.messages.commands import Traffic
+from .....actors.transport.log_levels import LogLevelsRead, ReadLogLevels
 from ....cluster.messages import (
     DescribeNode,
     NodeView,

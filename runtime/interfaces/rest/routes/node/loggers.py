@@ -12,8 +12,8 @@ from typing import Annotated, Final
 from fastapi import Body, Query
 from starlette.concurrency import run_in_threadpool
 
-from ......actors.door import log_levels
-from ......actors.door.log_levels import LEVELS, LoggerState
+from ......actors.transport import log_levels
+from ......actors.transport.log_levels import LEVELS, LoggerState
 from ....replies.node import LoggerLevel
 from ...commands.service import Principal, Served, Service
 from ...server.errors import ApiError, Unanswered, not_found

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlead.actors.door import log_file
-from fairlead.actors.door.log_file import PERIOD_SECONDS, SAME_PLACE, SAME_TEXT, LogFile
+from fairlead.actors.transport import log_file
+from fairlead.actors.transport.log_file import PERIOD_SECONDS, SAME_PLACE, SAME_TEXT, LogFile
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from secrets import token_bytes
 
 import pytest
 
-from fairlead.actors.door import transport
-from fairlead.actors.door.stream import (
+from fairlead.actors.transport import tcp
+from fairlead.actors.transport.stream import (
     MOST_STRANGERS,
     MessageStream,
     StreamEndedError,
@@ -28,7 +28,7 @@ LARGE = b"x" * (8 << 20)
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[StreamPort]:
-    monkeypatch.setattr(transport, "_key", KEY)
+    monkeypatch.setattr(tcp, "_key", KEY)
     port = StreamPort()
     yield port
     for each in [*port._streams.values()]:

@@ -16,10 +16,10 @@ from thespian.actors import ActorExitRequest, ActorSystemException
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from .actor import Actor, Address
 from .log_format import LogOutput
-from .ports import Door, holder_of
+from .ports import SystemAddress, holder_of
 from .processes import PLAIN, ExternalSystem, Named, WhoIs, name_system
 from .question import Question, Questions
-from .transport import arm
+from .tcp import arm
 
 START_SECONDS = STOP_SECONDS = 10.0
 STRAY_SECONDS = 2.0  # wait for child processes of actors, after the actors have ended
@@ -28,14 +28,14 @@ PORT_SECONDS = 3.0  # how long the port of a system that just died may stay in u
 
 
 class UnreachableError(Exception):
-    """There is no system behind the door, or it has another key or node."""
+    """There is no system at the address, or it has another key or node."""
 
 
 class CannotStartError(Exception):
     """A system or an actor could not be started."""
 
 
-class Line:
+class SystemConnection:
     """One thread's connection to a system."""
 
     def __init__(self, base: ExternalSystem) -> None:
@@ -65,7 +65,7 @@ class Line:
             raise UnreachableError(str(error)) from None
 
     def close(self) -> None:
-        """Close the line's sockets."""
+        """Close the connection's sockets."""
         self._context.exit_context()
 
 
@@ -75,7 +75,7 @@ class System:
     def __init__(self, base: ExternalSystem, admin: Any = None) -> None:
         self._base = base
         self._admin = admin
-        self._line: Line | None = None
+        self._connection: SystemConnection | None = None
         self._questions = Questions(base)
         self._lock = threading.Lock()
 
@@ -90,14 +90,14 @@ class System:
             raise CannotStartError(f"{kind.__name__} could not be started: {error}") from None
 
     def ask(self, actor: Address, message: object, seconds: float) -> object | None:
-        """Call `Line.ask` on a shared line."""
-        with self._shared_line() as line:
-            return line.ask(actor, message, seconds)
+        """Call `SystemConnection.ask` on a shared connection."""
+        with self._shared_connection() as connection:
+            return connection.ask(actor, message, seconds)
 
     def tell(self, actor: Address, message: object) -> None:
-        """Call `Line.tell` on a shared line."""
-        with self._shared_line() as line:
-            line.tell(actor, message)
+        """Call `SystemConnection.tell` on a shared connection."""
+        with self._shared_connection() as connection:
+            connection.tell(actor, message)
 
     def stop(self, actor: Address) -> None:
         """Ask an actor to end, with all of its children; ignored if it has ended."""
@@ -105,13 +105,13 @@ class System:
             self.tell(actor, ActorExitRequest())
 
     @contextmanager
-    def private(self) -> Generator[Line]:
-        """Open a line for one thread."""
-        line = Line(self._base)
+    def private(self) -> Generator[SystemConnection]:
+        """Open a connection for one thread."""
+        connection = SystemConnection(self._base)
         try:
-            yield line
+            yield connection
         finally:
-            line.close()
+            connection.close()
 
     def named(self, name: str) -> Address | None:
         """Return the address of a named actor that was created from outside, or None.
@@ -152,8 +152,8 @@ class System:
 
     def close(self) -> None:
         """Close this process's sockets; the system continues."""
-        if self._line is not None:
-            self._line.close()
+        if self._connection is not None:
+            self._connection.close()
         self._questions.close()
         self._base.transport.close()
 
@@ -188,16 +188,16 @@ class System:
             _end(descendants)
 
     def _ask_admin(self, name: str) -> Named | None:
-        with self.private() as line:
-            answer = line.ask(self._base.adminAddr, WhoIs(name), ADMIN_SECONDS)
+        with self.private() as connection:
+            answer = connection.ask(self._base.adminAddr, WhoIs(name), ADMIN_SECONDS)
         return answer if isinstance(answer, Named) else None
 
     @contextmanager
-    def _shared_line(self) -> Generator[Line]:
+    def _shared_connection(self) -> Generator[SystemConnection]:
         with self._lock:
-            if self._line is None:
-                self._line = Line(self._base)
-            yield self._line
+            if self._connection is None:
+                self._connection = SystemConnection(self._base)
+            yield self._connection
 
 
 def _descendants(admin: Any) -> list[ProcessId]:
@@ -218,7 +218,9 @@ def _end(descendants: list[ProcessId]) -> None:
         kill(each)
 
 
-def start_system(door: Door, *, log_file: Path, name: str, log: LogOutput = PLAIN) -> System:
+def start_system(
+    address: SystemAddress, *, log_file: Path, name: str, log: LogOutput = PLAIN
+) -> System:
     """Start a system whose admin and actors die with the calling process.
 
     Call it on the main thread of a process that has opened no files yet: the actors are its forks.
@@ -228,11 +230,11 @@ def start_system(door: Door, *, log_file: Path, name: str, log: LogOutput = PLAI
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
     log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name_system(name, log_file, door.node, log)
-    arm(door.host, door.key)
-    base = ExternalSystem(door.port)
+    name_system(name, log_file, address.node, log)
+    arm(address.host, address.key)
+    base = ExternalSystem(address.port)
     try:
-        _await_port(base, door)
+        _await_port(base, address)
         admin = base.start_admin(START_SECONDS)
     except BaseException:
         base.transport.close()
@@ -243,42 +245,40 @@ def start_system(door: Door, *, log_file: Path, name: str, log: LogOutput = PLAI
     return System(base, admin)
 
 
-def _await_port(base: ExternalSystem, door: Door) -> None:
+def _await_port(base: ExternalSystem, address: SystemAddress) -> None:
     deadline = time.monotonic() + PORT_SECONDS
     while base.port_is_taken():
         if time.monotonic() > deadline:
-            holder = holder_of(door.host, door.port)
-            raise CannotStartError(
-                f"port {door.port} of {door.host} is taken by {holder}: choose another port"
-            )
+            holder = holder_of(address.host, address.port)
+            raise CannotStartError(f"{address} is taken by {holder}: choose another port")
         time.sleep(0.02)
 
 
-def connect(door: Door) -> System:
+def connect(address: SystemAddress) -> System:
     """Connect to a system that another process has started; never starts one.
 
     Raises `UnreachableError`.
     """
     try:
-        socket.create_connection((door.host, door.port), timeout=2).close()
+        socket.create_connection((address.host, address.port), timeout=2).close()
     except OSError as error:
         raise UnreachableError(
-            f"no cluster runs on port {door.port} of {door.host} ({error.strerror or error}): "
+            f"no cluster runs on {address} ({error.strerror or error}): "
             "start one, or name the port of one that runs"
         ) from None
-    arm(door.host, door.key)
-    system = System(ExternalSystem(door.port))
+    arm(address.host, address.key)
+    system = System(ExternalSystem(address.port))
     node = system.node()
     if node is None:
         system.close()
         raise UnreachableError(
-            f"what listens on port {door.port} of {door.host} does not answer to this cluster's "
+            f"what listens on {address} does not answer to this cluster's "
             "key, or is shutting down: check that the key is of the cluster that runs"
         )
-    if node and door.node not in {"", node}:
+    if node and address.node not in {"", node}:
         system.close()
         raise UnreachableError(
-            f"another node of this cluster, or one of a copied data folder, listens on port "
-            f"{door.port} of {door.host}: start this one, or name the data folder of the other"
+            f"another node of this cluster, or one of a copied data folder, listens on "
+            f"{address}: start this one, or name the data folder of the other"
         )
     return system

@@ -42,7 +42,7 @@ from . import log_levels
 from .crashes import end_at_crashes, open_traces
 from .log_file import open_private
 from .log_format import LogOutput
-from .transport import SEND_SECONDS, Transport
+from .tcp import SEND_SECONDS, Transport
 
 FORK = multiprocessing.get_context("fork")
 

@@ -1,4 +1,4 @@
-"""Actors for the tests of the door: each does one thing that the door must handle."""
+"""Actors for the tests of the transport: each does one thing that it must handle."""
 
 import ctypes
 import logging
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.door.actor import Actor, Address, address_key
+from fairlead.actors.transport.actor import Actor, Address, address_key
 
 
 @dataclass(frozen=True, slots=True)

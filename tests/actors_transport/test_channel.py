@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead.actors.door import channel
-from fairlead.actors.door.channel import Channel, HostileFrameError
+from fairlead.actors.transport import channel
+from fairlead.actors.transport.channel import Channel, HostileFrameError
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 HELLO, GREETING, BEFORE_BODY = 72, 64, 52

@@ -1,4 +1,4 @@
-"""The address and key of an actor system (`Door`), free ports, and the owner of a port in use."""
+"""The address and key of an actor system, free ports, and the owner of a port in use."""
 
 import errno
 import ipaddress
@@ -22,7 +22,7 @@ UNSEEN: Final = "a program that cannot be seen from here, of another user or con
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class SystemAddress:
     """The address of an actor system, and the key to connect to it.
 
     `host` is an IPv4 loopback address, `port` that of the admin, `key` the 32 random bytes of the
@@ -34,6 +34,9 @@ class Door:
     port: int
     key: bytes = field(repr=False)
     node: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"port {self.port} of {self.host}"
 
     def __post_init__(self) -> None:
         if not ipaddress.IPv4Address(self.host).is_loopback:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door.crashes import LARGEST, TRACES, open_traces
+from fairlead.actors.transport.crashes import LARGEST, TRACES, open_traces
 
 PROBE = """
 import os, signal, sys
 from pathlib import Path
-from fairlead.actors.door.crashes import end_at_crashes, open_traces
+from fairlead.actors.transport.crashes import end_at_crashes, open_traces
 for number in (signal.SIGSEGV, signal.SIGABRT):
     signal.signal(number, lambda *_: None)  # as Thespian does
 end_at_crashes(open_traces(Path(sys.argv[1])))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from fairlead.actors.door.system import connect
+from fairlead.actors.transport.system import connect
 from fairlead_tests.actor_system import Running, actor_system, eventually, in_process, isolated
 
 __all__ = ["actor_system", "in_process", "shared_system"]
@@ -23,10 +23,10 @@ def system_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runni
 def shared_system(system_of_module: Running) -> Iterator[Running]:
     """Yield a real system that other tests of the file use as well; their actors have ended.
 
-    It is connected to anew: a process has the key of the door that it went through last.
+    It is connected to anew: a process has the key of the system that it went through last.
     """
     system_of_module.system.close()
-    system_of_module.system = connect(system_of_module.door)
+    system_of_module.system = connect(system_of_module.address)
     yield system_of_module
     for process in system_of_module.processes()[2:]:
         with contextlib.suppress(psutil.NoSuchProcess):

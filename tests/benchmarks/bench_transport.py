@@ -1,6 +1,6 @@
-"""What a message through the door costs, beside stock Thespian in the same run.
+"""What a message through the transport costs, beside stock Thespian in the same run.
 
-    python tests/benchmarks/bench_door.py
+    python tests/benchmarks/bench_transport.py
 
 Each side runs in a process of its own, in turns, and the median of the turns counts. Prints
 one JSON line per measurement.
@@ -73,11 +73,11 @@ def measure(side: str) -> dict[str, float]:
             assert system.ask(echo, message, 30) is not None
 
         return {
-            "door_ask_round_trip_us": median_us(lambda: ask(b"x" * 200), ASKS),
-            "door_actor_requests_per_s": PINGS
+            "transport_ask_round_trip_us": median_us(lambda: ask(b"x" * 200), ASKS),
+            "transport_actor_requests_per_s": PINGS
             / system.ask(pinger, library.Run(echo, PINGS, b"x" * 200), 60),
-            "door_batch_of_100_dataclasses_us": median_us(lambda: ask(batch), ASKS),
-            "door_batch_of_100_as_bytes_us": median_us(lambda: ask(packed), ASKS),
+            "transport_batch_of_100_dataclasses_us": median_us(lambda: ask(batch), ASKS),
+            "transport_batch_of_100_as_bytes_us": median_us(lambda: ask(packed), ASKS),
         }
 
 
@@ -104,7 +104,7 @@ def line(name: str, value: float, peer: str, peer_value: float, conditions: str)
 
 def main() -> None:
     """Run all and print."""
-    turns = [(turn("door_ours"), turn("door_stock")) for _ in range(TURNS)]
+    turns = [(turn("transport_ours"), turn("transport_stock")) for _ in range(TURNS)]
     load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, median of {TURNS} turns"
     for name in turns[0][0]:
         ours, stock = (statistics.median(each[side][name] for each in turns) for side in (0, 1))
@@ -113,13 +113,13 @@ def main() -> None:
     plain = median_us(lambda: pickle.loads(pickle.dumps(batch, 5)), ASKS)
     packer = msgspec.msgpack.Decoder(list[Beat])
     packed = median_us(lambda: packer.decode(pickle.loads(pickle.dumps(as_bytes(batch), 5))), ASKS)
-    print(line("door_100_packed_and_unpacked_us", packed, "pickled dataclasses", plain, load))
+    print(line("transport_100_packed_and_unpacked_us", packed, "pickled dataclasses", plain, load))
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        sys.modules["bench_door"] = sys.modules["__main__"]
-        Beat.__module__ = "bench_door"  # so that every actor can load it
+        sys.modules["bench_transport"] = sys.modules["__main__"]
+        Beat.__module__ = "bench_transport"  # so that every actor can load it
         print(json.dumps(measure(sys.argv[1])))
     else:
         main()

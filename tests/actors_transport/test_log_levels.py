@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door import log_levels
-from fairlead.actors.door.log_levels import LoggerState, LogLevelsRead, ReadLogLevels
+from fairlead.actors.transport import log_levels
+from fairlead.actors.transport.log_levels import LoggerState, LogLevelsRead, ReadLogLevels
 from fairlead_tests.actor_system import Running, eventually
-from fairlead_tests.actors_door.probe_actors import Create, Echo, Parent
+from fairlead_tests.actors_transport.probe_actors import Create, Echo, Parent
 
 ASK = 30.0
 NOW = 1_700_000_000_000

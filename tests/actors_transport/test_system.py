@@ -14,39 +14,44 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.door.crashes import TRACES
-from fairlead.actors.door.ports import Door
-from fairlead.actors.door.system import CannotStartError, UnreachableError, connect, start_system
-from fairlead.actors.door.transport import SEND_SECONDS
+from fairlead.actors.transport.crashes import TRACES
+from fairlead.actors.transport.ports import SystemAddress
+from fairlead.actors.transport.system import (
+    CannotStartError,
+    UnreachableError,
+    connect,
+    start_system,
+)
+from fairlead.actors.transport.tcp import SEND_SECONDS
 from fairlead_tests.actor_system import (
     Running,
     eventually,
-    free_door,
+    free_address,
     isolated,
     listeners,
     log_of,
     runs,
     title_of,
 )
-from fairlead_tests.actors_door.probe_actors import Create, Echo, Late, Litterbug, Parent
+from fairlead_tests.actors_transport.probe_actors import Create, Echo, Late, Litterbug, Parent
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster
 GOOD = bytes(32)
 
 
-def test_importing_the_door_starts_nothing() -> None:
+def test_importing_the_transport_starts_nothing() -> None:
     probe = (
-        "import os, threading, psutil, fairlead.actors.door.system; me = psutil.Process();"
+        "import os, threading, psutil, fairlead.actors.transport.system; me = psutil.Process();"
         "print(me.children(), me.net_connections(), threading.active_count())"
     )
     ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert ran.stdout == "[] [] 1\n"
 
 
-def test_a_door_does_not_show_its_key() -> None:
-    door = free_door()
-    assert repr(door) == f"Door(host='127.0.0.1', port={door.port})"
+def test_an_address_does_not_show_its_key() -> None:
+    address = free_address()
+    assert repr(address) == f"SystemAddress(host='127.0.0.1', port={address.port})"
 
 
 @pytest.mark.parametrize(
@@ -59,29 +64,29 @@ def test_a_door_does_not_show_its_key() -> None:
         ("127.0.0.1", 1, b"short"),
     ],
 )
-def test_a_door_is_on_loopback_and_locked(host: str, port: int, key: bytes) -> None:
+def test_an_address_is_on_loopback_and_has_a_key(host: str, port: int, key: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        Door(host, port, key)
+        SystemAddress(host, port, key)
 
 
 def test_connecting_starts_nothing() -> None:
-    door, before = free_door(), set(psutil.Process().children())
-    with pytest.raises(UnreachableError, match=f"no cluster runs on port {door.port}"):
-        connect(door)
+    address, before = free_address(), set(psutil.Process().children())
+    with pytest.raises(UnreachableError, match=f"no cluster runs on port {address.port}"):
+        connect(address)
     assert set(psutil.Process().children()) <= before
 
 
 def test_another_key_does_not_connect(shared_system: Running) -> None:
-    door = shared_system.door
+    address = shared_system.address
     with pytest.raises(UnreachableError, match="does not answer to this cluster's key"):
-        connect(Door(door.host, door.port, secrets.token_bytes(32)))
+        connect(SystemAddress(address.host, address.port, secrets.token_bytes(32)))
     shared_system.system.close()
-    shared_system.system = connect(door)
+    shared_system.system = connect(address)
     assert shared_system.system.alive()
 
 
-def test_only_the_node_that_is_meant_is_behind_a_door(tmp_path: Path) -> None:
-    mine = replace(free_door(), node="mine")
+def test_only_the_node_that_is_meant_answers_at_an_address(tmp_path: Path) -> None:
+    mine = replace(free_address(), node="mine")
     with isolated(tmp_path / "system", mine) as running:
         running.system.close()
         with pytest.raises(UnreachableError, match=f"another node .* on port {mine.port}"):
@@ -93,12 +98,12 @@ def test_only_the_node_that_is_meant_is_behind_a_door(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_no_place_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.actors.door.system.PORT_SECONDS", 0)
+    monkeypatch.setattr("fairlead.actors.transport.system.PORT_SECONDS", 0)
     with socket.create_server(("127.0.0.1", 0)) as other:
-        door = Door("127.0.0.1", other.getsockname()[1], secrets.token_bytes(32))
-        told = f"port {door.port} .* is taken by .* \\(pid {os.getpid()}\\)"
+        address = SystemAddress("127.0.0.1", other.getsockname()[1], secrets.token_bytes(32))
+        told = f"port {address.port} .* is taken by .* \\(pid {os.getpid()}\\)"
         with pytest.raises(CannotStartError, match=told):
-            start_system(door, log_file=tmp_path / "log", name="test")
+            start_system(address, log_file=tmp_path / "log", name="test")
 
 
 def test_a_system_starts_on_the_main_thread_only(tmp_path: Path) -> None:
@@ -106,7 +111,7 @@ def test_a_system_starts_on_the_main_thread_only(tmp_path: Path) -> None:
 
     def start() -> None:
         try:
-            start_system(free_door(), log_file=tmp_path / "log", name="test")
+            start_system(free_address(), log_file=tmp_path / "log", name="test")
         except CannotStartError as error:
             refused.append(str(error))
 
@@ -136,7 +141,7 @@ def test_every_process_has_a_title(shared_system: Running) -> None:
 
 def test_the_key_is_in_no_argument_and_no_environment(shared_system: Running) -> None:
     shared_system.system.create(Echo)
-    key = shared_system.door.key
+    key = shared_system.address.key
     for process in shared_system.processes():
         for name in ("cmdline", "environ"):
             content = Path(f"/proc/{process.pid}/{name}").read_bytes()
@@ -235,8 +240,8 @@ def test_the_children_of_a_killed_actor_are_gone(shared_system: Running) -> None
 
 
 def test_a_killed_admin_takes_all_along_and_the_port_is_free(tmp_path: Path) -> None:
-    door = free_door()
-    with isolated(tmp_path / "first", door) as first:
+    address = free_address()
+    with isolated(tmp_path / "first", address) as first:
         parent = first.system.create(Parent)
         first.system.ask(first.system.ask(parent, Create("a"), ASK), "hello", ASK)
         below = first.processes()[1:]
@@ -244,7 +249,7 @@ def test_a_killed_admin_takes_all_along_and_the_port_is_free(tmp_path: Path) -> 
         eventually(lambda: not any(map(runs, below)), "all are gone")
         assert not first.system.alive()
         assert first.end() == 0
-        with isolated(tmp_path / "second", door) as second:
+        with isolated(tmp_path / "second", address) as second:
             assert second.system.ask(second.system.create(Echo), "hello", ASK) == "hello"
 
 
@@ -273,7 +278,7 @@ def test_shutdown_leaves_nothing(actor_system: Running) -> None:
     actor_system.shut_down()
     assert [each for each in family if runs(each)] == []
     with pytest.raises(UnreachableError):
-        connect(actor_system.door)
+        connect(actor_system.address)
     files = {path.name for path in (actor_system.folder / "logs").iterdir()}
     assert files <= {"actors.log", "thespian.log", TRACES}
     assert "Traceback" not in log_of(actor_system.folder)

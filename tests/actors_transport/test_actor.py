@@ -1,4 +1,4 @@
-"""What an actor can do through the door, and how it fails."""
+"""What an actor can do through the transport, and how it fails."""
 # pyright: basic, reportPrivateUsage=false
 
 import contextlib
@@ -16,13 +16,13 @@ import pytest
 from thespian.actors import DeadEnvelope, PoisonMessage, WakeupMessage, WatchMessage
 from thespian.system.messages.multiproc import ChildMayHaveDied
 
-from fairlead.actors.door.actor import Actor, Address, Failure, address_key
-from fairlead.actors.door.crashes import TRACES
-from fairlead.actors.door.processes import Manager
-from fairlead.actors.door.system import CannotStartError, UnreachableError
-from fairlead.actors.door.transport import Transport
+from fairlead.actors.transport.actor import Actor, Address, Failure, address_key
+from fairlead.actors.transport.crashes import TRACES
+from fairlead.actors.transport.processes import Manager
+from fairlead.actors.transport.system import CannotStartError, UnreachableError
+from fairlead.actors.transport.tcp import Transport
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
-from fairlead_tests.actors_door.probe_actors import (
+from fairlead_tests.actors_transport.probe_actors import (
     Break,
     Create,
     Diary,

@@ -17,12 +17,12 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.actors.door import transport
-from fairlead.actors.door.actor import Address
-from fairlead.actors.door.channel import Channel, Direction, FrameTooLargeError
-from fairlead.actors.door.system import System
+from fairlead.actors.transport import tcp
+from fairlead.actors.transport.actor import Address
+from fairlead.actors.transport.channel import Channel, Direction, FrameTooLargeError
+from fairlead.actors.transport.system import System
 from fairlead_tests.actor_system import Running, eventually, isolated, listeners, log_of, runs
-from fairlead_tests.actors_door.probe_actors import Echo, Parent, Tell
+from fairlead_tests.actors_transport.probe_actors import Echo, Parent, Tell
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster
@@ -128,12 +128,12 @@ def test_a_recorded_hello_gets_a_new_greeting_and_what_followed_it_is_refused(
     echo = system.create(Echo)
     port = port_of(system, echo)
     answers = list[bytes]()
-    hello = hello_for(port, shared_system.door.key)
+    hello = hello_for(port, shared_system.address.key)
     for _ in range(2):
         with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
             stranger.sendall(hello)
             answers.append(stranger.recv(1 << 16))
-            stranger.sendall(Direction(shared_system.door.key).frame(b"recorded"))
+            stranger.sendall(Direction(shared_system.address.key).frame(b"recorded"))
             with contextlib.suppress(ConnectionError):
                 assert stranger.recv(1) == b""
     assert [len(each) for each in answers] == [64, 64]
@@ -189,9 +189,9 @@ def test_a_crowd_of_strangers_keeps_nobody_out(tmp_path: Path) -> None:
 
 
 def test_a_message_too_large_is_refused_where_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "FRAME_LIMIT", 100)
+    monkeypatch.setattr(tcp, "FRAME_LIMIT", 100)
     sender = SimpleNamespace(myAddress=None)
-    serialize: Any = transport.Transport.serializer
+    serialize: Any = tcp.Transport.serializer
     assert len(serialize(sender, SimpleNamespace(message=b"x" * 50))) > 50
     with pytest.raises(FrameTooLargeError, match="send it in parts"):
         serialize(sender, SimpleNamespace(message=b"x" * 100))

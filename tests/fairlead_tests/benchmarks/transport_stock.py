@@ -1,4 +1,4 @@
-"""The actors of the door's benchmark on stock Thespian."""
+"""The actors of the transport's benchmark on stock Thespian."""
 # pyright: basic
 # mypy: disable-error-code="misc"
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
-from .transport import OUT_OF_DESCRIPTORS, SCARCE_SECONDS, LoopbackAddress, accepted
+from .tcp import OUT_OF_DESCRIPTORS, SCARCE_SECONDS, LoopbackAddress, accepted
 
 MOST_STRANGERS: Final = 16
 """The maximum number of unauthenticated connections of a port; the oldest is closed."""

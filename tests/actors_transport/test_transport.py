@@ -6,7 +6,7 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
-from fairlead.actors.door.transport import Transport
+from fairlead.actors.transport.tcp import Transport
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The actors of the door's benchmark, behind our door."""
+"""The actors of the transport's benchmark, behind our transport."""
 
 import time
 from collections.abc import Generator
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.door.actor import Actor, Address
-from fairlead.actors.door.system import System, start_system
-from fairlead_tests.actor_system import free_door
+from fairlead.actors.transport.actor import Actor, Address
+from fairlead.actors.transport.system import System, start_system
+from fairlead_tests.actor_system import free_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,6 @@ class Pinger(Actor):
 @contextmanager
 def running(folder: Path) -> Generator[System]:
     """Run a system."""
-    system = start_system(free_door(), log_file=folder / "log", name="bench")
+    system = start_system(free_address(), log_file=folder / "log", name="bench")
     yield system
     system.shutdown()

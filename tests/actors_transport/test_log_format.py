@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door import log_format
-from fairlead.actors.door.log_format import JSON, STDOUT, LogOutput, StdoutLog
+from fairlead.actors.transport import log_format
+from fairlead.actors.transport.log_format import JSON, STDOUT, LogOutput, StdoutLog
 
 CREATED = time.mktime((2026, 1, 31, 23, 59, 58, 0, 0, 0)) + 0.25
 ABOUT = {"connector": "flights", "task": 0, "epoch": 7, "worker": ""}
