@@ -20,7 +20,7 @@ from fairlead.events.records import (
 )
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
-from fairlead.runtime.interfaces.cli.tables.epochs import explanation_tables, history_tables
+from fairlead.runtime.interfaces.cli.tables.epochs import tabulate_explanation, tabulate_history
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 
 
@@ -63,7 +63,7 @@ def test_each_generation_is_an_epoch_of_the_history_with_its_cause_and_who_leads
     told: EpochCache,
 ) -> None:
     history = told.history()
-    (table,) = history_tables(history)
+    (table,) = tabulate_history(history)
     assert isinstance(table, Table)
     assert [(row[0], row[2], row[-1]) for row in table.rows] == [
         ("1", "connector-added flights", "unanswered"),
@@ -75,7 +75,7 @@ def test_each_generation_is_an_epoch_of_the_history_with_its_cause_and_who_leads
 
 
 def facts(told: EpochCache, epoch: int) -> dict[str, str]:
-    first, phases, *_ = explanation_tables(describe_epoch(told.explain(epoch)))
+    first, phases, *_ = tabulate_explanation(describe_epoch(told.explain(epoch)))
     assert isinstance(first, FactList)
     assert isinstance(phases, Table)
     return dict(first.pairs) | {row[0]: " ".join(row[1:]).strip() for row in phases.rows}

@@ -63,9 +63,9 @@ class TypedDriver(CoordinatorDriver):
         self.shard.take(request, "someone", self.now)
         return list(drain(self.shard, self, self.now))
 
-    def lapse(self, milliseconds: int) -> list[AddressedReply]:
+    def lapse(self, parse_duration: int) -> list[AddressedReply]:
         """Let time pass for both sides."""
-        self.now_ms += milliseconds
+        self.now_ms += parse_duration
         self.shard.pass_time(self.now)
         return list(drain(self.shard, self, self.now))
 

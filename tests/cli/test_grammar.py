@@ -13,8 +13,8 @@ from fairlead.runtime.interfaces.cli.output.printing import Misused
 from fairlead.runtime.interfaces.cli.requests.grammar import (
     Kind,
     NamedObjects,
+    parse_task,
     split_words,
-    task_of,
 )
 from fairlead_tests.cli import answered
 
@@ -81,10 +81,12 @@ def test_what_a_verb_is_not_of_is_refused_with_a_remedy(words: str, said: str) -
 
 
 def test_a_task_is_called_by_its_connector_and_number() -> None:
-    assert [str(task_of(each)) for each in ("a-0", "a/1", "a-b-12", "a/b/3")] == [
+    assert [str(parse_task(each)) for each in ("a-0", "a/1", "a-b-12", "a/b/3")] == [
         *("a-0", "a-1", "a-b-12", "a/b-3"),
     ]
-    assert [task_of(each) for each in ("a", "-1", "a-", "a-x", "a-²", "a-1234567890")] == [None] * 6
+    assert [parse_task(each) for each in ("a", "-1", "a-", "a-x", "a-²", "a-1234567890")] == [
+        None
+    ] * 6
 
 
 ORDERS = {

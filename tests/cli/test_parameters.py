@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from click.testing import CliRunner
 
-from fairlead.runtime.interfaces.cli.adapters.parameters import Argument, Option, command_of
+from fairlead.runtime.interfaces.cli.adapters.parameters import Argument, Option, make_command
 
 
 class Speed(Enum):
@@ -51,13 +51,13 @@ def verb(
 
 def called(*words: str) -> dict[str, Any]:
     SAID.clear()
-    ended = CliRunner().invoke(command_of("verb", verb), words)
+    ended = CliRunner().invoke(make_command("verb", verb), words)
     assert (ended.exit_code, ended.output) == (0, "")
     return SAID[0]
 
 
 def test_help_tells_the_default_of_an_option_unless_it_is_none_or_not_to_be_shown() -> None:
-    assert CliRunner().invoke(command_of("verb", verb), ["--help"]).output == HELP
+    assert CliRunner().invoke(make_command("verb", verb), ["--help"]).output == HELP
 
 
 def test_a_verb_is_called_with_its_defaults_or_with_what_was_given() -> None:

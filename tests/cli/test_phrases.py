@@ -11,7 +11,11 @@ from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.logs.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.output.phrases import format_resources, moment, worker_name
+from fairlead.runtime.interfaces.cli.output.phrases import (
+    format_resources,
+    format_time,
+    shorten_worker,
+)
 from fairlead.runtime.interfaces.cli.verbs.group.log import tell
 
 
@@ -34,7 +38,7 @@ def test_resources_have_a_short_form(resources: list[tuple[str, int | None]], sa
 
 
 def test_a_worker_is_known_by_the_end_of_its_url() -> None:
-    assert [worker_name(url) for url in ("127.0.0.1:8083/w1", "w1", "", "a/")] == [
+    assert [shorten_worker(url) for url in ("127.0.0.1:8083/w1", "w1", "", "a/")] == [
         "w1",
         "w1",
         "",
@@ -43,7 +47,7 @@ def test_a_worker_is_known_by_the_end_of_its_url() -> None:
 
 
 def test_a_moment_is_told_in_utc() -> None:
-    assert [moment(each) for each in (1_357_000_000_123, 0, None, 1 << 62)] == [
+    assert [format_time(each) for each in (1_357_000_000_123, 0, None, 1 << 62)] == [
         "2013-01-01T00:26:40.123Z",
         "",
         "",

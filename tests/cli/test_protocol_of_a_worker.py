@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.runtime.config.load import load_with_sources
-from fairlead.runtime.interfaces.cli.verbs.node import classic_mode
+from fairlead.runtime.interfaces.cli.verbs.node import choose_classic_mode
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from fairlead.runtime.interfaces.cli.verbs.node import classic_mode
 def test_a_setting_says_what_a_worker_speaks_and_the_option_has_the_last_word(
     settings: list[str], option: str | None, mode: str | None
 ) -> None:
-    assert classic_mode(load_with_sources(None, {}, settings), option) == mode
+    assert choose_classic_mode(load_with_sources(None, {}, settings), option) == mode

@@ -11,7 +11,7 @@ from cli.conftest import Asked, Cluster, Run
 from msgspec import convert
 
 from fairlead.runtime.interfaces.cli.output.printing import Table
-from fairlead.runtime.interfaces.cli.tables.connectors import config_warnings
+from fairlead.runtime.interfaces.cli.tables.connectors import tabulate_config_warnings
 from fairlead.runtime.interfaces.replies.connectors import ExpandedConnector
 from fairlead_tests.cli import answered
 
@@ -275,7 +275,11 @@ def test_programs_get_the_documents_as_the_cluster_told_them(
     as_json = run(*verb.split(), "--url", cluster.url, "-o", "json")
     as_yaml = run(*verb.split(), "--url", cluster.url, "-o", "yaml")
     assert (as_json.code, as_json.err, json.loads(as_json.out)) == (0, "", DOCUMENTS[verb])
-    assert (as_yaml.code, as_yaml.err, yaml.safe_load(as_yaml.out)) == (0, "", DOCUMENTS[verb])
+    assert (as_yaml.code, as_yaml.err, yaml.safe_load(as_yaml.out)) == (
+        0,
+        "",
+        DOCUMENTS[verb],
+    )
 
 
 def test_status_for_programs_holds_all_that_was_asked(run: Run, cluster: Cluster) -> None:
@@ -511,7 +515,9 @@ def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
     assert "Delivery:  at-least-once\n" in described
     expanded = convert({"flights": {"status": status}}, dict[str, ExpandedConnector])
     rows = [("flights", "unknown key owner: it has no effect")]
-    assert config_warnings(expanded) == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]
+    assert tabulate_config_warnings(expanded) == [
+        Table(("CONNECTOR", "WARNING"), rows, title="Warnings")
+    ]
 
 
 def test_the_last_rebalance_names_a_connector_in_full(run: Run, cluster: Cluster) -> None:

@@ -23,7 +23,7 @@ from fairlead.events.model import RunState
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.interfaces.cli.verbs.logs import entries_of
+from fairlead.runtime.interfaces.cli.verbs.logs import read_entries
 from fairlead.runtime.node import commands
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
@@ -115,7 +115,7 @@ def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> 
     node.command(DeleteConnector(GROUP, "story", principal=ann))
     logs = node.data_dir / "logs"
     eventually(lambda: "story is deleted" in (logs / "rest.log").read_text(), "the end is told")
-    told = [*entries_of(logs, follow=False)]
+    told = [*read_entries(logs, follow=False)]
     story = (
         "connector story was created by rest ann [connector=story]",
         "connector story is split into 2 tasks [connector=story]",

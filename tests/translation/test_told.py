@@ -12,7 +12,7 @@ from fairlead.projections.figures import GroupFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
-from fairlead.runtime.interfaces.cli.tables.epochs import explanation_tables, history_tables
+from fairlead.runtime.interfaces.cli.tables.epochs import tabulate_explanation, tabulate_history
 from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
 from fairlead.runtime.interfaces.replies.building.groups import describe_group
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
@@ -45,7 +45,7 @@ DOWNGRADED = (
 
 
 def test_the_history_tells_each_conversion_and_why(told: EpochCache) -> None:
-    (table,) = history_tables(told.history())
+    (table,) = tabulate_history(told.history())
     assert isinstance(table, Table)
     causes = {row[0]: row[2] for row in table.rows}
     assert causes["3"] == f"group-upgraded W1: {UPGRADED}"
@@ -54,7 +54,7 @@ def test_the_history_tells_each_conversion_and_why(told: EpochCache) -> None:
 
 def test_explain_tells_each_conversion_and_why(told: EpochCache) -> None:
     for epoch, changed in ((3, UPGRADED), (4, DOWNGRADED)):
-        first, *_ = explanation_tables(describe_epoch(told.explain(epoch)))
+        first, *_ = tabulate_explanation(describe_epoch(told.explain(epoch)))
         assert isinstance(first, FactList)
         assert dict(first.pairs)["Changed"] == changed
 

@@ -20,7 +20,7 @@ class Verb(NamedTuple):
     """A verb that is not imported yet."""
 
     panel: Panel
-    place: str
+    target: str
     """Its module, and its function there; a module alone has a table `VERBS`."""
     help: str
     """The first paragraph of its docstring."""

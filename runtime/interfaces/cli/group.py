@@ -7,7 +7,7 @@ from itertools import groupby
 
 import click
 
-from .adapters.parameters import HELP, command_of
+from .adapters.parameters import HELP, make_command
 from .catalogue import VERBS, Panel, Verb
 
 
@@ -78,14 +78,14 @@ class VerbGroup(SuggestingGroup):
 
 def load_verb(name: str) -> click.Command:
     """Import a verb, and return its command."""
-    module, _, attribute = VERBS[name].place.partition(":")
+    module, _, attribute = VERBS[name].target.partition(":")
     imported = import_module(f".{module}", __package__)
     if attribute:
-        return command_of(name, getattr(imported, attribute))
+        return make_command(name, getattr(imported, attribute))
     verbs: Mapping[str, Callable[..., None]] = imported.VERBS
     group = SubGroup(name, help=VERBS[name].help, context_settings=HELP, no_args_is_help=True)
     for each, verb in verbs.items():
-        group.add_command(command_of(each, verb))
+        group.add_command(make_command(each, verb))
     return group
 
 

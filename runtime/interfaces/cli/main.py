@@ -116,9 +116,9 @@ def _fill_closed_places() -> None:
     Otherwise the next opened file, such as a log, would get its descriptor, and the output of
     libraries and child processes would be written to it.
     """
-    for place in range(3):
+    for descriptor in range(3):
         try:
-            os.fstat(place)
+            os.fstat(descriptor)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  # it stays open

@@ -89,7 +89,7 @@ class VerbCommand(click.Command):
                     formatter.write_dl(rows)
 
 
-def command_of(name: str, verb: Callable[..., None]) -> click.Command:
+def make_command(name: str, verb: Callable[..., None]) -> click.Command:
     """Return the command of a function whose parameters are annotated."""
     kinds = inspect.signature(verb, eval_str=True).parameters
     parameters = [_parameter(each) for each in kinds.values()]

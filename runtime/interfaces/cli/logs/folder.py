@@ -22,9 +22,9 @@ from .....events.log.tables import LogKind
 from .....events.model import Resource, Token
 from .....events.records import ClassicGroup, MemberMetadata, Record, Tombstone
 from .....projections.shard_history import GroupEntries, ShardHistory
-from ..output.phrases import moment
-from ..output.printing import Failed, Output, as_json, as_yaml, say
-from ..requests.options import Here
+from ..output.phrases import format_time
+from ..output.printing import Failed, Output, format_json, format_yaml, say
+from ..requests.options import LocalOptions
 from .narrator import Narrator
 
 FOLLOW_SECONDS: Final = 0.2
@@ -61,19 +61,19 @@ GroupReader = LogReader | GroupEntries
 class GroupFolder:
     """The folder of one group, with its logs `control` and `offsets`."""
 
-    def __init__(self, place: Here) -> None:
-        config = place.configured()
+    def __init__(self, options: LocalOptions) -> None:
+        config = options.load_config()
         self.group_id = config.group_id
         self.path = config.group_folder
         self._shards = config.data_path / "shards"
 
-    def path_of(self, name: LogName) -> Path:
+    def locate(self, name: LogName) -> Path:
         """Return the folder of a log."""
         return self.path / name.value
 
     def read(self, name: LogName) -> GroupReader:
         """Open the group's own log, or its entries in a shard's log; raises `LogError`."""
-        if not self.path_of(name).is_dir():
+        if not self.locate(name).is_dir():
             for each in sorted(self._shards.glob(f"*/{name.value}")):
                 log = LogReader.open(each, kind=name.shared)
                 history = ShardHistory(log).catch_up()
@@ -84,7 +84,7 @@ class GroupFolder:
 
     def open(self, name: LogName) -> LogReader:
         """Open the group's own log; raises `LogError`."""
-        path = self.path_of(name)
+        path = self.locate(name)
         if not path.is_dir():
             raise NoLogError(
                 f"there is no log at {path}: `fairlead up` makes it; or is it another --data-dir,"
@@ -102,9 +102,7 @@ class GroupFolder:
 
         The offset log is copied first: so the copy of the control log has all that it refers to.
         """
-        done = [
-            each for each in BACKED_UP if each is LogName.CONTROL or self.path_of(each).is_dir()
-        ]
+        done = [each for each in BACKED_UP if each is LogName.CONTROL or self.locate(each).is_dir()]
         _copy(target, ((each.value, partial(self.open, each)) for each in done))
         return done
 
@@ -154,7 +152,7 @@ class LogLine(NamedTuple):
         return row.record.__name__ if row else f"type {self.entry.type}"
 
 
-def entries_from(reader: GroupReader, start: int) -> Iterator[Entry]:
+def iterate_entries(reader: GroupReader, start: int) -> Iterator[Entry]:
     """Yield the entries from an offset on; raises `Failed` if it is after the end."""
     end = reader.end()
     if start > end:
@@ -163,17 +161,17 @@ def entries_from(reader: GroupReader, start: int) -> Iterator[Entry]:
         yield from batch
 
 
-def follow_from(reader: GroupReader, start: int) -> Iterator[Entry]:
+def follow_entries(reader: GroupReader, start: int) -> Iterator[Entry]:
     """Yield the entries from an offset on, and wait for new ones endlessly."""
     while True:
-        for entry in entries_from(reader, start):
+        for entry in iterate_entries(reader, start):
             yield entry
             start = entry.offset + 1
         sys.stdout.flush()
         time.sleep(FOLLOW_SECONDS)
 
 
-def printer_of(output: Output, reader: GroupReader) -> Printer:
+def make_printer(output: Output, reader: GroupReader) -> Printer:
     """Return a function that prints one entry; members have the names of their workers."""
     if output is Output.TABLE:
         narrator = Narrator(_members(reader))
@@ -184,16 +182,16 @@ def printer_of(output: Output, reader: GroupReader) -> Printer:
 
 
 def _print_json(entry: Entry) -> None:
-    sys.stdout.write(as_json(to_document(read_line(entry))) + "\n")
+    sys.stdout.write(format_json(to_document(read_line(entry))) + "\n")
 
 
 def _print_yaml(entry: Entry) -> None:
-    sys.stdout.write("---\n" + as_yaml(to_document(read_line(entry))))
+    sys.stdout.write("---\n" + format_yaml(to_document(read_line(entry))))
 
 
 def _line(narrator: Narrator, line: LogLine) -> str:
     said = f"({line.flaw})" if line.record is None else narrator.tell(line.record)
-    when = moment(line.entry.timestamp_ms)
+    when = format_time(line.entry.timestamp_ms)
     return f"{line.entry.offset:>{OFFSET_WIDTH}}  {when}  {line.kind:<{KIND_WIDTH}}  {said}"
 
 
@@ -221,7 +219,7 @@ def to_document(line: LogLine) -> dict[str, object]:
     entry, record = line.entry, line.record
     told: dict[str, object] = {
         "offset": entry.offset,
-        "time": moment(entry.timestamp_ms),
+        "time": format_time(entry.timestamp_ms),
         "time_ms": entry.timestamp_ms,
         "kind": line.kind,
         "type": entry.type,

@@ -23,7 +23,13 @@ from .....events.model import Cause, ClassicMember, Resource, Scope
 from .....events.records import Record
 from ...replies.building.clients import read_shares
 from ..output.member_names import MemberNames
-from ..output.phrases import SHORT_ID, cause_in_words, format_resource_set, moment, worker_name
+from ..output.phrases import (
+    SHORT_ID,
+    format_cause,
+    format_resource_set,
+    format_time,
+    shorten_worker,
+)
 
 
 class Narrator:
@@ -126,21 +132,21 @@ def _settings(_: Narrator, record: records.GroupConfiguration) -> str:
 
 def _order(_: Narrator, record: records.Operator) -> str:
     is_worker = record.scope is Scope.WORKER
-    subject = worker_name(record.name) if is_worker else Resource(record.name, record.task)
+    subject = shorten_worker(record.name) if is_worker else Resource(record.name, record.task)
     facts: list[str] = []
     if record.cordoned:
         facts.append("cordoned")
     if record.draining:
         facts.append("to be drained")
     if record.expected_back_ms:
-        facts.append(f"expected back by {moment(record.expected_back_ms)}")
+        facts.append(f"expected back by {format_time(record.expected_back_ms)}")
     if record.removing:
         how = "" if record.gently else " by force"
         facts.append(f"member {record.removing[:SHORT_ID]} to be removed{how}")
     if record.weight != 1:
         facts.append(f"weighs {record.weight}")
     if record.pins:
-        facts.append(f"only on {', '.join(map(worker_name, record.pins))}")
+        facts.append(f"only on {', '.join(map(shorten_worker, record.pins))}")
     asked = f" (asked by {record.actor})" if record.actor else ""
     return f"{record.scope.value} {subject}: {', '.join(facts) or 'no order'}{asked}"
 
@@ -178,7 +184,7 @@ def _offsets_altered(_: Narrator, record: OffsetsAltered) -> str:
 def _status(_: Narrator, record: TaskStatus) -> str:
     why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
     return (
-        f"{record.resource} {record.state.value} at {worker_name(record.worker)},"
+        f"{record.resource} {record.state.value} at {shorten_worker(record.worker)},"
         f" token {record.token}{why}"
     )
 
@@ -186,17 +192,17 @@ def _status(_: Narrator, record: TaskStatus) -> str:
 def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
     waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
     more = f", fired: {format_resource_set(record.fired)}" if record.fired else ""
-    more += f", more moves at {moment(record.again_at_ms)}" if record.again_at_ms else ""
+    more += f", more moves at {format_time(record.again_at_ms)}" if record.again_at_ms else ""
     if not waiting:
         return f"nothing is parked{more}"
-    first = moment(min(waiting.values()))
+    first = format_time(min(waiting.values()))
     return f"parked: {format_resource_set(waiting)}, the first until {first}{more}"
 
 
 def _loss(narrator: Narrator, record: records.Loss) -> str:
     return (
         f"{narrator.who(record.member_id)} lost {format_resource_set(record.resources)}:"
-        f" {cause_in_words(record.cause)}, parked at most until {moment(record.deadline_ms)}"
+        f" {format_cause(record.cause)}, parked at most until {format_time(record.deadline_ms)}"
     )
 
 
@@ -275,7 +281,7 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     if record.kind is records.Operator:
         scope, name, task = record.key
         is_worker = scope == Scope.WORKER.value
-        subject = worker_name(str(name)) if is_worker else Resource(str(name), int(task))
+        subject = shorten_worker(str(name)) if is_worker else Resource(str(name), int(task))
         return f"gone: {scope} {subject}"
     return f"gone: {' '.join(map(str, record.key)) or 'it'}"
 

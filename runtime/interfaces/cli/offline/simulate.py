@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from ..adapters.parameters import Ended, Option
 from ..output.printing import FAILED, FactList, Misused, Output, say, show
-from ..requests.options import takes
+from ..requests.options import with_options
 
 if TYPE_CHECKING:
     from ....simulation.campaign import CampaignResult
@@ -21,7 +21,7 @@ HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class SimulationOptions:
     """The size of each simulation."""
 
     steps: Annotated[
@@ -65,9 +65,9 @@ class Extent:
         return Size(*size, kinds, crews[self.crew])
 
 
-@takes(Extent)
+@with_options(SimulationOptions)
 def simulate(
-    extent: Extent,
+    extent: SimulationOptions,
     seed: Annotated[int, Option("--seed", metavar="N", min=0, help="The seed to run.")] = 0,
     seeds: Annotated[
         str | None, Option("--seeds", metavar="A-B", help="Run seeds A to B, without B.")

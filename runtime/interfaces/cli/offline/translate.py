@@ -15,7 +15,7 @@ from ....pipeline.connect_configs.table import (
     translate,
 )
 from ..adapters.parameters import Argument, Option
-from ..output.printing import Failed, as_json, as_yaml, escape_controls, say_aside
+from ..output.printing import Failed, escape_controls, format_json, format_yaml, say_aside
 from ..requests.files import Recursive, read_all_connectors
 
 
@@ -87,7 +87,7 @@ def _as_commented_yaml(written: TranslatedConfig) -> str:
     remarks = [f"# {key}: {told}" for key, told in written.remarks]
     head = [f"# {len(remarks)} remarks:" if remarks else "# nothing was left out", *remarks]
     comments = "".join(f"{escape_controls(line)}\n" for line in head)
-    return comments + as_yaml({"name": written.name, "config": written.config})
+    return comments + format_yaml({"name": written.name, "config": written.config})
 
 
 def _write_json(found: Sequence[TranslatedConfig]) -> None:
@@ -95,4 +95,4 @@ def _write_json(found: Sequence[TranslatedConfig]) -> None:
     for each in found:
         for key, told in each.remarks:
             say_aside(f"{each.name}: {key}: {told}")
-    sys.stdout.write(as_json(connectors[0] if len(connectors) == 1 else connectors, 2) + "\n")
+    sys.stdout.write(format_json(connectors[0] if len(connectors) == 1 else connectors, 2) + "\n")

@@ -11,7 +11,7 @@ from .....events.records import ClassicGroup, MemberMetadata, Record
 from .....projections.explain.causes.clients import KafkaClient, client_of
 from .....projections.explain.diff import Seat
 from ...replies.handovers import SeatInfo
-from .phrases import cause_of, member_name
+from .phrases import format_reply_cause, shorten_member
 
 
 class MemberNames:
@@ -37,14 +37,16 @@ class MemberNames:
         if seat is None:
             return ""
         client = self._clients.get(seat.member_id)
-        return client.name(seat.member_id) if client else member_name(seat.worker, seat.member_id)
+        return (
+            client.name(seat.member_id) if client else shorten_member(seat.worker, seat.member_id)
+        )
 
     def short_name(self, member_id: str) -> str:
         """Return the name of a member; the start of its id if it is unknown."""
         client = self._clients.get(member_id)
         if client is not None:
             return client.name(member_id)
-        return member_name(self._workers.get(member_id, ""), member_id)
+        return shorten_member(self._workers.get(member_id, ""), member_id)
 
     def full_name(self, member_id: str) -> str:
         """Return the name of a client; the whole member id of others."""
@@ -56,4 +58,4 @@ class MemberNames:
         first, also, others = subject.partition(" and ")
         if first in self._clients:
             return f"{why} {self.full_name(first)}{also}{others}"
-        return cause_of(why, subject)
+        return format_reply_cause(why, subject)

@@ -41,37 +41,37 @@ ABOUT_WORKERS: Final = frozenset(
 _WHYS: Final = {each.value: each for each in Why}
 
 
-def worker_name(url: str) -> str:
+def shorten_worker(url: str) -> str:
     """Return the name at the end of a worker's URL: w1 of 127.0.0.1:8083/w1."""
     return url.rpartition("/")[2] or url
 
 
-def member_name(url: str, member_id: str) -> str:
+def shorten_member(url: str, member_id: str) -> str:
     """Return `w1(1b9d6bcd)`, or only the start of the member id if the worker is unknown."""
     short = member_id[:SHORT_ID]
-    return f"{worker_name(url)}({short})" if url and url != member_id else short
+    return f"{shorten_worker(url)}({short})" if url and url != member_id else short
 
 
-def cause_in_words(cause: Cause) -> str:
+def format_cause(cause: Cause) -> str:
     """Return a cause as text, with the name of a worker instead of its URL."""
     if cause.why in ABOUT_WORKERS:
-        return str(cause._replace(subject=worker_name(cause.subject)))
+        return str(cause._replace(subject=shorten_worker(cause.subject)))
     return str(cause)
 
 
-def cause_of(cause: str, subject: str) -> str:
+def format_reply_cause(cause: str, subject: str) -> str:
     """Return a cause in a reply as text; unknown ones of other versions unchanged."""
     if cause in _WHYS:
-        return cause_in_words(Cause(_WHYS[cause], subject))
+        return format_cause(Cause(_WHYS[cause], subject))
     return f"{cause} {subject}".rstrip()
 
 
-def short_form(resources: Iterable[ResourceId]) -> str:
+def format_ids(resources: Iterable[ResourceId]) -> str:
     """Return resources as `flights flights-0..3`."""
     return format_resources((each.connector, each.task) for each in resources)
 
 
-def first_of(ids: Sequence[str]) -> str:
+def format_first(ids: Sequence[str]) -> str:
     """Return the first `NAMES_MAX` ids, and the number of the others."""
     more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
     return " ".join(ids[:NAMES_MAX]) + more
@@ -83,7 +83,7 @@ def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
     for common, resource_id in pairs:
         sharing.setdefault(common, []).append(resource_id)
     for common, ids in sharing.items():
-        yield common, first_of(ids)
+        yield common, format_first(ids)
 
 
 def format_resources(resources: Iterable[tuple[str, int | None]]) -> str:
@@ -117,7 +117,7 @@ def _runs(numbers: Iterable[int]) -> Iterator[str]:
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
-def age(time_ms: int | None) -> str:
+def format_age(time_ms: int | None) -> str:
     """Return the age of a time in its largest whole unit: `5m ago`."""
     if time_ms is None:
         return ""
@@ -126,7 +126,7 @@ def age(time_ms: int | None) -> str:
     return f"{seconds // size}{unit} ago"
 
 
-def moment(time_ms: int | None) -> str:
+def format_time(time_ms: int | None) -> str:
     """Return `2013-01-31T23:59:59.999Z`; "" for None, the number if it is out of range."""
     if not time_ms:
         return ""
@@ -137,6 +137,6 @@ def moment(time_ms: int | None) -> str:
     return told.replace("+00:00", "Z")
 
 
-def seconds(duration_ms: int | None) -> str:
+def format_seconds(duration_ms: int | None) -> str:
     """Return a duration as `0.024 s`; "" for None."""
     return "" if duration_ms is None else f"{duration_ms / 1000:.3f} s"

@@ -128,9 +128,9 @@ def show(output: Output, data: object, sections: Sequence[Section]) -> None:
     if output is Output.TABLE:
         show_sections(sections)
     elif output is Output.JSON:
-        sys.stdout.write(as_json(to_builtins(data), indent=2) + "\n")
+        sys.stdout.write(format_json(to_builtins(data), indent=2) + "\n")
     else:
-        sys.stdout.write(as_yaml(to_builtins(data)))
+        sys.stdout.write(format_yaml(to_builtins(data)))
 
 
 def say(line: str) -> None:
@@ -143,12 +143,12 @@ def say_aside(line: str) -> None:
     sys.stderr.write(f"{PROGRAM}: {escape_controls(line)}\n")
 
 
-def as_json(data: object, indent: int | None = None) -> str:
+def format_json(data: object, indent: int | None = None) -> str:
     """Return JSON with control characters escaped."""
     return json.dumps(data, indent=indent, ensure_ascii=False).translate(_ESCAPED_IN_JSON)
 
 
-def as_yaml(data: object) -> str:
+def format_yaml(data: object) -> str:
     """Return YAML with the keys in their order."""
     import yaml  # noqa: PLC0415  # rarely used
 

@@ -15,7 +15,7 @@ from ....cluster.identity import HEADER, identity_of
 from ...replies.node import Message
 from ..adapters.transport import ClusterAnswer, ClusterConnection, LostError, NotConnectedError
 from ..output.printing import Failed, Misused, Unreachable
-from .options import There
+from .options import RemoteOptions
 
 if TYPE_CHECKING:
     from ....config.load import Config
@@ -67,10 +67,10 @@ class Client:
             parts = urlsplit(base)
             self._connection = ClusterConnection(self._address)
         except ValueError as error:
-            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}: {error}") from None
+            raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}: {error}") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
-        self.base = _without_user(self._address)
+            raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}")
+        self.base = _strip_user(self._address)
         """Its URL without user name and password."""
         self._name = f"{self.base} ({origin})"
         self._expected = expected
@@ -125,15 +125,19 @@ class Client:
         query: Mapping[str, str | tuple[str, ...]] | None = None,
         body: object = None,
     ) -> object:
-        asked = urlencode({"extended": "true", **(query or {})}, doseq=True)  # what Connect has not
-        place = "/".join(quote(part, safe="", errors="surrogatepass") for part in path)
+        parameters = urlencode(
+            {"extended": "true", **(query or {})}, doseq=True
+        )  # what Connect has not
+        target = "/".join(quote(part, safe="", errors="surrogatepass") for part in path)
         content = None if body is None else json.dumps(body).encode()
         doing = "GET"
         try:
             if method != doing and self._expected is not None:
                 self._check(self._connection.ask(doing, "/", None, self.answer_seconds))
             doing = method
-            answer = self._connection.ask(method, f"/{place}?{asked}", content, self.answer_seconds)
+            answer = self._connection.ask(
+                method, f"/{target}?{parameters}", content, self.answer_seconds
+            )
             self._check(answer)
         except NotConnectedError as error:
             why = f"{error}; " if str(error) else ""
@@ -142,7 +146,7 @@ class Client:
                 " another with --url"
             ) from None
         except LostError as error:
-            raise Unreachable(self._lost(doing, error)) from None
+            raise Unreachable(self._describe_loss(doing, error)) from None
         return self._read(answer, path)
 
     def _check(self, answer: ClusterAnswer) -> None:
@@ -162,7 +166,7 @@ class Client:
             " that you mean by its --url or its --data-dir"
         )
 
-    def _lost(self, method: str, error: Exception) -> str:
+    def _describe_loss(self, method: str, error: Exception) -> str:
         outcome = "" if method == "GET" else "; whether it took place is unknown: look, then repeat"
         return f"the cluster at {self._name} did not answer: {error}{outcome}"
 
@@ -177,9 +181,9 @@ class Client:
             ) from None
         if answer.is_success:
             return document
-        message = _message_in(document) or f"HTTP {answer.status}, without a message"
+        message = _extract_message(document) or f"HTTP {answer.status}, without a message"
         hint = self._similar_names(path) if answer.status == HTTPStatus.NOT_FOUND else ""
-        raise Refused(f"{_in_own_words(message, path)}{hint} (HTTP {answer.status})", document)
+        raise Refused(f"{_rephrase(message, path)}{hint} (HTTP {answer.status})", document)
 
     def _similar_names(self, path: tuple[str, ...]) -> str:
         """Return a question for an unknown connector's name in a path, "" if none is similar."""
@@ -194,27 +198,27 @@ class Client:
         return ""
 
 
-def client_of(place: There) -> Client:
+def find_client(options: RemoteOptions) -> Client:
     """Return the client of a cluster, found by its URL, the running node, or the configuration.
 
     Raises `ConfigError`, `Failed`, `Misused`.
     """
-    if place.url is not None:
-        return Client(place.url, "--url")
-    folder = place.plain_folder()
-    if folder is not None and (base := _url_in(folder / NOTE)) is not None:
-        expected = _expected(folder, is_named=place.data_dir is not None)
+    if options.url is not None:
+        return Client(options.url, "--url")
+    folder = options.find_plain_folder()
+    if folder is not None and (base := _read_url(folder / NOTE)) is not None:
+        expected = _find_expected_node(folder, is_named=options.data_dir is not None)
         return Client(base, f"from {folder / NOTE}", expected)
-    loaded = place.load()
+    loaded = options.load()
     config = loaded.config
-    note = note_of(config)
-    expected = _expected(config.data_path, is_named="data.dir" in loaded.sources)
-    if (base := _url_in(note)) is not None:
+    note = locate_node_file(config)
+    expected = _find_expected_node(config.data_path, is_named="data.dir" in loaded.sources)
+    if (base := _read_url(note)) is not None:
         return Client(base, f"from {note}", expected)
     return Client(config.listener.url, "the configured listener", expected)
 
 
-def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
+def _find_expected_node(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
     """Return the expected node of a data folder; None if any node is accepted.
 
     That is so for a default folder on which no node has run, and for a `node.json` without a
@@ -232,12 +236,12 @@ def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
     return None
 
 
-def note_of(config: "Config") -> Path:
+def locate_node_file(config: "Config") -> Path:
     """Return the path of the running node's `node.json`."""
     return config.data_path / NOTE
 
 
-def _url_in(note: Path) -> str | None:
+def _read_url(note: Path) -> str | None:
     """Return the REST URL in a `node.json`, None if it cannot be read."""
     try:
         return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest
@@ -253,7 +257,7 @@ def _url_in(note: Path) -> str | None:
         ) from None
 
 
-def _in_own_words(message: str, path: tuple[str, ...]) -> str:
+def _rephrase(message: str, path: tuple[str, ...]) -> str:
     """Return a message that names a request of Connect's with the command instead."""
     from .....actors.messages.orders import MUST_BE_STOPPED  # noqa: PLC0415  # only after an error
 
@@ -264,7 +268,7 @@ def _in_own_words(message: str, path: tuple[str, ...]) -> str:
             return message
 
 
-def _message_in(body: object) -> str:
+def _extract_message(body: object) -> str:
     """Return the message of an error response; "" if it has another format."""
     try:
         return msgspec.convert(body, Message).message
@@ -272,7 +276,7 @@ def _message_in(body: object) -> str:
         return ""
 
 
-def _without_user(url: str) -> str:
+def _strip_user(url: str) -> str:
     """Return a URL without user and password."""
     scheme, slashes, rest = url.partition("://")
     host, slash, path = rest.partition("/")

@@ -73,7 +73,7 @@ def split_words(
         raise Misused(f"say of what: `fairlead {verb} {default} NAME`")
     kind, rest = _told_kind(words)
     if kind is None:
-        if len(words) > 1 and (meant := similar_kind(words[0], kinds)):
+        if len(words) > 1 and (meant := find_similar_kind(words[0], kinds)):
             also = _also_called(verb, " ".join(words), default)
             raise Misused(f"{words[0]!r} is no kind (did you mean {meant}?){also}")
         return NamedObjects(default, rest, is_told=False)
@@ -87,7 +87,7 @@ def split_words(
 
 def _told_kind(words: Sequence[str]) -> tuple[Kind | None, list[str]]:
     """Return the kind in the words, `KIND NAME…` or `KIND/NAME…`, and the names."""
-    if kind := kind_of(words[0]):
+    if kind := parse_kind(words[0]):
         return kind, list(words[1:])
     parted = [_parted(each) for each in words]
     if parted[0] is None:
@@ -98,19 +98,19 @@ def _told_kind(words: Sequence[str]) -> tuple[Kind | None, list[str]]:
     return told[0][0], [name for _, name in told]
 
 
-def kind_of(word: str) -> Kind | None:
+def parse_kind(word: str) -> Kind | None:
     """Return the kind of which this is the word."""
     return _KINDS.get(word.lower())
 
 
-def similar_kind(word: str, kinds: Collection[Kind]) -> str:
+def find_similar_kind(word: str, kinds: Collection[Kind]) -> str:
     """Return the word of a kind that a misspelt word may be meant for; "" if there is none."""
     words = [each.plural for each in kinds] + [each.value for each in kinds]
     close = get_close_matches(word.lower(), words, 1, SIMILAR)
     return close[0] if close else ""
 
 
-def task_of(name: str) -> TaskName | None:
+def parse_task(name: str) -> TaskName | None:
     """Return the task of this name, None if no task can be called so."""
     found = _TASK.fullmatch(name)
     return TaskName(found[1], int(found[2])) if found else None
@@ -125,7 +125,7 @@ def listed(kinds: Sequence[str]) -> str:
 def _parted(word: str) -> tuple[Kind, str] | None:
     """Return the parts of `KIND/NAME`."""
     before, slash, name = word.partition("/")
-    kind = kind_of(before) if slash and name else None
+    kind = parse_kind(before) if slash and name else None
     return (kind, name) if kind else None
 
 

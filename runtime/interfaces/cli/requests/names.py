@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ..adapters.parameters import Argument, Complete, Option
-from ..requests.grammar import Kind, kind_of, listed
-from .client import Client, client_of
-from .options import There
+from ..requests.grammar import Kind, listed, parse_kind
+from .client import Client, find_client
+from .options import RemoteOptions
 
 if TYPE_CHECKING:
     from ...replies.groups import GroupSummary
@@ -23,20 +23,20 @@ def _connectors(client: Client) -> list[str]:
 
 
 def _tasks(client: Client) -> list[str]:
-    from .resolving import tasks_of  # noqa: PLC0415  # only after TAB
+    from .resolving import fetch_task_names  # noqa: PLC0415  # only after TAB
 
-    return [*map(str, tasks_of(client))]
+    return [*map(str, fetch_task_names(client))]
 
 
 def _workers(client: Client) -> list[str]:
     from ...replies.node import WorkerList  # noqa: PLC0415
-    from ..tables.groups import worker_label  # noqa: PLC0415
+    from ..tables.groups import label_worker  # noqa: PLC0415
 
-    return [*map(worker_label, client.get(WorkerList, "workers").workers)]
+    return [*map(label_worker, client.get(WorkerList, "workers").workers)]
 
 
 def _groups(client: Client) -> list[str]:
-    return [each.group_id for each in summaries(client)]
+    return [each.group_id for each in fetch_groups(client)]
 
 
 def _plugins(client: Client) -> list[str]:
@@ -62,7 +62,7 @@ _NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
 """How the names of a kind are asked for."""
 
 
-def names_in_shell(kinds: Sequence[Kind]) -> Complete:
+def complete_names(kinds: Sequence[Kind]) -> Complete:
     """Return the completion of `[KIND] NAME…`: names of the kind that is told, else of the first.
 
     In the place of the kind itself the words of the kinds, too.
@@ -70,12 +70,12 @@ def names_in_shell(kinds: Sequence[Kind]) -> Complete:
 
     def complete(given: Mapping[str, Any], incomplete: str) -> Iterable[str]:
         words = _words_before(given, kinds)
-        told = kind_of(words[0]) if words else None
+        told = parse_kind(words[0]) if words else None
         if not words and len(kinds) > 1:
             yield from (each.plural for each in kinds if each.plural.startswith(incomplete))
         with suppress(Exception):  # a shell would show what is wrong in the middle of a line
-            place = (given.get(each) for each in ("config", "overrides", "data_dir", "url"))
-            client = client_of(There(*place))
+            options = (given.get(each) for each in ("config", "overrides", "data_dir", "url"))
+            client = find_client(RemoteOptions(*options))
             client.answer_seconds = COMPLETION_SECONDS
             found = _NAMES[told or kinds[0]](client)
             yield from (name for name in found if name.startswith(incomplete))
@@ -89,26 +89,26 @@ def _words_before(given: Mapping[str, Any], kinds: Sequence[Kind]) -> Sequence[s
     return () if kinds == (Kind.GROUP,) or not words else words
 
 
-def summaries(client: Client) -> "list[GroupSummary]":
+def fetch_groups(client: Client) -> "list[GroupSummary]":
     """Return the groups of the node."""
     from ...replies.groups import GroupSummary  # noqa: PLC0415
 
     return client.get(list[GroupSummary], "groups")
 
 
-def group_of(place: There, client: Client, group: str | None = None) -> str:
+def find_group_id(options: RemoteOptions, client: Client, group: str | None = None) -> str:
     """Return the id of the given or configured group, or else of the cluster's only one of workers.
 
     Raises `ConfigError`, `Failed`.
     """
-    loaded = place.load()
+    loaded = options.load()
     if group is not None or "group.id" in loaded.sources:
         return group or loaded.config.group_id
-    of_workers = [each.group_id for each in summaries(client) if each.shard is None]
+    of_workers = [each.group_id for each in fetch_groups(client) if each.shard is None]
     return of_workers[0] if len(of_workers) == 1 else loaded.config.group_id
 
 
-def kind_and_names(
+def name_argument(
     kinds: Sequence[Kind], told: str = "", *, is_listing: bool = False, may_be_all: bool = False
 ) -> Argument:
     """Return the argument `[KIND] NAME…`; `told` is what more is to be said of the names."""
@@ -118,12 +118,12 @@ def kind_and_names(
     return Argument(
         metavar="[KIND] [NAME...]" if may_be_all else "[KIND] NAME...",
         help=f"Names{told}. KIND is {may_be}.",
-        complete=names_in_shell(kinds),
+        complete=complete_names(kinds),
     )
 
 
-OfConnectors = Annotated[list[str], kind_and_names(CONNECTORS)]
-OfWorkers = Annotated[list[str], kind_and_names(WORKERS, ", as `get workers` shows them")]
+OfConnectors = Annotated[list[str], name_argument(CONNECTORS)]
+OfWorkers = Annotated[list[str], name_argument(WORKERS, ", as `get workers` shows them")]
 Patterns = Annotated[
     bool,
     Option("--reg-exp", "-e", help="The names are regular expressions (RE2) of whole names."),
@@ -134,6 +134,6 @@ OfGroup = Annotated[
         "--group",
         metavar="NAME",
         help="A group other than the node's.",
-        complete=names_in_shell((Kind.GROUP,)),
+        complete=complete_names((Kind.GROUP,)),
     ),
 ]

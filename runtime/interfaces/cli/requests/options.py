@@ -1,7 +1,7 @@
 """Options that several commands share, each declared once as the field of a dataclass.
 
-A command has such a dataclass as its first parameter; the decorator `takes` replaces that by the
-options of its fields.
+A command has such a dataclass as its first parameter; the decorator `with_options` replaces that
+by the options of its fields.
 """
 
 import functools
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalOptions:
     """A node on this machine, selected by its configuration."""
 
     config: Annotated[
@@ -52,13 +52,13 @@ class Here:
             overrides.append(f"data.dir={self.data_dir}")
         return load_with_sources(self.config, os.environ, overrides)
 
-    def configured(self) -> "Config":
+    def load_config(self) -> "Config":
         """Return the configuration; raises `ConfigError`."""
         return self.load().config
 
 
 @dataclass(frozen=True, slots=True)
-class There(Here):
+class RemoteOptions(LocalOptions):
     """A cluster, selected by its URL or by the node's configuration."""
 
     url: Annotated[
@@ -66,7 +66,7 @@ class There(Here):
         Option("--url", metavar="URL", help="The cluster's REST interface."),
     ] = None
 
-    def plain_folder(self) -> Path | None:
+    def find_plain_folder(self) -> Path | None:
         """Return the data folder if nothing but --data-dir can say where it is, else None.
 
         To read settings takes longer than to ask a cluster.
@@ -79,34 +79,34 @@ class There(Here):
         return Path(folder).expanduser().absolute() if folder.isprintable() else None
 
 
-PlaceT = TypeVar("PlaceT", bound=Here)
+OptionsT = TypeVar("OptionsT", bound=LocalOptions)
 
 
-def of_group(place: PlaceT, group: str | None) -> PlaceT:
+def select_group(options: OptionsT, group: str | None) -> OptionsT:
     """Return the options with another group, unless that is None."""
     if group is None:
-        return place
-    return replace(place, overrides=[*(place.overrides or ()), f"group.id={group}"])
+        return options
+    return replace(options, overrides=[*(options.overrides or ()), f"group.id={group}"])
 
 
 _OUTPUT = Option("--output", "-o", help="The output format.")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadHere(Here):
+class LocalReadOptions(LocalOptions):
     """A node on this machine, and the output format."""
 
     output: Annotated[Output, _OUTPUT] = Output.TABLE
 
 
 @dataclass(frozen=True, slots=True)
-class ReadThere(There):
+class RemoteReadOptions(RemoteOptions):
     """A cluster, and the output format."""
 
     output: Annotated[Output, _OUTPUT] = Output.TABLE
 
 
-def takes(
+def with_options(
     shared: Callable[..., T],
 ) -> Callable[[Callable[Concatenate[T, P], None]], Callable[..., None]]:
     """Return a decorator that replaces a command's first parameter by the options of `shared`."""
@@ -116,8 +116,8 @@ def takes(
         own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
 
         @functools.wraps(verb)
-        def run(**options: Any) -> None:  # noqa: ANN401  # the values that were parsed
-            split = _split(options, offered)
+        def run(**values: Any) -> None:  # noqa: ANN401  # the values that were parsed
+            split = _split(values, offered)
             verb(shared(**split[0]), **split[1])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
         parameters = [*own, *offered.values()]
@@ -131,7 +131,7 @@ def takes(
 
 
 def _split(
-    options: Mapping[str, Any], offered: Mapping[str, object]
+    values: Mapping[str, Any], offered: Mapping[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    shared = {name: value for name, value in options.items() if name in offered}
-    return shared, {name: value for name, value in options.items() if name not in offered}
+    shared = {name: value for name, value in values.items() if name in offered}
+    return shared, {name: value for name, value in values.items() if name not in offered}

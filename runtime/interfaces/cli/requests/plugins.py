@@ -14,8 +14,8 @@ from msgspec.structs import asdict, replace
 
 from ...replies.connectors import ConfigKeyInfo, PluginInfo
 from ..output.printing import FactList, Failed, Section, Table, Unreachable
-from .client import Client, Refused, client_of
-from .options import There
+from .client import Client, Refused, find_client
+from .options import RemoteOptions
 from .several import pick
 
 ENDS: Final = {"source.type": "source type", "sink.type": "sink type"}
@@ -58,13 +58,13 @@ def fetch_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
         for each in classes
         for end, name in _types_of(client, each)
     ]
-    return pick("plugin", names, [*classes, *types], names_of_plugin)
+    return pick("plugin", names, [*classes, *types], list_plugin_names)
 
 
 def _types_of(client: Client, plugin: PluginInfo) -> list[tuple[str, str]]:
     """Return the types of a connector class; none if its keys cannot be told."""
     with suppress(Refused):
-        return types_in(fetch_keys(client, plugin.class_name))
+        return list_types(fetch_keys(client, plugin.class_name))
     return []
 
 
@@ -74,19 +74,19 @@ def fetch_all_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
     of_classes = fetch_plugins(client, ())
     there = {(each.class_name, each.type) for each in of_classes}
     more = [each for each in others if (each.class_name, each.type) not in there]
-    return pick("plugin", names, [*of_classes, *more], names_of_plugin)
+    return pick("plugin", names, [*of_classes, *more], list_plugin_names)
 
 
 def fetch_plugin(client: Client, name: str) -> PluginInFull:
     """Return a plugin with its keys; a type of sources and sinks has those of both."""
     classes = client.get(list[PluginInfo], "connector-plugins")
-    named = [each for each in classes if name in names_of_plugin(each)]
+    named = [each for each in classes if name in list_plugin_names(each)]
     if not named:
         for each in classes:
             if ends := [end for end, found in _types_of(client, each) if found == name]:
                 keys = fetch_keys(client, each.class_name)
                 kind = ", ".join(ENDS[end] for end in ends)
-                own = keys_of_type(keys, ends, name)
+                own = select_keys(keys, ends, name)
                 return PluginInFull(class_name=name, type=kind, version=each.version, configs=own)
     plugin = (named or fetch_all_plugins(client, [name]))[0]
     return PluginInFull(**asdict(plugin), configs=fetch_keys(client, plugin.class_name))
@@ -97,14 +97,14 @@ def fetch_keys(client: Client, plugin: str) -> list[ConfigKeyInfo]:
     return client.get(list[ConfigKeyInfo], "connector-plugins", plugin, "config")
 
 
-def types_in(keys: Sequence[ConfigKeyInfo]) -> list[tuple[str, str]]:
+def list_types(keys: Sequence[ConfigKeyInfo]) -> list[tuple[str, str]]:
     """Return the types in the keys of a connector class: `source.type` and `postgres`, sorted."""
     told = [(end, name) for each in keys for end, _, name in [each.only_with.partition("=")]]
     usual = [(each.name, each.default_value or "") for each in keys]
     return sorted({each for each in (*told, *usual) if each[0] in ENDS and each[1]})
 
 
-def keys_of_type(
+def select_keys(
     keys: Sequence[ConfigKeyInfo], ends: Sequence[str], name: str
 ) -> list[ConfigKeyInfo]:
     """Return the keys that go with a type; those of the usual type stand among the others."""
@@ -119,17 +119,17 @@ def keys_of_type(
     return found
 
 
-def keep_found(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
+def filter_keys(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
     """Return a plugin with the keys that are searched."""
     return replace(plugin, configs=[each for each in plugin.configs if search.finds(each)])
 
 
-def names_of_plugin(reply: PluginInfo) -> Sequence[str]:
+def list_plugin_names(reply: PluginInfo) -> Sequence[str]:
     """Return the short name of a plugin, and that of its class."""
     return reply.class_name.rpartition(".")[2], reply.class_name
 
 
-def list_tables(reply: Sequence[PluginInfo]) -> list[Section]:
+def tabulate_plugins(reply: Sequence[PluginInfo]) -> list[Section]:
     """Return the table of plugins."""
     rows = [
         (name, each.type, each.version, each.delivery, module)
@@ -139,7 +139,7 @@ def list_tables(reply: Sequence[PluginInfo]) -> list[Section]:
     return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
 
 
-def plugin_tables(reply: PluginInFull) -> list[Section]:
+def tabulate_plugin(reply: PluginInFull) -> list[Section]:
     """Return the sections of one plugin."""
     facts = (
         ("Class", reply.class_name),
@@ -147,11 +147,13 @@ def plugin_tables(reply: PluginInFull) -> list[Section]:
         ("Version", reply.version),
         ("Delivery", reply.delivery),
     )
-    tables = {each.only_with: key_table(reply.configs, each.only_with) for each in reply.configs}
-    return [FactList(facts), *(tables.values() or [key_table([], "")])]
+    tables = {
+        each.only_with: tabulate_keys(reply.configs, each.only_with) for each in reply.configs
+    }
+    return [FactList(facts), *(tables.values() or [tabulate_keys([], "")])]
 
 
-def key_table(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
+def tabulate_keys(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
     """Return the keys that go with a type, or with any config."""
     rows = [
         (
@@ -180,14 +182,14 @@ class KeyMeaning(Struct, frozen=True):
     """What selects it, such as `source.type=kafka`."""
 
 
-def find_meanings(place: There, name: str) -> list[KeyMeaning]:
+def find_meanings(options: RemoteOptions, name: str) -> list[KeyMeaning]:
     """Return the settings of a node with this name, and the keys, which a cluster is asked for.
 
     Raises `Unreachable` if there is no cluster, unless it is a setting.
     """
     found = find_settings(name)
     try:
-        found += _find_keys(client_of(place), name)
+        found += _find_keys(find_client(options), name)
     except Unreachable:
         if not found:
             raise
@@ -222,7 +224,7 @@ def find_settings(name: str) -> list[KeyMeaning]:
     return [KeyMeaning(name, "node", found.type.value.lower(), str(found.default), told)]
 
 
-def meaning_tables(found: Sequence[KeyMeaning]) -> list[Section]:
+def tabulate_meanings(found: Sequence[KeyMeaning]) -> list[Section]:
     """Return a list of facts for each of the keys."""
     return [
         FactList(

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from ..output.printing import Failed, Misused
 from .client import Client
-from .grammar import Kind, NamedObjects, TaskName, split_words, task_of
+from .grammar import Kind, NamedObjects, TaskName, parse_task, split_words
 
 
-def named_connectors(
+def resolve_connectors(
     client: Client, verb: str, words: Sequence[str], *, patterns: bool
 ) -> list[str]:
     """Return the connectors in `[connector] NAME…`; raises `Failed`, `Misused`."""
     named = split_words(verb, words, (Kind.CONNECTOR,))
-    return matching(client, named.names) if patterns else list(dict.fromkeys(named.names))
+    return match_connectors(client, named.names) if patterns else list(dict.fromkeys(named.names))
 
 
-def matching(client: Client, patterns: Sequence[str]) -> list[str]:
+def match_connectors(client: Client, patterns: Sequence[str]) -> list[str]:
     """Return the connectors whose whole name matches one of the patterns.
 
     Raises `Misused` for a pattern that is none, `Failed` if nothing matches.
@@ -41,7 +41,7 @@ def resolve_tasks(client: Client, named: NamedObjects) -> list[str | TaskName]:
     """
     if named.kind is Kind.TASK:
         return [_task(each) for each in named.names]
-    likely = {} if named.is_told else {each: task_of(each) for each in named.names}
+    likely = {} if named.is_told else {each: parse_task(each) for each in named.names}
     there = client.get(list[str], "connectors") if any(likely.values()) else []
     return [
         task
@@ -51,7 +51,7 @@ def resolve_tasks(client: Client, named: NamedObjects) -> list[str | TaskName]:
     ]
 
 
-def tasks_of(client: Client) -> list[TaskName]:
+def fetch_task_names(client: Client) -> list[TaskName]:
     """Return the tasks of all connectors."""
     from ...replies.connectors import ExpandedConnector  # noqa: PLC0415
 
@@ -64,7 +64,7 @@ def tasks_of(client: Client) -> list[TaskName]:
 
 
 def _task(name: str) -> TaskName:
-    found = task_of(name)
+    found = parse_task(name)
     if found is None:
         raise Misused(f"{name!r} is no task: a task is called as `get tasks` shows it, flights-0")
     return found

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
 from ...replies.node import WorkerList
 from ..adapters.parameters import Option
-from ..output.phrases import first_of
+from ..output.phrases import format_first
 from ..output.printing import Failed, Misused, say
 from .client import Client
-from .options import There
+from .options import RemoteOptions
 
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
@@ -41,7 +41,7 @@ class Awaited(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(There):
+class WaitOptions(RemoteOptions):
     """A cluster, and whether a command waits for the end of what it begins."""
 
     wait: Annotated[bool, Option("--wait", help="Return only when it is done.")] = False
@@ -49,11 +49,11 @@ class Waiting(There):
 
     def timeout_ms(self) -> int | None:
         """Return how long to wait, None for not at all; raises `Misused`."""
-        longest = milliseconds(self.timeout)
+        longest = parse_duration(self.timeout)
         return longest if self.wait else None
 
 
-def milliseconds(duration: str) -> int:
+def parse_duration(duration: str) -> int:
     """Return a duration such as 10m in milliseconds; raises `Misused`."""
     found = DURATION.fullmatch(duration.strip())
     told = int(found[1]) * UNITS_MS[found[2]] if found else -1
@@ -92,7 +92,7 @@ def wait_for(
             time.sleep(LOOK_SECONDS)
 
 
-def waiting(
+def make_wait(
     client: Client, awaited: Awaited, timeout_ms: int | None
 ) -> Callable[[Iterable[str]], None] | None:
     """Return a wait for connectors, as `wait_for`; None if there is no time for it."""
@@ -117,7 +117,7 @@ def wait_until_empty(client: Client, workers: Iterable[str], timeout_ms: int) ->
                 say(f"worker {worker} has no work")
                 del left[worker]
             elif len(held) != before:
-                say(f"worker {worker} still has {first_of([each.id for each in held])}")
+                say(f"worker {worker} still has {format_first([each.id for each in held])}")
                 left[worker] = len(held)
         if left and time.monotonic() >= until:
             told = ", ".join(f"{worker} has {count}" for worker, count in left.items())
@@ -146,7 +146,7 @@ def _remedy(client: Client, name: str, awaited: Awaited) -> str:
     return ""
 
 
-def runs_nothing(client: Client, name: str) -> bool:
+def is_at_rest(client: Client, name: str) -> bool:
     """Return whether a connector is paused or stopped, so that its new config starts nothing."""
     state = client.get(ConnectorStateInfo, "connectors", name, "status").connector.state
     return state in {Awaited.PAUSED.upper(), Awaited.STOPPED.upper()}

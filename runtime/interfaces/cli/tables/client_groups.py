@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...replies.clients import GenerationDescription, SubscriptionDescription, TopicDescription
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
-from ..output.phrases import moment, short_form
+from ..output.phrases import format_ids, format_time
 from ..output.printing import FactList, Section, Table
 
 if TYPE_CHECKING:  # a group's records and their causes: a list of groups does without them
@@ -48,7 +48,7 @@ def counts(reply: Sequence[GroupSummary]) -> list[Section]:
 
 def group(reply: GroupDescription) -> list[Section]:
     """Return one of them."""
-    names = names_of_members(reply.members)
+    names = map_member_names(reply.members)
     return [
         FactList(list(_facts(reply, names))),
         _members(reply.members, names),
@@ -66,7 +66,7 @@ def topics_and_subscriptions(reply: GroupDescription, names: "MemberNames") -> I
         yield Table(headings, wanted, title="Subscriptions")
 
 
-def names_of_members(members: Sequence[MemberDescription]) -> "MemberNames":
+def map_member_names(members: Sequence[MemberDescription]) -> "MemberNames":
     """Return the names of Kafka's clients."""
     from .....projections.explain.causes.clients import KafkaClient  # noqa: PLC0415
     from ..output.member_names import MemberNames  # noqa: PLC0415
@@ -95,9 +95,9 @@ def _facts(reply: GroupDescription, names: "MemberNames") -> Iterator[tuple[str,
         yield "Assignor", reply.target.assignor
         if (last := reply.last_rebalance) is not None:
             cause = names.cause(last.cause, last.subject)
-            yield "Last rebalance", f"{cause}, {moment(last.time_ms)}"
-    yield "Nobody has", short_form(reply.unassigned)
-    yield "Kept for who is away", short_form(reply.awaited)
+            yield "Last rebalance", f"{cause}, {format_time(last.time_ms)}"
+    yield "Nobody has", format_ids(reply.unassigned)
+    yield "Kept for who is away", format_ids(reply.awaited)
     yield "Shard", str(reply.shard)
     yield "Unknown records", str(reply.unknown_records or "")
     yield "Warning", reply.warning
@@ -109,7 +109,7 @@ def _generation(last: GenerationDescription, names: "MemberNames") -> Iterator[t
         yield "Protocol", f"{last.protocol_type} {last.protocol}"
         yield "Led by", names.full_name(last.leader)
     cause = names.cause(last.cause, last.subject)
-    yield "Last rebalance", f"{cause}, {moment(last.time_ms)}"
+    yield "Last rebalance", f"{cause}, {format_time(last.time_ms)}"
 
 
 def _members(members: Sequence[MemberDescription], names: "MemberNames") -> Table:
@@ -120,8 +120,8 @@ def _members(members: Sequence[MemberDescription], names: "MemberNames") -> Tabl
         "STATE": [each.state for each in members],
         "EPOCH": [str(each.member_epoch) for each in members],
         "PROTOCOL": [each.protocol if len(protocols) > 1 else "" for each in members],
-        "HAS": [short_form(each.assigned) for each in members],
-        "GIVES UP": [short_form(each.pending_revocation) for each in members],
+        "HAS": [format_ids(each.assigned) for each in members],
+        "GIVES UP": [format_ids(each.pending_revocation) for each in members],
         "IS TO HAVE": [_rest(each) for each in members],
         "CLIENT ID": [each.client_id for each in members],
         "INSTANCE ID": [each.instance_id or "" for each in members],
@@ -138,7 +138,7 @@ def _rest(member: MemberDescription) -> str:
     """Return what a member is to have, where it does not have just that."""
     if {each.id for each in member.assigned} == {each.id for each in member.target}:
         return ""
-    return short_form(member.target) or "nothing"
+    return format_ids(member.target) or "nothing"
 
 
 def _offsets(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]:
@@ -148,8 +148,8 @@ def _offsets(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]
     for each in reply.committed:
         reader = owner.get(f"{each.topic}-{each.partition}")
         name = names.full_name(reader.member_id) if reader else ""
-        place = each.topic, str(each.partition), str(each.offset)
-        rows.append((*place, moment(each.time_ms), name, each.metadata))
+        position = each.topic, str(each.partition), str(each.offset)
+        rows.append((*position, format_time(each.time_ms), name, each.metadata))
     if rows:
         columns = ("TOPIC", "PARTITION", "OFFSET", "COMMITTED", "MEMBER", "METADATA")
         shown = len(columns) if any(row[-1] for row in rows) else -1

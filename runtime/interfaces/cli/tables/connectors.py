@@ -14,7 +14,7 @@ from ...replies.connectors import (
     ExpandedConnector,
 )
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
-from ..output.phrases import age, worker_name
+from ..output.phrases import format_age, shorten_worker
 from ..output.printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
@@ -74,7 +74,7 @@ def connector(reply: ConnectorInFull) -> list[Section]:
         ("Name", reply.name),
         ("Type", reply.type),
         ("State", state.state),
-        ("Worker", worker_name(state.worker_id)),
+        ("Worker", shorten_worker(state.worker_id)),
         ("Delivery", reply.delivery),
         ("Reason", state.trace or state.reason),
         *(("Warning", each) for each in reply.warnings),
@@ -128,7 +128,7 @@ def task(reply: TaskInFull) -> list[Section]:
     return [*sections, FactList([(name, reply.trace)], "Failure")] if reply.trace else sections
 
 
-def config_warnings(reply: Expanded) -> list[Section]:
+def tabulate_config_warnings(reply: Expanded) -> list[Section]:
     """Return the warnings about the configs of connectors; nothing if there are none."""
     rows = [
         (name, warning)
@@ -138,7 +138,7 @@ def config_warnings(reply: Expanded) -> list[Section]:
     return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
 
 
-def config_diffs(reply: Sequence[ConfigDiff]) -> list[Section]:
+def tabulate_config_diffs(reply: Sequence[ConfigDiff]) -> list[Section]:
     """Return the table of what configs would change."""
     rows = [
         (each.name, change.key, change.before or "", change.after or "")
@@ -178,7 +178,7 @@ def _connector_row(name: str, entry: ExpandedConnector) -> tuple[str, ...]:
         name,
         status.type,
         status.connector.state,
-        worker_name(status.connector.worker_id),
+        shorten_worker(status.connector.worker_id),
         f"{sum(is_running)}/{len(is_running)}",
         made_by.rpartition(".")[2],
         _reason(status.connector),
@@ -190,11 +190,11 @@ def _task_row(each: TaskLine) -> tuple[str, ...]:
     return (
         f"{each.connector}-{each.task}",
         each.state,
-        worker_name(each.worker_id),
+        shorten_worker(each.worker_id),
         str(progress.rows_out) if progress else "",
         str(progress.batches) if progress else "",
         format_lag(progress.lag if progress else None),
-        age(progress.last_commit_ms if progress else None),
+        format_age(progress.last_commit_ms if progress else None),
         _reason(each),
     )
 

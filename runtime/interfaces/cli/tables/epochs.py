@@ -8,7 +8,7 @@ from ...replies.epochs import AbsenceInfo, EpochExplanation, GenerationInfo, Tar
 from ...replies.handovers import HandoverInfo
 from ...replies.moves import ResourceHistory
 from ..output.member_names import MemberNames
-from ..output.phrases import first_of, group_ids, moment, seconds
+from ..output.phrases import format_first, format_seconds, format_time, group_ids
 from ..output.printing import FactList, Section, Table
 
 _USUAL: Final = {"NEW", "KEPT"}
@@ -20,7 +20,7 @@ CONSUMER: Final = "consumer"
 OF_HANDOVER: Final = ("REASON", "FROM", "TO", "DOWN")
 
 
-def history_tables(reply: EpochList) -> list[Section]:
+def tabulate_history(reply: EpochList) -> list[Section]:
     """Return the table of `/groups/{g}/history`."""
     counts = _counts(reply.epochs)
     columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
@@ -40,10 +40,10 @@ def history_tables(reply: EpochList) -> list[Section]:
     return sections
 
 
-def explanation_tables(reply: EpochExplanation) -> list[Section]:
+def tabulate_explanation(reply: EpochExplanation) -> list[Section]:
     """Return the sections of `/groups/{g}/explain/{epoch}`."""
-    phases = [(each.phase, seconds(each.took_ms), each.note) for each in reply.phases]
-    total = ("total", seconds(reply.total_ms), "")
+    phases = [(each.phase, format_seconds(each.took_ms), each.note) for each in reply.phases]
+    total = ("total", format_seconds(reply.total_ms), "")
     names = MemberNames(reply.clients)
     handovers = [(each.id, *_handover(each, names)) for each in reply.handovers]
     generation = reply.generation
@@ -59,7 +59,7 @@ def explanation_tables(reply: EpochExplanation) -> list[Section]:
     return sections
 
 
-def move_tables(reply: ResourceHistory) -> list[Section]:
+def tabulate_moves(reply: ResourceHistory) -> list[Section]:
     """Return the table of `/groups/{g}/moves/{resource}`."""
     names = MemberNames(reply.clients)
     rows = [
@@ -108,7 +108,7 @@ def _line(each: EpochLine, names: MemberNames) -> tuple[str, ...]:
 
 
 def _to_the_second(time_ms: int) -> str:
-    whole, point, _ = moment(time_ms).partition(".")
+    whole, point, _ = format_time(time_ms).partition(".")
     return f"{whole}Z" if point else whole
 
 
@@ -119,32 +119,32 @@ def _settled(each: EpochLine, last_epoch: int | None) -> str:
     if each.assignment_epoch != each.group_epoch:
         return f"with {each.assignment_epoch}"
     unsettled = "not yet" if each.assignment_epoch == last_epoch else "overtaken"
-    return seconds(each.settled_after_ms) or unsettled
+    return format_seconds(each.settled_after_ms) or unsettled
 
 
 def _wait(each: AbsenceInfo, names: MemberNames) -> tuple[str, ...]:
     """Return the cells of a wait for a member's return, and its outcome."""
     outcome = "it was back" if each.is_back else "others were given it"
     outcome = f"goes on in {each.superseded_by}" if each.superseded_by else outcome
-    until = moment(each.until_ms)
+    until = format_time(each.until_ms)
     return (
         names.of(each.seat),
-        moment(each.since_ms),
+        format_time(each.since_ms),
         f"{until}, {outcome}" if until else "it waits still",
-        first_of(each.resources),
+        format_first(each.resources),
     )
 
 
 def _facts(reply: EpochExplanation, names: MemberNames) -> Iterator[tuple[str, str]]:
     yield "Epoch", str(reply.group_epoch)
-    yield "Time", moment(reply.time_ms)
+    yield "Time", format_time(reply.time_ms)
     yield "Cause", names.cause(reply.cause, reply.subject)
     yield "Changed", reply.changed
     yield "Asked by", reply.actor or ""
     yield "Warning", reply.warning
     for each in reply.attempts:
         failed = each.error.strip().partition("\n")[0]
-        yield "Failed", f"{moment(each.time_ms)}: {failed}"
+        yield "Failed", f"{format_time(each.time_ms)}: {failed}"
     if reply.generation is not None:
         yield from _generation_facts(reply.generation, names)
         if reply.target_change is not None:
@@ -160,7 +160,7 @@ def _generation_facts(generation: GenerationInfo, names: MemberNames) -> Iterato
     if generation.members:
         yield "Protocol", f"{generation.protocol_type} {generation.protocol}"
         yield "Led by", generation.leader_name or generation.leader
-        yield "Assigned", moment(generation.assigned_ms) or "not yet"
+        yield "Assigned", format_time(generation.assigned_ms) or "not yet"
 
 
 def _target_facts(change: TargetChangeInfo, names: MemberNames) -> Iterator[tuple[str, str]]:
@@ -169,9 +169,9 @@ def _target_facts(change: TargetChangeInfo, names: MemberNames) -> Iterator[tupl
     yield "Computed by", names.of(change.computed_by) or "the coordinator"
     yield "Kept", _kept(change, names)
     for due, parked in group_ids((each.deadline_ms, each.id) for each in change.parked):
-        yield "Parked", f"{parked} until {moment(due)}"
+        yield "Parked", f"{parked} until {format_time(due)}"
     if change.next_moves_at_ms:
-        yield "More moves", f"at {moment(change.next_moves_at_ms)}"
+        yield "More moves", f"at {format_time(change.next_moves_at_ms)}"
     for reason, left_out in group_ids((each.reason, each.id) for each in change.unplaceable):
         yield "Left out", f"{left_out}: {reason}"
 
@@ -199,7 +199,10 @@ def _down(each: HandoverInfo) -> str:
     """Return the downtime of a resource, or its known bounds."""
     if each.freed_by:
         return f"see {each.freed_by}"
-    at_least, at_most = seconds(each.downtime_at_least_ms), seconds(each.downtime_at_most_ms)
+    at_least, at_most = (
+        format_seconds(each.downtime_at_least_ms),
+        format_seconds(each.downtime_at_most_ms),
+    )
     if each.downtime_ms is not None or not at_least:
-        return seconds(each.downtime_ms)
+        return format_seconds(each.downtime_ms)
     return f"{at_least} to {at_most}" if at_most else f"at least {at_least}"

@@ -12,7 +12,7 @@ from ...replies.node import (
     WorkerList,
     WorkerOrder,
 )
-from ..output.phrases import cause_of, moment, short_form, worker_name
+from ..output.phrases import format_ids, format_reply_cause, format_time, shorten_worker
 from ..output.printing import FactList, Section, Table
 from . import client_groups as client_tables
 
@@ -50,7 +50,7 @@ def group(reply: GroupDescription) -> list[Section]:
     if reply.config:
         sections.append(FactList(sorted(reply.config.items()), "Settings"))
     sections.append(_members(reply.members))
-    sections += client_tables.topics_and_subscriptions(reply, client_tables.names_of_members(()))
+    sections += client_tables.topics_and_subscriptions(reply, client_tables.map_member_names(()))
     if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
     if losses := [_loss_row(each) for each in reply.losses]:
@@ -82,7 +82,7 @@ def worker(reply: WorkerDescription) -> list[Section]:
     """Return the sections of one worker: its process, and its member once it has joined."""
     process = reply.process
     worker_facts = (
-        ("Name", worker_label(reply)),
+        ("Name", label_worker(reply)),
         ("Worker", reply.worker_id),
         ("Group", reply.group_id or ""),
         ("Process", process.state if process else ""),
@@ -109,13 +109,13 @@ def assignors(reply: AssignorList) -> list[Section]:
     ]
 
 
-def worker_label(reply: WorkerDescription) -> str:
+def label_worker(reply: WorkerDescription) -> str:
     """Return the short name of a worker of `/workers`."""
-    return reply.name or worker_name(reply.worker_id)
+    return reply.name or shorten_worker(reply.worker_id)
 
 
 def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
-    parked = (f"{each.id} until {moment(each.deadline_ms)}" for each in reply.parked)
+    parked = (f"{each.id} until {format_time(each.deadline_ms)}" for each in reply.parked)
     return (
         ("Group", reply.group_id),
         ("Type", reply.type),
@@ -126,11 +126,11 @@ def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
         ("Last rebalance", _cause(reply.last_rebalance)),
         ("Assignor", reply.target.assignor),
         ("Assignor's error", reply.target.error),
-        ("Configured", short_form(reply.configured)),
-        ("Unassigned", short_form(reply.unassigned)),
-        ("Kept for who is away", short_form(reply.awaited)),
+        ("Configured", format_ids(reply.configured)),
+        ("Unassigned", format_ids(reply.unassigned)),
+        ("Kept for who is away", format_ids(reply.awaited)),
         ("Parked", "; ".join(parked)),
-        ("More moves", moment(reply.next_moves_at_ms)),
+        ("More moves", format_time(reply.next_moves_at_ms)),
         ("Log end", str(reply.log_end)),
         ("Unknown records", str(reply.unknown_records or "")),
         ("Warning", reply.warning),
@@ -150,9 +150,9 @@ def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
     return (
         ("State", member.state),
         ("Epoch", str(member.member_epoch)),
-        ("Holds", short_form(member.assigned)),
-        ("Gives up", short_form(member.pending_revocation)),
-        ("Target", short_form(member.target)),
+        ("Holds", format_ids(member.assigned)),
+        ("Gives up", format_ids(member.pending_revocation)),
+        ("Target", format_ids(member.target)),
         ("Member id", member.member_id),
         ("Zone", member.rack or ""),
         ("Tags", ",".join(member.tags)),
@@ -165,7 +165,7 @@ def _worker_row(reply: WorkerDescription) -> tuple[str, ...]:
     member, process = reply.member, reply.process
     held = [each.task for each in member.assigned] if member else []
     return (
-        worker_label(reply),
+        label_worker(reply),
         process.state if process else "",
         ",".join(filter(None, (_state(member), _order_word(reply.order)))),
         str(member.member_epoch) if member else "",
@@ -192,12 +192,12 @@ def _members(reply: Sequence[MemberDescription]) -> Table:
     columns = ("MEMBER", "STATE", "EPOCH", *traits, "HOLDS", "GIVES UP", "MEMBER ID")
     rows = [
         (
-            worker_name(each.worker_id),
+            shorten_worker(each.worker_id),
             _state(each),
             str(each.member_epoch),
             *own,
-            short_form(each.assigned),
-            short_form(each.pending_revocation),
+            format_ids(each.assigned),
+            format_ids(each.pending_revocation),
             each.member_id,
         )
         for each, own in zip(reply, cells, strict=True)
@@ -240,15 +240,15 @@ def _order_word(order: WorkerOrder | None) -> str:
 
 def _loss_row(reply: LossDescription) -> tuple[str, ...]:
     return (
-        worker_name(reply.worker_id),
+        shorten_worker(reply.worker_id),
         reply.cause,
-        short_form(reply.resources),
-        moment(reply.deadline_ms),
+        format_ids(reply.resources),
+        format_time(reply.deadline_ms),
     )
 
 
 def _cause(reply: EpochCause | None) -> str:
     if reply is None:
         return ""
-    cause = cause_of(reply.cause, reply.subject)
-    return ", ".join(filter(None, (cause, moment(reply.time_ms))))
+    cause = format_reply_cause(reply.cause, reply.subject)
+    return ", ".join(filter(None, (cause, format_time(reply.time_ms))))

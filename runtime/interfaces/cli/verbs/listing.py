@@ -14,17 +14,24 @@ from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
 from ..adapters.parameters import Option
-from ..output.phrases import moment
+from ..output.phrases import format_time
 from ..output.printing import Failed, Misused, Output, Section, Table, say, show, show_sections
-from ..requests.client import Client, client_of
-from ..requests.grammar import Kind, NamedObjects, listed, similar_kind, split_words, task_of
-from ..requests.names import kind_and_names
-from ..requests.options import There, takes
-from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_tables, names_of_plugin
+from ..requests.client import Client, find_client
+from ..requests.grammar import (
+    Kind,
+    NamedObjects,
+    find_similar_kind,
+    listed,
+    parse_task,
+    split_words,
+)
+from ..requests.names import name_argument
+from ..requests.options import RemoteOptions, with_options
+from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_plugin_names, tabulate_plugins
 from ..requests.several import pick
 from ..tables import connectors, groups
 from ..tables.connectors import Expanded, TaskLine, list_tasks
-from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, offset_tables
+from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, tabulate_offsets
 
 T = TypeVar("T")
 WATCH_SECONDS: Final = 1.0
@@ -54,12 +61,12 @@ class ListOutput(StrEnum):
     YAML = "yaml"
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def get(
-    place: There,
+    options: RemoteOptions,
     words: Annotated[
         list[str],
-        kind_and_names(
+        name_argument(
             LISTED,
             " to list, all without one; of tasks and offsets: of connectors",
             is_listing=True,
@@ -85,7 +92,7 @@ def get(
         if named.kind is not Kind.PLUGIN:
             raise Misused("--all is of plugins")
         view = replace(view, fetch=fetch_all_plugins)
-    client = client_of(place)
+    client = find_client(options)
     last = _show_first(client, view, named, output)
     try:
         while watch:
@@ -130,7 +137,7 @@ def _show_first(client: Client, view: ListView[T], named: NamedObjects, output: 
     except Failed as error:
         if named.is_told or not named.names:
             raise
-        meant = similar_kind(named.names[0], LISTED)
+        meant = find_similar_kind(named.names[0], LISTED)
         kinds = listed([each.plural for each in LISTED])
         hint = f"did you mean {meant}?" if meant else f"a kind is {kinds}"
         raise type(error)(f"{error}; {hint}") from None
@@ -147,8 +154,8 @@ def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
     """Return tasks: of all connectors, of those with these names, and those with these names."""
     there = list_tasks(fetch_connectors(client))
     connectors = dict.fromkeys(each.connector for each in there)
-    names = [str(task_of(each) or each) if each not in connectors else each for each in names]
-    if alone := [each for each in names if task_of(each) is None and each not in connectors]:
+    names = [str(parse_task(each) or each) if each not in connectors else each for each in names]
+    if alone := [each for each in names if parse_task(each) is None and each not in connectors]:
         fetch_connectors(client, alone)  # one without tasks, or none at all
     names = [each for each in names if each not in alone]
     if not names and alone:
@@ -156,10 +163,10 @@ def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
     return pick("task", names, there, lambda it: (f"{it.connector}-{it.task}", it.connector))
 
 
-def names_of_worker(reply: WorkerDescription) -> Sequence[str]:
+def list_worker_names(reply: WorkerDescription) -> Sequence[str]:
     """Return the name of a worker, and its ids."""
     member_id = reply.member.member_id if reply.member else ""
-    return groups.worker_label(reply), reply.worker_id, member_id
+    return groups.label_worker(reply), reply.worker_id, member_id
 
 
 def _uncut(section: Section) -> Section:
@@ -168,7 +175,7 @@ def _uncut(section: Section) -> Section:
 
 def _workers(client: Client, names: Sequence[str]) -> WorkerList:
     reply = client.get(WorkerList, "workers")
-    picked = pick("worker", names, reply.workers, names_of_worker)
+    picked = pick("worker", names, reply.workers, list_worker_names)
     return structs.replace(reply, workers=picked)
 
 
@@ -220,7 +227,7 @@ def _loggers(client: Client, names: Sequence[str]) -> dict[str, LoggerLevel]:
 
 
 def _logger_table(reply: Mapping[str, LoggerLevel]) -> list[Section]:
-    rows = [(name, each.level, moment(each.last_modified)) for name, each in reply.items()]
+    rows = [(name, each.level, format_time(each.last_modified)) for name, each in reply.items()]
     return [Table(("LOGGER", "LEVEL", "SET AT"), rows, "no loggers")]
 
 
@@ -236,16 +243,18 @@ LISTS: Final[Mapping[Kind, ListView[Any]]] = {
         _task_names,
     ),
     Kind.WORKER: ListView(
-        _workers, groups.workers, lambda reply: [*map(groups.worker_label, reply.workers)]
+        _workers, groups.workers, lambda reply: [*map(groups.label_worker, reply.workers)]
     ),
     Kind.GROUP: ListView(_groups, groups.groups, lambda reply: [it.group_id for it in reply]),
     Kind.PLUGIN: ListView(
-        fetch_plugins, list_tables, lambda reply: [names_of_plugin(each)[0] for each in reply]
+        fetch_plugins,
+        tabulate_plugins,
+        lambda reply: [list_plugin_names(each)[0] for each in reply],
     ),
     Kind.ASSIGNOR: ListView(
         _assignors, groups.assignors, lambda reply: [each.name for each in reply.assignors]
     ),
-    Kind.OFFSET: ListView(_offsets, offset_tables, _partitions),
+    Kind.OFFSET: ListView(_offsets, tabulate_offsets, _partitions),
     Kind.PLACEMENT: ListView(
         _placements, _placement_table, lambda reply: [each.id for each in reply]
     ),

@@ -18,10 +18,10 @@ from typing import Annotated, Final
 
 from ..adapters.parameters import Argument, Option
 from ..output.printing import Failed, say
-from ..requests.client import client_of
-from ..requests.grammar import Kind, split_words, task_of
-from ..requests.names import kind_and_names, names_in_shell
-from ..requests.options import Here, There, takes
+from ..requests.client import find_client
+from ..requests.grammar import Kind, parse_task, split_words
+from ..requests.names import complete_names, name_argument
+from ..requests.options import LocalOptions, RemoteOptions, with_options
 from .top import MEASURED
 
 BEGINS_ENTRY: Final = re.compile(
@@ -45,12 +45,12 @@ class Level(StrEnum):
     FATAL = "FATAL"
 
 
-@takes(Here)
+@with_options(LocalOptions)
 def logs(
-    place: Here,
+    options: LocalOptions,
     words: Annotated[
         list[str] | None,
-        kind_and_names(MEASURED, " of what the lines are about, all without one", may_be_all=True),
+        name_argument(MEASURED, " of what the lines are about, all without one", may_be_all=True),
     ] = None,
     *,
     follow: Annotated[
@@ -59,12 +59,12 @@ def logs(
 ) -> None:
     """Print the log files of this node, also of one that has ended, in the order of their times."""
     names = split_words("logs", words or [], MEASURED, may_be_all=True).names
-    folder = place.configured().data_path / "logs"
-    as_shown = [str((task_of(each) if "/" in each else None) or each) for each in names]
+    folder = options.load_config().data_path / "logs"
+    as_shown = [str((parse_task(each) if "/" in each else None) or each) for each in names]
     named = "|".join(map(re.escape, as_shown))
     is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
     try:
-        for entry in entries_of(folder, follow=follow):
+        for entry in read_entries(folder, follow=follow):
             if is_about.search(entry):
                 for line in entry.split("\n"):
                     say(line)
@@ -73,22 +73,22 @@ def logs(
         return
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def log_level(
-    place: There,
+    options: RemoteOptions,
     logger: Annotated[
         str,
         Argument(
             metavar="LOGGER",
             help="As `get loggers` shows it, or root.",
             show_default=False,
-            complete=names_in_shell((Kind.LOGGER,)),
+            complete=complete_names((Kind.LOGGER,)),
         ),
     ],
     level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
 ) -> None:
     """Set the level of a logger, in all processes of the node until it ends."""
-    client_of(place).put(object, "admin", "loggers", logger, body={"level": level.value})
+    find_client(options).put(object, "admin", "loggers", logger, body={"level": level.value})
     say(f"logger {logger} has level {level.value}")
 
 
@@ -142,7 +142,7 @@ class LogFileReader:
         return b""
 
 
-def entries_of(folder: Path, *, follow: bool) -> Iterator[str]:
+def read_entries(folder: Path, *, follow: bool) -> Iterator[str]:
     """Yield the entries of all log files in a folder, and those that follow, endlessly.
 
     Raises `Failed`.

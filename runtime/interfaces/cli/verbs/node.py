@@ -23,7 +23,7 @@ from ..output.printing import (
     say_aside,
     show,
 )
-from ..requests.options import Here, ReadHere, takes
+from ..requests.options import LocalOptions, LocalReadOptions, with_options
 
 if TYPE_CHECKING:
     from ....config.load import Loaded
@@ -43,9 +43,9 @@ class LogTo(StrEnum):
     STDOUT = "stdout"
 
 
-@takes(Here)
+@with_options(LocalOptions)
 def up(
-    place: Here,
+    options: LocalOptions,
     new_key: Annotated[
         bool,
         Option("--new-key", help="Make a new key if the cluster's is lost, or take another."),
@@ -56,27 +56,27 @@ def up(
     ] = None,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
-    loaded = place.load()
-    _tell_passed_over(place, loaded)
+    loaded = options.load()
+    _tell_passed_over(options, loaded)
     config = loaded.config if log is None else replace(loaded.config, log_to=log.value)
     from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
     raise Ended(run(config, new_key=new_key))
 
 
-def _tell_passed_over(place: Here, loaded: "Loaded") -> None:
+def _tell_passed_over(options: LocalOptions, loaded: "Loaded") -> None:
     """Name the settings of a Connect worker's file that change nothing here."""
     if keys := loaded.passed_over:
         verb = "is" if len(keys) == 1 else "are"
         say_aside(
-            f"of {place.config}, {', '.join(keys)} {verb} only for Kafka Connect: passed over"
+            f"of {options.config}, {', '.join(keys)} {verb} only for Kafka Connect: passed over"
         )
 
 
-@takes(Here)
-def down(place: Here) -> None:
+@with_options(LocalOptions)
+def down(options: LocalOptions) -> None:
     """Stop the node that runs on this data folder; its workers leave gracefully."""
-    config = place.configured()
+    config = options.load_config()
     from ....node.commands import down as run  # noqa: PLC0415
 
     raise Ended(run(config))
@@ -112,9 +112,9 @@ _Protocol = Annotated[
 ]
 
 
-@takes(Here)
+@with_options(LocalOptions)
 def worker(
-    place: Here,
+    options: LocalOptions,
     name: _Name = None,
     zone: _Zone = None,
     tags: _Tags = None,
@@ -123,12 +123,12 @@ def worker(
 ) -> None:
     """Run one more worker on the running node. Ctrl-C ends it."""
     _refuse(name, zone, tags or (), protocol)
-    loaded = place.load()
+    loaded = options.load()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
     from ....node.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
-    mode = classic_mode(loaded, protocol)
+    mode = choose_classic_mode(loaded, protocol)
     order = AddWorker(os.getpid(), name, zone, tagged, capacity, mode)
     raise Ended(run_worker(loaded.config, order))
 
@@ -147,7 +147,7 @@ def _refuse(name: str | None, zone: str | None, tags: Sequence[str], protocol: s
         raise Misused(f"--protocol is connect or classic, not {protocol!r}")
 
 
-def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
+def choose_classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
     """Return the `connect.protocol` of a classic worker, None for the node's default.
 
     The option overrides `group.protocol`, which a file may set for the whole node.
@@ -207,13 +207,13 @@ def demo(
     raise Ended(run(seconds, workers, keep))
 
 
-@takes(ReadHere)
-def config(place: ReadHere) -> None:
+@with_options(LocalReadOptions)
+def config(options: LocalReadOptions) -> None:
     """Show every setting: its value, default, unit and meaning, and where its value is from."""
-    loaded = place.load()
-    _tell_passed_over(place, loaded)
+    loaded = options.load()
+    _tell_passed_over(options, loaded)
     lines = list_settings(loaded)
-    show(place.output, lines, _sections(lines) if place.output is Output.TABLE else ())
+    show(options.output, lines, _sections(lines) if options.output is Output.TABLE else ())
 
 
 class SettingLine(Struct, frozen=True, kw_only=True):

@@ -20,17 +20,17 @@ from ...replies.overview import NodeStatus
 from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
 from ..output.printing import FactList, Misused, Section, Table, show
-from ..requests.client import Client, client_of
+from ..requests.client import Client, find_client
 from ..requests.grammar import Kind, NamedObjects, TaskName, split_words
-from ..requests.names import OfGroup, Patterns, kind_and_names
-from ..requests.options import ReadThere, takes
-from ..requests.plugins import KeySearch, fetch_plugin, keep_found, plugin_tables
-from ..requests.resolving import matching, resolve_tasks
+from ..requests.names import OfGroup, Patterns, name_argument
+from ..requests.options import RemoteReadOptions, with_options
+from ..requests.plugins import KeySearch, fetch_plugin, filter_keys, tabulate_plugin
+from ..requests.resolving import match_connectors, resolve_tasks
 from ..requests.several import pick
 from ..tables import client_groups as client_tables
 from ..tables import connectors, groups
 from ..tables.connectors import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
-from .listing import fetch_tasks, names_of_worker
+from .listing import fetch_tasks, list_worker_names
 
 T = TypeVar("T")
 
@@ -57,10 +57,10 @@ DESCRIBED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER, Kind.GROUP, Kind.PLU
 """The kinds that `describe` shows."""
 
 
-@takes(ReadThere)
+@with_options(RemoteReadOptions)
 def describe(
-    place: ReadThere,
-    words: Annotated[list[str], kind_and_names(DESCRIBED)],
+    options: RemoteReadOptions,
+    words: Annotated[list[str], name_argument(DESCRIBED)],
     *,
     search: Annotated[
         str, Option("--search", metavar="WORD", help="Of plugins: only keys that tell of it.")
@@ -79,39 +79,39 @@ def describe(
     searched = KeySearch(search, search_name, search_description)
     if searched.is_any and kind is not Kind.PLUGIN:
         raise Misused("--search, --search-name and --search-description are of plugins")
-    client = client_of(place)
+    client = find_client(options)
     if patterns:
         if kind is not Kind.CONNECTOR:
             raise Misused("--reg-exp is of connectors")
-        names = matching(client, names)
+        names = match_connectors(client, names)
     found: Sequence[str | TaskName] = names
     if kind is Kind.CONNECTOR and not (patterns or is_told):
         found = resolve_tasks(client, NamedObjects(kind, names, is_told))
     views = {each: DESCRIPTIONS[_kind_of(each, kind)] for each in found}
     replies = [view.fetch(client, str(each)) for each, view in views.items()]
     if kind is Kind.PLUGIN:
-        replies = [keep_found(each, searched) for each in replies]
+        replies = [filter_keys(each, searched) for each in replies]
     shown = zip(views.values(), replies, strict=True)
     sections = [section for view, reply in shown for section in view.sections(reply)]
-    show(place.output, replies[0] if len(replies) == 1 else replies, sections)
+    show(options.output, replies[0] if len(replies) == 1 else replies, sections)
 
 
 def _kind_of(name: str | TaskName, kind: Kind) -> Kind:
     return Kind.TASK if isinstance(name, TaskName) else kind
 
 
-@takes(ReadThere)
-def status(place: ReadThere, group: OfGroup = None) -> None:
+@with_options(RemoteReadOptions)
+def status(options: RemoteReadOptions, group: OfGroup = None) -> None:
     """Show the health, groups, workers, connectors and tasks of the cluster; or one group.
 
     Groups of Kafka's clients are only counted here: `get groups` lists them.
     """
     if group is not None:
         view = DESCRIPTIONS[Kind.GROUP]
-        described = view.fetch(client_of(place), group)
-        show(place.output, described, view.sections(described))
+        described = view.fetch(find_client(options), group)
+        show(options.output, described, view.sections(described))
         return
-    client = client_of(place)
+    client = find_client(options)
     told = client.get(NodeStatus, "status")
     reply = ClusterStatus(
         client.base,
@@ -124,7 +124,7 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
         list_tasks(told.connectors),
     )
     reply = replace(reply, health=_condition(reply))
-    show(place.output, reply, status_tables(reply))
+    show(options.output, reply, tabulate_status(reply))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class View(Generic[T]):
     sections: Callable[[T], Sequence[Section]]
 
 
-def status_tables(reply: ClusterStatus) -> list[Section]:
+def tabulate_status(reply: ClusterStatus) -> list[Section]:
     """Return the sections of a cluster's summary."""
     states = Counter(each.state for each in reply.tasks)
     facts = (
@@ -155,7 +155,7 @@ def status_tables(reply: ClusterStatus) -> list[Section]:
         *_troubles(reply),
         *connectors.connectors(reply.connectors),
         *connectors.tasks(reply.tasks),
-        *connectors.config_warnings(reply.connectors),
+        *connectors.tabulate_config_warnings(reply.connectors),
     ]
 
 
@@ -219,7 +219,7 @@ def _task(client: Client, name: str) -> TaskInFull:
 
 def _worker(client: Client, name: str) -> WorkerDescription:
     reply = client.get(WorkerList, "workers").workers
-    return pick("worker", [name], reply, names_of_worker)[0]
+    return pick("worker", [name], reply, list_worker_names)[0]
 
 
 DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {
@@ -229,5 +229,5 @@ DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {
         lambda client, name: client.get(GroupDescription, "groups", name), groups.group
     ),
     Kind.TASK: View(_task, connectors.task),
-    Kind.PLUGIN: View(fetch_plugin, plugin_tables),
+    Kind.PLUGIN: View(fetch_plugin, tabulate_plugin),
 }

@@ -9,14 +9,14 @@ from rich.filesize import decimal
 
 from ...replies.progress import TaskCounts, UnreadInput
 from ..adapters.parameters import Option
-from ..output.phrases import worker_name
+from ..output.phrases import shorten_worker
 from ..output.printing import Misused, Section, Table, show
-from ..requests.client import Client, client_of
+from ..requests.client import Client, find_client
 from ..requests.grammar import Kind, split_words
-from ..requests.names import kind_and_names
-from ..requests.options import ReadThere, takes
+from ..requests.names import name_argument
+from ..requests.options import RemoteReadOptions, with_options
 from ..requests.several import pick
-from ..requests.waiting import milliseconds
+from ..requests.waiting import parse_duration
 from ..tables.connectors import TaskLine, format_lag
 from .listing import fetch_tasks
 
@@ -36,12 +36,12 @@ class TaskRates(Struct, frozen=True):
 MEASURED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER)
 
 
-@takes(ReadThere)
+@with_options(RemoteReadOptions)
 def top(
-    place: ReadThere,
+    options: RemoteReadOptions,
     words: Annotated[
         list[str] | None,
-        kind_and_names(MEASURED, " of what is measured, all without one", may_be_all=True),
+        name_argument(MEASURED, " of what is measured, all without one", may_be_all=True),
     ] = None,
     *,
     interval: Annotated[
@@ -53,25 +53,25 @@ def top(
     `top connectors` and `top workers` add the tasks of each up. A batch counts when it is
     committed, so an interval should be as long as some batches.
     """
-    seconds = milliseconds(interval) / 1000
+    seconds = parse_duration(interval) / 1000
     if not seconds:
         raise Misused("--interval is longer than 0s")
     kind, names, is_told = split_words("top", words or [], MEASURED, may_be_all=True)
     per = kind if is_told else Kind.TASK
-    client = client_of(place)
+    client = find_client(options)
     before = _tasks(client, kind, names)
     time.sleep(seconds)
     rates = _summed(_rates(before, _tasks(client, kind, names), seconds), per)
-    show(place.output, rates, _rate_tables(rates, per))
+    show(options.output, rates, _rate_tables(rates, per))
 
 
 def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
     if kind is not Kind.WORKER:
         return fetch_tasks(client, names)
     there = fetch_tasks(client)
-    at_work = dict.fromkeys(worker_name(each.worker_id) for each in there)
+    at_work = dict.fromkeys(shorten_worker(each.worker_id) for each in there)
     pick("worker", names, [*at_work], lambda name: [name])
-    return [each for each in there if not names or worker_name(each.worker_id) in names]
+    return [each for each in there if not names or shorten_worker(each.worker_id) in names]
 
 
 _NONE: Final = TaskCounts(
@@ -91,7 +91,7 @@ def _rates(
     return [
         TaskRates(
             f"{each.connector}-{each.task}",
-            worker_name(each.worker_id),
+            shorten_worker(each.worker_id),
             rate(old.rows_in, new.rows_in),
             rate(old.rows_out, new.rows_out),
             rate(old.bytes_in, new.bytes_in),

@@ -12,24 +12,33 @@ from typing import Annotated, Final
 
 from ....replies.connectors import ConfigDiff, ConnectorInfo, InitialState
 from ...adapters.parameters import Argument, Ended, Option
-from ...output.printing import FAILED, MISUSED, Failed, Misused, as_yaml, say, show, show_sections
-from ...requests.client import Client, client_of
+from ...output.printing import (
+    FAILED,
+    MISUSED,
+    Failed,
+    Misused,
+    format_yaml,
+    say,
+    show,
+    show_sections,
+)
+from ...requests.client import Client, find_client
 from ...requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
 from ...requests.grammar import split_words
-from ...requests.names import CONNECTORS, OfConnectors, Patterns, names_in_shell
-from ...requests.options import ReadThere, There, takes
-from ...requests.resolving import matching, named_connectors
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, complete_names
+from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
+from ...requests.resolving import match_connectors, resolve_connectors
 from ...requests.several import for_each, pick
-from ...requests.waiting import Awaited, Waiting, runs_nothing, wait_for, waiting
-from ...tables.connectors import config_diffs
+from ...requests.waiting import Awaited, WaitOptions, is_at_rest, make_wait, wait_for
+from ...tables.connectors import tabulate_config_diffs
 
 EXAMINED_SECONDS: Final = 10.0
 """How much longer an answer may take for each config: a node examines four at once, 40 s each."""
 
 
-@takes(Waiting)
+@with_options(WaitOptions)
 def create(
-    place: Waiting,
+    options: WaitOptions,
     files: ConnectorFiles,
     recursive: Recursive = False,
     initial_state: Annotated[
@@ -43,9 +52,9 @@ def create(
     there. They are created one after the other;
     one that fails does not keep the others from it.
     """
-    timeout_ms = place.timeout_ms()
+    timeout_ms = options.timeout_ms()
     configs = read_all_connectors(files, recursive=recursive)
-    client = client_of(place)
+    client = find_client(options)
 
     def post(name: str) -> None:
         asked: dict[str, object] = {"name": name, "config": configs[name]}
@@ -56,12 +65,12 @@ def create(
         _warn(name, created.warnings)
 
     state = Awaited(initial_state.value.lower()) if initial_state else Awaited.RUNNING
-    for_each(configs, post, then=waiting(client, state, timeout_ms))
+    for_each(configs, post, then=make_wait(client, state, timeout_ms))
 
 
-@takes(Waiting)
+@with_options(WaitOptions)
 def apply(
-    place: Waiting,
+    options: WaitOptions,
     files: ConnectorFiles,
     recursive: Recursive = False,
     *,
@@ -75,17 +84,17 @@ def apply(
     removed. Connectors that no file has stay as they are, and those that are paused or
     stopped stay so.
     """
-    timeout_ms = place.timeout_ms()
+    timeout_ms = options.timeout_ms()
     configs = read_all_connectors(files, recursive=recursive)
-    client = client_of(place)
+    client = find_client(options)
     _apply(client, configs, dry_run=dry_run)
     if timeout_ms is not None and not dry_run:
-        running = [name for name in configs if not runs_nothing(client, name)]
+        running = [name for name in configs if not is_at_rest(client, name)]
         wait_for(client, running, Awaited.RUNNING, timeout_ms)
 
 
-@takes(ReadThere)
-def diff(place: ReadThere, files: ConnectorFiles, recursive: Recursive = False) -> None:
+@with_options(RemoteReadOptions)
+def diff(options: RemoteReadOptions, files: ConnectorFiles, recursive: Recursive = False) -> None:
     """Show what `apply` of files would change; the exit code is 1 if that is anything.
 
     It is 2 for an error, and 3 if no cluster answers.
@@ -93,27 +102,27 @@ def diff(place: ReadThere, files: ConnectorFiles, recursive: Recursive = False) 
     diffs: list[ConfigDiff] = []
     try:
         configs = read_all_connectors(files, recursive=recursive)
-        client = client_of(place)
+        client = find_client(options)
         for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
     except Failed as error:
         error.status = max(error.status, MISUSED)  # 1 is for a difference
         raise
     finally:
         if diffs:  # what is refused hides nothing of the others
-            show(place.output, diffs, config_diffs(diffs))
+            show(options.output, diffs, tabulate_config_diffs(diffs))
     if any(each.changes for each in diffs):
         raise Ended(FAILED)
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def patch(
-    place: There,
+    options: RemoteOptions,
     words: Annotated[
         list[str],
         Argument(
             metavar="[KIND] NAME... KEY=VALUE...",
             help="Names of connectors, then the keys to set. KIND is connector.",
-            complete=names_in_shell(CONNECTORS),
+            complete=complete_names(CONNECTORS),
         ),
     ],
     *,
@@ -138,12 +147,12 @@ def patch(
         raise Misused(f"{others[-1]!r} is no change: write KEY=VALUE, or --remove KEY")
     if not changes:
         raise Misused("say what is to be changed: KEY=VALUE, or --remove KEY")
-    _patch_all(place, [first, *others], changes, "patched", patterns=patterns)
+    _patch_all(options, [first, *others], changes, "patched", patterns=patterns)
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def scale(
-    place: There,
+    options: RemoteOptions,
     words: OfConnectors,
     *,
     tasks: Annotated[int, Option("--tasks", metavar="N", min=1, help="The new tasks.max.")],
@@ -152,25 +161,25 @@ def scale(
     """Set how many tasks connectors may have at most."""
     names = split_words("scale", words, CONNECTORS).names
     told = f"scaled to {tasks} tasks at most"
-    _patch_all(place, names, {"tasks.max": str(tasks)}, told, patterns=patterns)
+    _patch_all(options, names, {"tasks.max": str(tasks)}, told, patterns=patterns)
 
 
-@takes(There)
-def edit(place: There, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(RemoteOptions)
+def edit(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.
 
     One after the other. A secret is shown as ********, and stays unless you write another one.
     """
     split_words("edit", words, CONNECTORS)
-    client = client_of(place)
-    for name in named_connectors(client, "edit", words, patterns=patterns):
+    client = find_client(options)
+    for name in resolve_connectors(client, "edit", words, patterns=patterns):
         _edit(client, name)
 
 
 def _edit(client: Client, name: str) -> None:
     before = _config_of(client, name)
     with NamedTemporaryFile("wb", prefix="fairlead-", suffix=".yaml", delete=False) as text:
-        text.write(as_yaml({"name": name, "config": before}).encode())
+        text.write(format_yaml({"name": name, "config": before}).encode())
     file = Path(text.name)
     try:
         _open_editor(file)
@@ -223,7 +232,7 @@ def _apply(
         told = "created" if each.is_new else "configured" if each.changes else "unchanged"
         say(f"connector {each.name} {'would be ' if dry_run else ''}{told}")
         if dry_run and each.changes:
-            show_sections(config_diffs([each]))
+            show_sections(tabulate_config_diffs([each]))
         _warn(each.name, each.warnings)
 
 
@@ -241,7 +250,7 @@ def _compare(client: Client, name: str, config: Mapping[str, str]) -> ConfigDiff
 
 
 def _patch_all(
-    place: There,
+    options: RemoteOptions,
     names: Sequence[str],
     changes: Mapping[str, str | None],
     told: str,
@@ -249,9 +258,9 @@ def _patch_all(
     patterns: bool,
 ) -> None:
     """Change keys of connectors, of none if one of several is unknown."""
-    client = client_of(place)
+    client = find_client(options)
     if patterns:
-        names = matching(client, names)
+        names = match_connectors(client, names)
     elif len(names) > 1:
         pick("connector", names, client.get(list[str], "connectors"), lambda name: [name])
 

@@ -10,31 +10,31 @@ from ....replies.node import Message
 from ....replies.progress import ConnectorOffsets, Document, OffsetsSought
 from ...adapters.parameters import Option
 from ...output.printing import FactList, Failed, Misused, Section, Table, say, show
-from ...requests.client import Client, client_of
+from ...requests.client import Client, find_client
 from ...requests.files import read_json
 from ...requests.grammar import split_words
-from ...requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
-from ...requests.options import ReadThere, There, takes
-from ...requests.resolving import named_connectors
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, name_argument
+from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
+from ...requests.resolving import resolve_connectors
 from ...requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
 OffsetsOfNamed = ConnectorOffsets | dict[str, ConnectorOffsets]
 """The offsets of a connector, or of several by name."""
-OneConnector = Annotated[list[str], kind_and_names(CONNECTORS)]
+OneConnector = Annotated[list[str], name_argument(CONNECTORS)]
 
 
-@takes(ReadThere)
-def get(place: ReadThere, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(RemoteReadOptions)
+def get(options: RemoteReadOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """List the offset of each source partition.
 
     `offsets set` accepts what -o json prints of one connector.
     """
     split_words("offsets get", words, CONNECTORS)
-    client = client_of(place)
-    names = named_connectors(client, "offsets get", words, patterns=patterns)
+    client = find_client(options)
+    names = resolve_connectors(client, "offsets get", words, patterns=patterns)
     reply = fetch_offsets(client, names)
-    show(place.output, reply, offset_tables(reply))
+    show(options.output, reply, tabulate_offsets(reply))
 
 
 def fetch_offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
@@ -46,9 +46,9 @@ def fetch_offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
     return next(iter(found.values())) if len(found) == 1 else found
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def set_offsets(
-    place: There,
+    options: RemoteOptions,
     words: OneConnector,
     *,
     file: Annotated[
@@ -76,25 +76,25 @@ def set_offsets(
     else:
         pair = {"partition": (partition, "--partition"), "offset": (offset, "--offset")}
         body = {"offsets": [{key: _parsed(*each) for key, each in pair.items()}]}
-    say(client_of(place).patch(Message, "connectors", name, "offsets", body=body).message)
+    say(find_client(options).patch(Message, "connectors", name, "offsets", body=body).message)
 
 
-@takes(There)
-def reset(place: There, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(RemoteOptions)
+def reset(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Remove all offsets of stopped connectors: they then read their sources from the beginning."""
     split_words("offsets reset", words, CONNECTORS)
-    client = client_of(place)
+    client = find_client(options)
 
     def order(name: str) -> None:
         told = client.delete(Message, "connectors", name, "offsets")
         say(told.message if told else f"the offsets of {name} are reset")
 
-    for_each(named_connectors(client, "offsets reset", words, patterns=patterns), order)
+    for_each(resolve_connectors(client, "offsets reset", words, patterns=patterns), order)
 
 
-@takes(ReadThere)
+@with_options(RemoteReadOptions)
 def seek(
-    place: ReadThere,
+    options: RemoteReadOptions,
     words: OfConnectors,
     *,
     to: Annotated[
@@ -113,8 +113,8 @@ def seek(
     """Move the offsets of stopped connectors to an end of their sources, or to a time."""
     split_words("offsets seek", words, CONNECTORS)
     body = {"to": to, "dry_run": dry_run}
-    client = client_of(place)
-    names = named_connectors(client, "offsets seek", words, patterns=patterns)
+    client = find_client(options)
+    names = resolve_connectors(client, "offsets seek", words, patterns=patterns)
     found: dict[str, OffsetsSought] = {}
 
     def order(name: str) -> None:
@@ -126,13 +126,13 @@ def seek(
     finally:
         if len(names) == 1:
             for reply in found.values():
-                show(place.output, reply, seek_tables(reply))
+                show(options.output, reply, tabulate_seek(reply))
         elif found:  # what is refused hides nothing of the others
-            tables = (seek_tables(each, f"Connector {name}") for name, each in found.items())
-            show(place.output, found, [section for each in tables for section in each])
+            tables = (tabulate_seek(each, f"Connector {name}") for name, each in found.items())
+            show(options.output, found, [section for each in tables for section in each])
 
 
-def offset_tables(reply: OffsetsOfNamed) -> list[Section]:
+def tabulate_offsets(reply: OffsetsOfNamed) -> list[Section]:
     """Return the table of each connector's offsets, and what is left to read."""
     if isinstance(reply, ConnectorOffsets):
         return _offset_tables(reply)
@@ -156,7 +156,7 @@ def _offset_tables(reply: ConnectorOffsets, title: str = "") -> list[Section]:
     return sections
 
 
-def seek_tables(reply: OffsetsSought, title: str = "") -> Sequence[Section]:
+def tabulate_seek(reply: OffsetsSought, title: str = "") -> Sequence[Section]:
     """Return the table of the offsets that a seek changes, or would change."""
     rows = [
         (format_document(each.partition), format_document(each.before), format_document(each.after))

@@ -12,21 +12,21 @@ from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
 from ...adapters.parameters import Option
 from ...output.printing import Misused, say
-from ...requests.client import Client, client_of
+from ...requests.client import Client, find_client
 from ...requests.files import Recursive, read_all_connectors
 from ...requests.grammar import Kind, TaskName, split_words
-from ...requests.names import CONNECTORS, OfConnectors, Patterns, kind_and_names
-from ...requests.options import There, takes
-from ...requests.resolving import matching, named_connectors, resolve_tasks
+from ...requests.names import CONNECTORS, OfConnectors, Patterns, name_argument
+from ...requests.options import RemoteOptions, with_options
+from ...requests.resolving import match_connectors, resolve_connectors, resolve_tasks
 from ...requests.several import for_each
 from ...requests.waiting import (
     ONE_MINUTE,
     Awaited,
     Timeout,
-    Waiting,
-    milliseconds,
+    WaitOptions,
+    make_wait,
+    parse_duration,
     wait_for,
-    waiting,
 )
 
 RESTARTING = "RESTARTING"
@@ -34,7 +34,7 @@ RESTARTING = "RESTARTING"
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion(Waiting):
+class DeleteOptions(WaitOptions):
     """A cluster, and how connectors are deleted."""
 
     files: Annotated[
@@ -61,51 +61,51 @@ class Deletion(Waiting):
         return query | ({"publish": "false"} if self.give_up else {})
 
 
-@takes(Deletion)
+@with_options(DeleteOptions)
 def delete(
-    place: Deletion,
-    words: Annotated[list[str] | None, kind_and_names(CONNECTORS, may_be_all=True)] = None,
+    options: DeleteOptions,
+    words: Annotated[list[str] | None, name_argument(CONNECTORS, may_be_all=True)] = None,
 ) -> None:
     """Delete connectors: their tasks stop, their offsets stay."""
-    timeout_ms = place.timeout_ms()
-    names = [*read_all_connectors(place.files or [], recursive=place.recursive)]
+    timeout_ms = options.timeout_ms()
+    names = [*read_all_connectors(options.files or [], recursive=options.recursive)]
     if words or not names:
         split_words("delete", words or [], CONNECTORS)
-    client = client_of(place)
+    client = find_client(options)
     if words:
-        names += named_connectors(client, "delete", words, patterns=place.patterns)
+        names += resolve_connectors(client, "delete", words, patterns=options.patterns)
 
     def order(name: str) -> None:
-        pending = client.delete(Message, "connectors", name, **place.query())
+        pending = client.delete(Message, "connectors", name, **options.query())
         say(pending.message if pending else f"connector {name} deleted")
 
-    for_each(names, order, then=waiting(client, Awaited.DELETED, timeout_ms))
+    for_each(names, order, then=make_wait(client, Awaited.DELETED, timeout_ms))
 
 
-@takes(Waiting)
-def pause(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(WaitOptions)
+def pause(options: WaitOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Pause connectors: their tasks stay on their workers and begin no batch."""
-    _order(place, words, patterns, "pause", "pauses", Awaited.PAUSED)
+    _order(options, words, patterns, "pause", "pauses", Awaited.PAUSED)
 
 
-@takes(Waiting)
-def resume(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(WaitOptions)
+def resume(options: WaitOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Resume connectors that are paused or stopped."""
-    _order(place, words, patterns, "resume", "runs", Awaited.RUNNING)
+    _order(options, words, patterns, "resume", "runs", Awaited.RUNNING)
 
 
-@takes(Waiting)
-def stop(place: Waiting, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(WaitOptions)
+def stop(options: WaitOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Stop connectors: their tasks end once what they committed is published.
 
     The offsets of a connector stay, and can be changed as soon as its state is STOPPED.
     """
-    _order(place, words, patterns, "stop", "stops", Awaited.STOPPED)
+    _order(options, words, patterns, "stop", "stops", Awaited.STOPPED)
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def wait(
-    place: There,
+    options: RemoteOptions,
     words: OfConnectors,
     *,
     state: Annotated[Awaited, Option("--for", help="The state to wait for.", show_default=False)],
@@ -117,17 +117,17 @@ def wait(
     What cannot come without somebody's help is told at once: a connector that is stopped, or that
     failed and does not restart.
     """
-    timeout_ms = milliseconds(timeout)
+    timeout_ms = parse_duration(timeout)
     split_words("wait", words, CONNECTORS)
-    client = client_of(place)
-    names = named_connectors(client, "wait", words, patterns=patterns)
+    client = find_client(options)
+    names = resolve_connectors(client, "wait", words, patterns=patterns)
     wait_for(client, names, state, timeout_ms, is_patient=False)
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def restart(
-    place: There,
-    words: Annotated[list[str], kind_and_names((Kind.CONNECTOR, Kind.TASK))],
+    options: RemoteOptions,
+    words: Annotated[list[str], name_argument((Kind.CONNECTOR, Kind.TASK))],
     *,
     task: Annotated[int | None, Option(metavar="N", help="Restart only this task.")] = None,
     include_tasks: Annotated[
@@ -148,12 +148,12 @@ def restart(
         raise Misused("--include-tasks and --only-failed are of connectors: name no task")
     if task is not None and (len(named.names) > 1 or named.kind is Kind.TASK):
         raise Misused("--task is the number of one task: name its connector alone")
-    client = client_of(place)
+    client = find_client(options)
     found: Sequence[str | TaskName]
     if task is not None:
         found = [TaskName(named.names[0], task)]
     elif patterns:
-        found = matching(client, named.names)
+        found = match_connectors(client, named.names)
     else:
         found = resolve_tasks(client, named)
     if of_connectors and any(isinstance(each, TaskName) for each in found):
@@ -194,15 +194,15 @@ def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Cal
 
 
 def _order(  # one for each of three verbs
-    place: Waiting, words: list[str], patterns: bool, verb: str, told: str, awaited: Awaited
+    options: WaitOptions, words: list[str], patterns: bool, verb: str, told: str, awaited: Awaited
 ) -> None:
-    timeout_ms = place.timeout_ms()
+    timeout_ms = options.timeout_ms()
     split_words(verb, words, CONNECTORS)
-    client = client_of(place)
-    names = named_connectors(client, verb, words, patterns=patterns)
+    client = find_client(options)
+    names = resolve_connectors(client, verb, words, patterns=patterns)
 
     def order(name: str) -> None:
         client.order("PUT", Message, "connectors", name, verb)
         say(f"connector {name} {told}")
 
-    for_each(names, order, then=waiting(client, awaited, timeout_ms))
+    for_each(names, order, then=make_wait(client, awaited, timeout_ms))

@@ -17,12 +17,12 @@ from ....replies.moves import ResourceHistory, describe_moves
 from ...adapters.parameters import Argument, Option
 from ...logs.folder import GroupFolder, LogName
 from ...output.printing import Failed, Misused, Section, Unreachable, show
-from ...requests.client import Client, client_of, note_of
-from ...requests.grammar import Kind, NamedObjects, kind_of, split_words, task_of
-from ...requests.names import OfGroup, group_of, names_in_shell
-from ...requests.options import ReadThere, of_group, takes
-from ...requests.plugins import KeyMeaning, find_meanings, find_settings, meaning_tables
-from ...tables.epochs import explanation_tables, history_tables, move_tables
+from ...requests.client import Client, find_client, locate_node_file
+from ...requests.grammar import Kind, NamedObjects, parse_kind, parse_task, split_words
+from ...requests.names import OfGroup, complete_names, find_group_id
+from ...requests.options import RemoteReadOptions, select_group, with_options
+from ...requests.plugins import KeyMeaning, find_meanings, find_settings, tabulate_meanings
+from ...tables.epochs import tabulate_explanation, tabulate_history, tabulate_moves
 
 T = TypeVar("T")
 LINES: Final = 50
@@ -30,20 +30,20 @@ EXPLAINED: Final = (Kind.CONNECTOR, Kind.TASK)
 Limit = Annotated[int, Option("--limit", metavar="N", min=1, max=10_000, help="How many epochs.")]
 
 
-@takes(ReadThere)
-def history(place: ReadThere, limit: Limit = LINES, group: OfGroup = None) -> None:
+@with_options(RemoteReadOptions)
+def history(options: RemoteReadOptions, limit: Limit = LINES, group: OfGroup = None) -> None:
     """List the last epochs: cause, user, what moved, stayed and waits, how long it took."""
 
     def ask(client: Client, group_id: str) -> EpochList:
         return client.get(EpochList, "groups", group_id, "history", limit=str(limit))
 
-    reply = _read(of_group(place, group), ask, lambda epochs, _: epochs.history(limit))
-    show(place.output, reply, history_tables(reply))
+    reply = _read(select_group(options, group), ask, lambda epochs, _: epochs.history(limit))
+    show(options.output, reply, tabulate_history(reply))
 
 
-@takes(ReadThere)
+@with_options(RemoteReadOptions)
 def explain(
-    place: ReadThere,
+    options: RemoteReadOptions,
     words: Annotated[
         list[str] | None,
         Argument(
@@ -51,7 +51,7 @@ def explain(
             help="Default: the latest epoch. Of a connector, a task (flights-0) or a partition"
             " (orders-3): all its moves. Of a key of a config or a setting of a node: what it"
             " means.",
-            complete=names_in_shell(EXPLAINED),
+            complete=complete_names(EXPLAINED),
         ),
     ] = None,
     group: OfGroup = None,
@@ -62,20 +62,20 @@ def explain(
     works for old epochs too, and without a running cluster. Or explain a key of a config, such as
     `source.mode`.
     """
-    place = of_group(place, group)
+    options = select_group(options, group)
     words = words or []
     if len(words) > 1 and words[0].lower() == "epoch":
         words = words[1:]
-    if len(words) == 1 and kind_of(words[0]) and (keys := find_settings(words[0])):  # `workers`
-        show(place.output, keys, meaning_tables(keys))
+    if len(words) == 1 and parse_kind(words[0]) and (keys := find_settings(words[0])):  # `workers`
+        show(options.output, keys, tabulate_meanings(keys))
         return
     named = split_words("explain", words, EXPLAINED, may_be_all=True)
     if named.is_told and not named.names:
         raise Misused("say what to explain: an epoch, a resource, or a key")
-    found = [_explain(place, each, named) for each in named.names or [""]]
+    found = [_explain(options, each, named) for each in named.names or [""]]
     sections = [section for each in found for section in each.sections]
     replies = [each.reply for each in found]
-    show(place.output, replies[0] if len(replies) == 1 else replies, sections)
+    show(options.output, replies[0] if len(replies) == 1 else replies, sections)
 
 
 class Explained(NamedTuple):
@@ -85,53 +85,53 @@ class Explained(NamedTuple):
     sections: Sequence[Section]
 
 
-def _explain(place: ReadThere, word: str, named: NamedObjects) -> Explained:
+def _explain(options: RemoteReadOptions, word: str, named: NamedObjects) -> Explained:
     """Explain an epoch ("": the latest), a resource or a key."""
     if not word or (word.isdecimal() and not named.is_told):
-        told = _explain_epoch(place, int(word) if word else None)
-        return Explained(told, explanation_tables(told))
-    task = task_of(word)
+        told = _explain_epoch(options, int(word) if word else None)
+        return Explained(told, tabulate_explanation(told))
+    task = parse_task(word)
     name = str(task) if task and (named.kind is Kind.TASK or "/" in word) else word
     try:
-        moves = _list_moves(place, name)
+        moves = _list_moves(options, name)
     except (Failed, NoLogError) as error:
         if named.is_told:
             raise
-        keys = _explain_key(place, name, error)
-        return Explained(keys, meaning_tables(keys))
-    return Explained(moves, move_tables(moves))
+        keys = _explain_key(options, name, error)
+        return Explained(keys, tabulate_meanings(keys))
+    return Explained(moves, tabulate_moves(moves))
 
 
-def _explain_key(place: ReadThere, name: str, error: Exception) -> list[KeyMeaning]:
+def _explain_key(options: RemoteReadOptions, name: str, error: Exception) -> list[KeyMeaning]:
     """Return what a key means; raises `Failed` after an error about the resource of that name."""
     try:
-        if keys := find_meanings(place, name):
+        if keys := find_meanings(options, name):
             return keys
     except Unreachable:
         raise Failed(f"{error}; what a key of a config means is told by a running node") from None
     raise Failed(f"{error}; and no key and no setting is called so")
 
 
-def _explain_epoch(place: ReadThere, epoch: int | None) -> EpochExplanation:
+def _explain_epoch(options: RemoteReadOptions, epoch: int | None) -> EpochExplanation:
     def ask(client: Client, group_id: str) -> EpochExplanation:
         wanted = "latest" if epoch is None else str(epoch)
         return client.get(EpochExplanation, "groups", group_id, "explain", wanted)
 
-    return _read(place, ask, lambda epochs, _: describe_epoch(epochs.explain(epoch)))
+    return _read(options, ask, lambda epochs, _: describe_epoch(epochs.explain(epoch)))
 
 
-def _list_moves(place: ReadThere, name: str) -> ResourceHistory:
+def _list_moves(options: RemoteReadOptions, name: str) -> ResourceHistory:
     def ask(client: Client, group_id: str) -> ResourceHistory:
         return client.get(ResourceHistory, "groups", group_id, "moves", name)
 
     def read(epochs: EpochCache, group_id: str) -> ResourceHistory:
         return describe_moves(group_id, name, epochs.moves(name, LINES))
 
-    return _read(place, ask, read)
+    return _read(options, ask, read)
 
 
 def _read(
-    place: ReadThere,
+    options: RemoteReadOptions,
     ask: Callable[[Client, str], T],
     read: Callable[[EpochCache, str], T],
 ) -> T:
@@ -139,20 +139,20 @@ def _read(
 
     With `--data-dir` the files are always read.
     """
-    config = place.configured()
-    if place.url is not None:
-        client = client_of(place)
-        return ask(client, group_of(place, client))
-    if place.data_dir is None and note_of(config).exists():
+    config = options.load_config()
+    if options.url is not None:
+        client = find_client(options)
+        return ask(client, find_group_id(options, client))
+    if options.data_dir is None and locate_node_file(config).exists():
         with suppress(Unreachable):  # it was killed, and its `node.json` is still there
-            client = client_of(place)
-            return ask(client, group_of(place, client))
+            client = find_client(options)
+            return ask(client, find_group_id(options, client))
     try:
-        with GroupFolder(place).read(LogName.CONTROL) as log:
+        with GroupFolder(options).read(LogName.CONTROL) as log:
             return read(EpochCache(log, read_shares), config.group_id)
     except NotToldError as untold:
         raise Failed(str(untold)) from None
     except NoLogError:
-        if place.data_dir is not None:
+        if options.data_dir is not None:
             raise
-    return ask(client_of(place), config.group_id)
+    return ask(find_client(options), config.group_id)

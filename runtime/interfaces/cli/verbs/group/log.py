@@ -19,21 +19,28 @@ from ....replies.building.clients import read_shares
 from ....replies.building.groups import describe_group
 from ....replies.epochs import summarize_epoch
 from ...adapters.parameters import Argument, Option
-from ...logs.folder import GroupFolder, GroupReader, LogName, entries_from, follow_from, printer_of
+from ...logs.folder import (
+    GroupFolder,
+    GroupReader,
+    LogName,
+    follow_entries,
+    iterate_entries,
+    make_printer,
+)
 from ...output.member_names import MemberNames
-from ...output.phrases import format_resource_set, moment, seconds
+from ...output.phrases import format_resource_set, format_seconds, format_time
 from ...output.printing import Failed, Output, Table, say, show
 from ...requests.names import OfGroup
-from ...requests.options import Here, ReadHere, of_group, takes
+from ...requests.options import LocalOptions, LocalReadOptions, select_group, with_options
 from ...tables import groups as group_tables
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
 
 
-@takes(ReadHere)
+@with_options(LocalReadOptions)
 def show_log(
-    place: ReadHere,
+    options: LocalReadOptions,
     group: OfGroup = None,
     start: Annotated[
         int | None,
@@ -53,12 +60,12 @@ def show_log(
 
     With -o json each line is one whole record, with -o yaml each document.
     """
-    folder = GroupFolder(of_group(place, group))
+    folder = GroupFolder(select_group(options, group))
     with folder.read(LogName.OFFSETS if offsets else LogName.CONTROL) as reader:
-        entries = (follow_from if follow else entries_from)(
+        entries = (follow_entries if follow else iterate_entries)(
             reader, reader.low() if start is None else start
         )
-        printer = printer_of(place.output, reader)
+        printer = make_printer(options.output, reader)
         try:
             for entry in islice(entries, limit):
                 printer(entry)
@@ -66,9 +73,9 @@ def show_log(
             return
 
 
-@takes(ReadHere)
+@with_options(LocalReadOptions)
 def tell_story(
-    place: ReadHere,
+    options: LocalReadOptions,
     group: OfGroup = None,
     start: Annotated[
         int | None, Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
@@ -78,30 +85,30 @@ def tell_story(
     ] = None,
 ) -> None:
     """Show for each group epoch its cause, the user, and what moved, stayed and waits."""
-    with GroupFolder(of_group(place, group)).read(LogName.CONTROL) as reader:
+    with GroupFolder(select_group(options, group)).read(LogName.CONTROL) as reader:
         readings = [
             each
             for each in read_all(reader, read_shares)
             if (start is None or each.report.group_epoch >= start)
             and (until is None or each.report.group_epoch <= until)
         ]
-    if place.output is Output.TABLE:
+    if options.output is Output.TABLE:
         for reading in readings:
             for line in tell(reading):
                 say(line)
     else:
-        show(place.output, [summarize_epoch(each.report) for each in readings], ())
+        show(options.output, [summarize_epoch(each.report) for each in readings], ())
 
 
-@takes(ReadHere)
-def verify(place: ReadHere) -> None:
+@with_options(LocalReadOptions)
+def verify(options: LocalReadOptions) -> None:
     """Check every entry, commit and key of both logs, in a separate process.
 
     The shared logs of the groups of Kafka's clients are checked as well.
     """
-    folder = GroupFolder(place)
+    folder = GroupFolder(options)
     reports = [
-        _verified(name.value, folder.path_of(name), folder.group_id, name.kind) for name in LogName
+        _verified(name.value, folder.locate(name), folder.group_id, name.kind) for name in LogName
     ]
     reports += [
         _verified(f"shard {each.name} {name.value}", each / name.value, None, name.shared)
@@ -113,14 +120,14 @@ def verify(place: ReadHere) -> None:
         for each in reports
     ]
     columns = ("LOG", "STATE", *(name.upper() for name in REPORTED))
-    show(place.output, reports, [Table(columns, rows)])
+    show(options.output, reports, [Table(columns, rows)])
     if flaws := [str(each["error"]) for each in reports if "error" in each]:
         raise Failed("\n".join(flaws))
 
 
-@takes(Here)
+@with_options(LocalOptions)
 def backup(
-    place: Here,
+    options: LocalOptions,
     target: Annotated[Path, Argument(metavar="DEST", help="A new folder.", show_default=False)],
     shards: Annotated[
         bool,
@@ -133,7 +140,7 @@ def backup(
     Sinks that were written to since the backup refuse it: move the files that are newer than the
     backup out of them, or their rows come twice, and set sink.adopt=true on their connectors.
     """
-    folder = GroupFolder(place)
+    folder = GroupFolder(options)
     if shards:
         count = len(folder.back_up_shards(target))
         say(f"the logs of {count} shard{'s' if count > 1 else ''} backed up to {target}")
@@ -142,9 +149,9 @@ def backup(
     say(f"{' and '.join(done)} of group {folder.group_id} backed up to {target}")
 
 
-@takes(ReadHere)
+@with_options(LocalReadOptions)
 def replay(
-    place: ReadHere,
+    options: LocalReadOptions,
     group: OfGroup = None,
     until: Annotated[
         int | None,
@@ -152,11 +159,11 @@ def replay(
     ] = None,
 ) -> None:
     """Build the group from its log, as it is now or as it was at an offset."""
-    folder = GroupFolder(of_group(place, group))
+    folder = GroupFolder(select_group(options, group))
     with folder.read(LogName.CONTROL) as reader:
         shard = int(reader.path.parent.name) if isinstance(reader, GroupEntries) else None
         reply = describe_group(_folded(reader, folder.group_id, until), shard)
-    show(place.output, reply, group_tables.group(reply))
+    show(options.output, reply, group_tables.group(reply))
 
 
 def _verified(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[str, object]:
@@ -180,7 +187,7 @@ def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
             f"the log holds the offsets from {low} to {end}: a replay that stops at"
             f" {stop} needs all of them up to there, from 0 on"
         )
-    before = takewhile(lambda each: each.offset < stop, entries_from(reader, 0))
+    before = takewhile(lambda each: each.offset < stop, iterate_entries(reader, 0))
     return restore(group_id, before, stop)
 
 
@@ -190,19 +197,19 @@ def tell(reading: EpochReading) -> Iterator[str]:
     bump, change, generation = report.bump, report.target_change, report.generation
     asked = f" (asked by {bump.actor})" if bump.actor else ""
     cause = names.cause(bump.cause.why.value, bump.cause.subject)
-    yield f"epoch {bump.group_epoch}  {moment(bump.time_ms)}  {cause}{asked}"
+    yield f"epoch {bump.group_epoch}  {format_time(bump.time_ms)}  {cause}{asked}"
     for attempt in report.attempts:
-        yield f"{INDENT}failed at {moment(attempt.time_ms)}: {_first_line(attempt.error)}"
+        yield f"{INDENT}failed at {format_time(attempt.time_ms)}: {_first_line(attempt.error)}"
     if generation is not None:
         yield f"{INDENT}generation of {generation.summary}"
-        took = seconds(report.took_ms)
+        took = format_seconds(report.took_ms)
         yield f"{INDENT}{f'assigned after {took}' if took else 'not assigned'}"
     elif change is not None:
         by = f" at {names.of(change.computed_by)}" if change.computed_by else ""
         assignor = f", {change.assignor}{by}" if change.assignor else ""
         yield (
             f"{INDENT}answered by assignment epoch {change.assignment_epoch}"
-            f" after {seconds(report.took_ms)}{assignor}"
+            f" after {format_seconds(report.took_ms)}{assignor}"
         )
     else:
         yield f"{INDENT}not answered"
@@ -217,9 +224,9 @@ def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
     yield from _transfers("placed", change.placed, names)
     for due in sorted(set(change.parked.values())):
         parked = (each for each, until in change.parked.items() if until == due)
-        yield f"parked    {format_resource_set(parked)} until {moment(due)}"
+        yield f"parked    {format_resource_set(parked)} until {format_time(due)}"
     if change.next_moves_at_ms is not None:
-        yield f"more      moves at {moment(change.next_moves_at_ms)}"
+        yield f"more      moves at {format_time(change.next_moves_at_ms)}"
     for giver in sorted(set(change.displaced.values())):
         stopped = (each for each, had in change.displaced.items() if had == giver)
         yield f"stopped   {format_resource_set(stopped)} at {names.of(giver)}"
@@ -230,7 +237,7 @@ def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
     shares = ", ".join(f"{names.of(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
     yield f"kept      {change.kept_count}{f' ({shares})' if shares else ''}"
     if change.settled_ms is not None:
-        yield f"settled   {seconds(max(0, change.settled_ms - change.time_ms))} later"
+        yield f"settled   {format_seconds(max(0, change.settled_ms - change.time_ms))} later"
 
 
 def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> Iterator[str]:

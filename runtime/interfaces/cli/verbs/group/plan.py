@@ -17,12 +17,18 @@ from .....planning.report import (
     PlannedWorker,
 )
 from ...adapters.parameters import Option
-from ...output.phrases import cause_of, group_ids, member_name, moment, worker_name
+from ...output.phrases import (
+    format_reply_cause,
+    format_time,
+    group_ids,
+    shorten_member,
+    shorten_worker,
+)
 from ...output.printing import FactList, Misused, Section, Table, show
-from ...requests.client import client_of
+from ...requests.client import find_client
 from ...requests.files import Recursive, read_all_connectors
-from ...requests.names import OfGroup, group_of
-from ...requests.options import ReadThere, takes
+from ...requests.names import OfGroup, find_group_id
+from ...requests.options import RemoteReadOptions, with_options
 
 UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)
@@ -33,7 +39,7 @@ NOTHING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed(ReadThere):
+class PlanOptions(RemoteReadOptions):
     """A cluster, and the proposed changes."""
 
     file: Annotated[
@@ -97,8 +103,8 @@ class Proposed(ReadThere):
         return {name: each for name, each in proposed.items() if each}
 
 
-@takes(Proposed)
-def plan(asked: Proposed) -> None:
+@with_options(PlanOptions)
+def plan(asked: PlanOptions) -> None:
     """Show what would move, start, stop and stay after changes; change nothing.
 
     The code of the real group computes it, from the group as it is now. The order of changes:
@@ -108,10 +114,10 @@ def plan(asked: Proposed) -> None:
     body = asked.body()
     if not body:
         raise Misused(NOTHING)
-    client = client_of(asked)
-    group_id = group_of(asked, client, asked.group)
+    client = find_client(asked)
+    group_id = find_group_id(asked, client, asked.group)
     reply = client.post(Plan, "groups", group_id, "plan", body=body)
-    show(asked.output, reply, plan_tables(reply))
+    show(asked.output, reply, tabulate_plan(reply))
 
 
 def _scaled(given: list[str]) -> dict[str, int]:
@@ -133,7 +139,7 @@ def _scaled(given: list[str]) -> dict[str, int]:
     return scaled
 
 
-def plan_tables(plan: Plan) -> list[Section]:
+def tabulate_plan(plan: Plan) -> list[Section]:
     """Return the sections of a plan; the last one is a summary."""
     names = _Names(plan)
     return [
@@ -158,7 +164,9 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Group", f"{plan.group_id}, {plan.state.value} at epoch {plan.group_epoch}{settled}"
     yield "Assignor", plan.assignor
     for one_round in plan.rounds:
-        causes = ", ".join(cause_of(each.cause, each.subject) for each in one_round.causes)
+        causes = ", ".join(
+            format_reply_cause(each.cause, each.subject) for each in one_round.causes
+        )
         yield "Epoch", f"{causes}: {_round(one_round)}"
     left_out = {each.id for each in plan.unplaceable}
     for split in plan.splits:
@@ -191,13 +199,13 @@ class _Names:
     """The names of the workers in a plan; workers with the same name have their member ids."""
 
     def __init__(self, plan: Plan) -> None:
-        self._counts = Counter(worker_name(each.worker) for each in plan.workers)
+        self._counts = Counter(shorten_worker(each.worker) for each in plan.workers)
         """The number of members by worker name."""
 
     def of(self, seat: PlannedSeat | PlannedWorker) -> str:
         """Return the name of a member."""
-        name = worker_name(seat.worker)
-        return member_name(seat.worker, seat.member_id) if self._counts[name] > 1 else name
+        name = shorten_worker(seat.worker)
+        return shorten_member(seat.worker, seat.member_id) if self._counts[name] > 1 else name
 
 
 def _changes(plan: Plan, names: _Names) -> Iterator[tuple[str, ...]]:
@@ -219,8 +227,8 @@ def _downtime(expected: ExpectedDowntime | None) -> str:
     return f"{median}, p99 {p99} ({expected.measured} measured{whose})"
 
 
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.2f} s"
+def _seconds(parse_duration: int) -> str:
+    return f"{parse_duration / 1000:.2f} s"
 
 
 def _worker(each: PlannedWorker, names: _Names) -> tuple[str, ...]:
@@ -246,7 +254,7 @@ def _remarks(plan: Plan, names: _Names) -> Iterator[tuple[str, str]]:
     for reason, ids in group_ids((each.reason, each.id) for each in plan.unplaceable):
         yield "Unplaceable", f"{ids}: {reason}"
     for each in plan.parked:
-        yield "Parked", f"{each.id} until {moment(each.deadline_ms)}"
+        yield "Parked", f"{each.id} until {format_time(each.deadline_ms)}"
 
 
 def _verdict(plan: Plan) -> str:

@@ -6,39 +6,39 @@ from ....replies.groups import GroupSummary
 from ....replies.node import GroupWorkerOrder, WorkerRemoval
 from ...adapters.parameters import Option
 from ...output.printing import say
-from ...requests.client import client_of
+from ...requests.client import find_client
 from ...requests.grammar import split_words
-from ...requests.names import WORKERS, OfGroup, OfWorkers, group_of
-from ...requests.options import There, takes
+from ...requests.names import WORKERS, OfGroup, OfWorkers, find_group_id
+from ...requests.options import RemoteOptions, with_options
 from ...requests.several import for_each
-from ...requests.waiting import Waiting, milliseconds, wait_until_empty
+from ...requests.waiting import WaitOptions, parse_duration, wait_until_empty
 
 
-@takes(There)
-def cordon(place: There, words: OfWorkers) -> None:
+@with_options(RemoteOptions)
+def cordon(options: RemoteOptions, words: OfWorkers) -> None:
     """Give a worker no new work; it keeps what it has."""
-    _order(place, words, "cordon")
+    _order(options, words, "cordon")
 
 
-@takes(There)
-def uncordon(place: There, words: OfWorkers) -> None:
+@with_options(RemoteOptions)
+def uncordon(options: RemoteOptions, words: OfWorkers) -> None:
     """Let a worker get work again: ends a cordon or a drain."""
-    _order(place, words, "uncordon")
+    _order(options, words, "uncordon")
 
 
-@takes(Waiting)
-def drain(place: Waiting, words: OfWorkers) -> None:
+@with_options(WaitOptions)
+def drain(options: WaitOptions, words: OfWorkers) -> None:
     """Give workers no new work, and take away what they have.
 
     With --wait it tells what each of them still has, and returns when that is nothing.
     """
-    timeout_ms = place.timeout_ms()
-    _order(place, words, "drain", wait_ms=timeout_ms)
+    timeout_ms = options.timeout_ms()
+    _order(options, words, "drain", wait_ms=timeout_ms)
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def expect(
-    place: There,
+    options: RemoteOptions,
     words: OfWorkers,
     within: Annotated[
         str, Option(metavar="TIME", help="For example 90s, 10m or 2h; 0s: do not wait.")
@@ -48,12 +48,12 @@ def expect(
 
     It also ends a wait that has begun: with --within 0s the others get the work at once.
     """
-    _order(place, words, "expect", {"within_ms": milliseconds(within)})
+    _order(options, words, "expect", {"within_ms": parse_duration(within)})
 
 
-@takes(There)
+@with_options(RemoteOptions)
 def remove(
-    place: There,
+    options: RemoteOptions,
     words: OfWorkers,
     *,
     force: Annotated[
@@ -66,7 +66,7 @@ def remove(
     """
     query = {"force": "true"} if force else dict[str, str]()
     names = split_words("remove", words, WORKERS).names
-    client = client_of(place)
+    client = find_client(options)
 
     def order(name: str) -> None:
         if removal := client.delete(WorkerRemoval, "workers", name, **query):
@@ -75,21 +75,25 @@ def remove(
     for_each(names, order, "worker")
 
 
-@takes(There)
-def rebalance(place: There, group: OfGroup = None) -> None:
+@with_options(RemoteOptions)
+def rebalance(options: RemoteOptions, group: OfGroup = None) -> None:
     """Compute a new target for the group, although nothing has changed."""
-    client = client_of(place)
-    group_id = group_of(place, client, group)
+    client = find_client(options)
+    group_id = find_group_id(options, client, group)
     reply = client.post(GroupSummary, "groups", group_id, "rebalance", body=None)
     say(f"group {reply.group_id} rebalances: it is {reply.state} at epoch {reply.group_epoch}")
 
 
 def _order(
-    place: There, words: list[str], verb: str, body: object = None, wait_ms: int | None = None
+    options: RemoteOptions,
+    words: list[str],
+    verb: str,
+    body: object = None,
+    wait_ms: int | None = None,
 ) -> None:
     """Send an order for each worker, and print the orders in force; wait until they are empty."""
     names = split_words(verb, words, WORKERS).names
-    client = client_of(place)
+    client = find_client(options)
     workers: list[str] = []
 
     def send(name: str) -> None:
