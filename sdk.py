@@ -67,7 +67,7 @@ from .runtime.pipeline.spi.errors import (
     SourceAway,
     Unreadable,
 )
-from .runtime.pipeline.spi.key_kinds import (
+from .runtime.pipeline.spi.keys.kinds import (
     choice_key,
     flag_key,
     list_key,

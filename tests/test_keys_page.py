@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.runtime.config.keys import SETTINGS
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import Definition
 from fairlead.runtime.pipeline.transforms.types import (
     find_predicate,

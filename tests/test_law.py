@@ -9,7 +9,7 @@ HOUSE = Path(__file__).parents[1]
 PAGES = {
     "PROTOCOL": "actors/PROTOCOL.md",
     "LOG": "events/LOG.md",
-    "DATA_PLANE": "runtime/pipeline/connectors/DATA_PLANE.md",
+    "DATA_PLANE": "runtime/pipeline/DATA_PLANE.md",
 }
 """The pages that are cited by section, by the name that citations use."""
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from ...events.log.process import ProcessId, process_of
-from ..pipeline.spark.engine import Engine, EngineState
+from ..pipeline.engines.engine import Engine, EngineState
 from .node_files import DOWN, STARTING, UP, EngineFile
 
 LOGGER = logging.getLogger(__name__)

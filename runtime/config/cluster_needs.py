@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from ..pipeline.distribution import pip_install
-from ..pipeline.spark.connect.address import ConnectAddress, missing_packages
-from ..pipeline.spark.settings import AUTH_SECRET, HOST, STANDALONE
+from ..pipeline.engines.connect.address import ConnectAddress, missing_packages
+from ..pipeline.engines.settings import AUTH_SECRET, HOST, STANDALONE
 
 CORES_MAX: Final = "spark.cores.max"
 _IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")

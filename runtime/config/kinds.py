@@ -16,8 +16,8 @@ from ...events.placement import (
     flaw_in_labels,
     split_list,
 )
-from ..pipeline.spark.connect.address import ConnectAddress
-from ..pipeline.spark.settings import is_connect
+from ..pipeline.engines.connect.address import ConnectAddress
+from ..pipeline.engines.settings import is_connect
 from .setting import Domain
 
 INT32_MAX: Final = (1 << 31) - 1

@@ -14,7 +14,7 @@ from ...actors.group.state.settings import GroupSettings, MigrationPolicy
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities, split_list
-from ..pipeline.spark.settings import (
+from ..pipeline.engines.settings import (
     SettingRefused,
     is_cluster,
     is_connect,

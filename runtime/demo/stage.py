@@ -15,7 +15,7 @@ from ...actors.transport.system import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder
-from ..pipeline.spark import tether
+from ..pipeline.engines import tether
 from .feeder import start_feeder
 
 CONNECTOR = "flights"

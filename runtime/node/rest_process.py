@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
-from ..pipeline.spark.settings import SQL_MEANINGS
+from ..pipeline.engines.settings import SQL_MEANINGS
 from .liveness import STARTS_FOR, ProcessProbe, Silence
 from .processes import ProcessFiles
 from .tied_process import TiedProcess

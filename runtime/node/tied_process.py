@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from ...actors.backoff import Attempts
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
-from ..pipeline.spark import tether
+from ..pipeline.engines import tether
 from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 

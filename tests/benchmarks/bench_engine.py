@@ -17,9 +17,9 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
-from fairlead.runtime.pipeline.spark.attach import warm_up
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.java import find_java
+from fairlead.runtime.pipeline.engines.attach import warm_up
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.java import find_java
 
 CORES = 2
 JOBS = 30

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.source.log.server.slot import own_name
+from fairlead.runtime.pipeline.stores.postgres.source.log.server.slot import own_name
 from fairlead_tests.chaos.crew import Crew, crew
 from fairlead_tests.postgres_server import PASSWORD, Database, NoServer, PostgresServer, started
 

@@ -12,10 +12,10 @@ from py4j import java_gateway, protocol
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.redaction import Redaction
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.files.source.listing import walk
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.queries.query_check import QueryCheck
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.queries.query_check import QueryCheck
+from fairlead.runtime.pipeline.stores.files.source.listing import walk
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairlead.runtime.pipeline.backtracking import flaw_in_backtracking
 from fairlead.runtime.pipeline.transforms import catalogue
+from fairlead.runtime.pipeline.untrusted.backtracking import flaw_in_backtracking
 
 HOSTILE = (
     r"(a+)+b",

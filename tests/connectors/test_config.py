@@ -6,8 +6,8 @@ from msgspec import to_builtins
 from fairlead.actors.settings import SettingType, at_least
 from fairlead.events.model import Resource
 from fairlead.runtime.interfaces.rest.routes.connectors.plugins import describe_validation
-from fairlead.runtime.pipeline.connectors.builtin.error_keys import ERRORS, tolerance_of
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.error_keys import ERRORS, tolerance_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigDef, ConfigInvalid, Definition, Importance
 from fairlead.runtime.pipeline.spi.context import Context
 

@@ -4,14 +4,14 @@ from typing import Final
 
 import pytest
 
-from fairlead.runtime.pipeline.connect_configs.draft import Remark, TranslatedConfig
-from fairlead.runtime.pipeline.connect_configs.table import (
+from fairlead.runtime.pipeline.connectors.connect_configs.draft import Remark, TranslatedConfig
+from fairlead.runtime.pipeline.connectors.connect_configs.table import (
     COUNTERPARTS,
     counterpart_of,
     hint_for,
     translate,
 )
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 AVRO = "io.confluent.connect.avro.AvroConverter"

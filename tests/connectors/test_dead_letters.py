@@ -18,15 +18,15 @@ from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.redaction import Redaction
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
-from fairlead.runtime.pipeline.connectors.builtin.dead_letter_queue import flaws_in_queue
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.connectors.dead_letter_queue import flaws_in_queue
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import RowsRefused
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
+from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.tasks.plugins.calls import LeftBehind
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

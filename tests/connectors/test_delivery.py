@@ -4,10 +4,10 @@ from typing import ClassVar, cast
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.sink.sink_type import FilesSinkType
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery, Promise
+from fairlead.runtime.pipeline.stores.files.sink.sink_type import FilesSinkType
 
 EXACTLY, AT_LEAST, BEST = Delivery
 OUT_OF_RANGE, MODE = "source.offset.out.of.range", "source.mode"

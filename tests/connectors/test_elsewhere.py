@@ -13,17 +13,17 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.files.copies import FileSurvey
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.sink import sink as file_sink
-from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
-from fairlead.runtime.pipeline.connectors.files.source import reading
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.listing import stat_file
-from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway, Unreadable
+from fairlead.runtime.pipeline.stores.files.copies import FileSurvey
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.sink import sink as file_sink
+from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.stores.files.source import reading
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.stores.files.source.listing import stat_file
+from fairlead.runtime.pipeline.stores.files.source.reading import Reading
 from fairlead_tests.connectors.sinks import FIRST, TASK, begun
 
 NOT_THERE = "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. "

@@ -29,14 +29,14 @@ from pyspark.sql.types import (
 )
 
 from fairlead.events.model import ErrorClass
-from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
-from fairlead.runtime.pipeline.connectors.evolution.json_text import DEEP, find_flaw
-from fairlead.runtime.pipeline.connectors.evolution.rules import unite_schemas, widen_type
-from fairlead.runtime.pipeline.connectors.files.copies import Copies
-from fairlead.runtime.pipeline.connectors.files.source import file_survey
-from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.formats.evolution.json_columns import JsonColumns
+from fairlead.runtime.pipeline.formats.evolution.json_text import DEEP, find_flaw
+from fairlead.runtime.pipeline.formats.evolution.rules import unite_schemas, widen_type
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.files.copies import Copies
+from fairlead.runtime.pipeline.stores.files.source import file_survey
+from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead_tests.tasks.numbers import Reports
 

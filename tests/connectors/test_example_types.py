@@ -17,11 +17,11 @@ from fairlead.actors.settings import MISSING
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.installed import INSTALLED_SINCE
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.installed import INSTALLED_SINCE
 from fairlead.runtime.pipeline.spi.context import Context, Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
-from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
-from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused
+from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
+from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.tasks.reports import Warned
 
 pytestmark = pytest.mark.spark

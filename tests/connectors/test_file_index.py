@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.files.arrivals import Arrivals
-from fairlead.runtime.pipeline.connectors.files.source import file_index
-from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
-from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, read_folder, walk
 from fairlead.runtime.pipeline.spi.errors import NotReady
+from fairlead.runtime.pipeline.stores.files.arrivals import Arrivals
+from fairlead.runtime.pipeline.stores.files.source import file_index
+from fairlead.runtime.pipeline.stores.files.source.file_index import FileIndex
+from fairlead.runtime.pipeline.stores.files.source.listing import Skip, read_folder, walk
 
 PATIENCE_S = 20.0
 

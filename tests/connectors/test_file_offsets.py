@@ -9,7 +9,7 @@ import pytest
 from connectors.conftest import Run
 
 from fairlead.events.commits import Document, identity
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd

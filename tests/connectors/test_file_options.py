@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.line_ends import CommentFilter
-from fairlead.runtime.pipeline.connectors.files.spark_options import READING, WRITING
+from fairlead.runtime.pipeline.connectors.pipeline_keys import task_keys_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.line_ends import CommentFilter
+from fairlead.runtime.pipeline.stores.files.spark_options import READING, WRITING
 
 Config = dict[str, str]
 GOOD = {

@@ -10,8 +10,8 @@ import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 
-from fairlead.runtime.pipeline.connectors.files.folders import folder_columns, folder_names
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.files.folders import folder_columns, folder_names
 
 Config = dict[str, str]
 

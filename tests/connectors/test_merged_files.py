@@ -26,25 +26,25 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey, merge_small_files
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.folders import FolderColumn
-from fairlead.runtime.pipeline.connectors.files.source import file_survey, reading
-from fairlead.runtime.pipeline.connectors.files.source.file_survey import LookAhead
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.listing import stat_file
-from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
-from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
-from fairlead.runtime.pipeline.connectors.files.source.shares import EVERYTHING
-from fairlead.runtime.pipeline.connectors.files.source.source import FileSource
-from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.sessions import scratch_of
+from fairlead.runtime.pipeline.connectors.pipeline_keys import task_keys_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey, merge_small_files
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.folders import FolderColumn
+from fairlead.runtime.pipeline.stores.files.source import file_survey, reading
+from fairlead.runtime.pipeline.stores.files.source.file_survey import LookAhead
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.stores.files.source.listing import stat_file
+from fairlead.runtime.pipeline.stores.files.source.offsets import Folder
+from fairlead.runtime.pipeline.stores.files.source.reading import Reading
+from fairlead.runtime.pipeline.stores.files.source.shares import EVERYTHING
+from fairlead.runtime.pipeline.stores.files.source.source import FileSource
+from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
 
 FILES = 20
 VALUES = st.text(st.sampled_from('ab" é'), min_size=1, max_size=3)
@@ -218,7 +218,7 @@ def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(
 MAKE_A_COPY = """
 import sys
 from pathlib import Path
-from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.stores.files.copies import Copies
 copy = Copies().new(Path("a"), sys.argv[1])
 copy.write_text("n")
 print(copy.parent)

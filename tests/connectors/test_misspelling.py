@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.actors.misspelling import meant_by
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import MOST_SEARCHED, ConfigInvalid
 
 GOOD = {

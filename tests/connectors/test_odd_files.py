@@ -15,11 +15,11 @@ import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 
-from fairlead.runtime.pipeline.connectors.evolution.policy import SchemaPolicy
-from fairlead.runtime.pipeline.connectors.files.copies import Copies
-from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.formats.evolution.policy import SchemaPolicy
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.files.copies import Copies
+from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 
 NEVER = dt.datetime.fromisoformat("2026-01-01 05:00")
 WIDE = pa.array([Decimal("1.5")], pa.decimal256(45, 2))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.evolution.names import may_have_twins
-from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.formats.evolution.names import may_have_twins
 from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 
 Config = dict[str, str]

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.events.commits import Document
-from fairlead.runtime.pipeline.connectors.kafka.source import topics
-from fairlead.runtime.pipeline.connectors.postgres.tables.catalog import _fits
-from fairlead.runtime.pipeline.patterns import PatternRefused, compile_pattern
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
-from fairlead.runtime.pipeline.spi.key_kinds import check_patterns
+from fairlead.runtime.pipeline.spi.keys.kinds import check_patterns
+from fairlead.runtime.pipeline.stores.kafka.source import topics
+from fairlead.runtime.pipeline.stores.postgres.tables.catalog import _fits
+from fairlead.runtime.pipeline.untrusted.patterns import PatternRefused, compile_pattern
 
 HOSTILE = (r"(a+)+b", r"(a|aa)*b", r"(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)b", r"(?!(a+)+b)(\w*)*c")
 LONG = "a" * 60_000

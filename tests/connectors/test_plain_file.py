@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlead.runtime.pipeline import plain_file
-from fairlead.runtime.pipeline.plain_file import flaw_in_plain_file, read_plain_file
+from fairlead.runtime.pipeline.untrusted import plain_file
+from fairlead.runtime.pipeline.untrusted.plain_file import flaw_in_plain_file, read_plain_file
 from fairlead_tests.no_plain_files import no_plain_files
 
 

@@ -27,13 +27,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.rows.plain_records import PlainRecords
-from fairlead.runtime.pipeline.connectors.files.source import text as text_files
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.rows.plain_records import PlainRecords
+from fairlead.runtime.pipeline.stores.files.source import text as text_files
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
 
 TEXT = StringType()
 NEW_YORK = "America/New_York"

@@ -8,10 +8,10 @@ import pytest
 from msgspec import to_builtins
 
 from fairlead.runtime.interfaces.rest.routes.connectors.plugins import describe_plugin
-from fairlead.runtime.pipeline.connectors.builtin import plugins
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, find_plugins
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.installed import flaw_in_version
+from fairlead.runtime.pipeline.connectors import plugins
+from fairlead.runtime.pipeline.connectors.plugins import Plugin, find_plugins
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.installed import flaw_in_version
 from fairlead.runtime.pipeline.spi.errors import PluginUnknown
 
 # As configs name it since the first release, wherever its module lies now.

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.spark_options import READING, WRITING
-from fairlead.runtime.pipeline.connectors.kafka.overrides import ALLOWED as LIBRDKAFKA
-from fairlead.runtime.pipeline.connectors.postgres.url import ALLOWED as LIBPQ
-from fairlead.runtime.pipeline.spark.queries.allowed_settings import ALLOWED as SETTINGS
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.queries.allowed_settings import ALLOWED as SETTINGS
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.stores.files.spark_options import READING, WRITING
+from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED as LIBRDKAFKA
+from fairlead.runtime.pipeline.stores.postgres.url import ALLOWED as LIBPQ
 
 
 @pytest.fixture

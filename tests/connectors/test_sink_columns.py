@@ -16,13 +16,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from fairlead.runtime.pipeline.connectors.files.sink.columns import (
+from fairlead.runtime.pipeline.spi.errors import SchemaRefused, SinkBroken
+from fairlead.runtime.pipeline.stores.files.sink.columns import (
     align_columns,
     reconcile_columns,
 )
-from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation
-from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
-from fairlead.runtime.pipeline.spi.errors import SchemaRefused, SinkBroken
+from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
+from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 
 INT, LONG, TEXT = IntegerType(), LongType(), StringType()
 

@@ -14,14 +14,14 @@ import pytest
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink import marks
-from fairlead.runtime.pipeline.connectors.files.sink.publishing import _Publication
-from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
+from fairlead.runtime.pipeline.stores.files import keys as files
+from fairlead.runtime.pipeline.stores.files.sink import marks
+from fairlead.runtime.pipeline.stores.files.sink.publishing import _Publication
+from fairlead.runtime.pipeline.stores.files.sink.root import claim_sink
 from fairlead_tests.connectors.pipes import config_to
 from fairlead_tests.connectors.sinks import (
     FIRST,

@@ -15,11 +15,11 @@ from connectors.conftest import Run
 from fairlead.events.commits import Document
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.stores.files import keys as files
+from fairlead.runtime.pipeline.stores.files.sink.root import claim_sink
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

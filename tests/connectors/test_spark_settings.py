@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from connectors.conftest import Run
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spark.queries.allowed_settings import ALLOWED, flaw_in_setting
-from fairlead.runtime.pipeline.spark.queries.query_check import QueryCheck
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.queries.allowed_settings import ALLOWED, flaw_in_setting
+from fairlead.runtime.pipeline.engines.queries.query_check import QueryCheck
 
 pytestmark = pytest.mark.spark
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files import keys as files
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.stores.files import keys as files
 
 Split = Sequence[Mapping[str, str]]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from fairlead.runtime.pipeline.connectors.files.sink.row_counts import counter_of
-from fairlead.runtime.pipeline.connectors.files.sink.spark_errors import explain_lost_files
-from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.spi.errors import SinkAway
+from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
+from fairlead.runtime.pipeline.stores.files.sink.spark_errors import explain_lost_files
+from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 
 RFC = {"escape": '"', "header": "true"}
 TEXT = b'a,b\n1,"x\ny"\n2,"""\n"""\n'

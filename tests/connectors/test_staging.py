@@ -11,8 +11,8 @@ import pytest
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.connectors.files.sink import publishing, staging
 from fairlead.runtime.pipeline.spi.errors import SinkBroken
+from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
 
 BATCH = CommitId("flights", 0, Token(12, 3), 7)
 UUID = "12345678-1234-1234-1234-123456789abc"
@@ -22,7 +22,7 @@ import os, signal, sys
 from pathlib import Path
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.files.sink import publishing, staging
+from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
 
 rename = Path.rename
 left = [3]

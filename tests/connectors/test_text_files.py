@@ -18,13 +18,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.runtime.pipeline.connectors.files import compression
-from fairlead.runtime.pipeline.connectors.files.copies import Copies
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
-from fairlead.runtime.pipeline.connectors.files.source import text as text_files
-from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
+from fairlead.runtime.pipeline.stores.files import compression
+from fairlead.runtime.pipeline.stores.files.copies import Copies
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.line_ends import LineEndScan
+from fairlead.runtime.pipeline.stores.files.source import text as text_files
+from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
 
 PLAIN = CsvStyle(header=False)
 BACKSLASH = CsvStyle(header=False, escape="\\")

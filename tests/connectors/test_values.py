@@ -16,14 +16,14 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampType
 
-from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey
-from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.kafka.source.decoding import JsonDecoder, KafkaRows
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import TaskError
-from fairlead.runtime.pipeline.spark.sessions import session_beside
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import TaskError
+from fairlead.runtime.pipeline.engines.sessions import session_beside
+from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
+from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ from adbc_driver_manager import AdbcDatabase
 
 from fairlead.events.commits import Document, Lag, identity
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context, Outside
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek
 from fairlead.runtime.pipeline.spi.sink import Sink

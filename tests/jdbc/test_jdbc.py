@@ -14,17 +14,17 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.jdbc.connecting import why_away
-from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource, TableRange
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import Engine
+from fairlead.runtime.pipeline.connectors import pipeline_keys
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Context, Outside, Reach, SparkJob
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.jdbc.connecting import why_away
+from fairlead.runtime.pipeline.stores.jdbc.source import JdbcSource, TableRange
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.java_peer import NoPeer, kafka_jars

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.kafka.avro.registry import SchemaRegistry
-from fairlead.runtime.pipeline.connectors.kafka.registry_keys import RegistryAccess
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused, SinkAway
+from fairlead.runtime.pipeline.stores.kafka.avro.registry import SchemaRegistry
+from fairlead.runtime.pipeline.stores.kafka.registry_keys import RegistryAccess
 from fairlead_tests.connectors.pipes import sink_of
 from fairlead_tests.connectors.publish_once import FIRST, SinkLog
 from fairlead_tests.java_peer import NoPeer

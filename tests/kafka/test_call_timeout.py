@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.kafka.call_timeout import call_within, end_in_background
-from fairlead.runtime.pipeline.connectors.kafka.cluster import LATE
-from fairlead.runtime.pipeline.connectors.kafka.sink import sending
-from fairlead.runtime.pipeline.connectors.kafka.sink.marks import BatchMark
-from fairlead.runtime.pipeline.connectors.marks import PublishedBatch
 from fairlead.runtime.pipeline.spi.errors import SinkAway
+from fairlead.runtime.pipeline.stores.kafka.call_timeout import call_within, end_in_background
+from fairlead.runtime.pipeline.stores.kafka.cluster import LATE
+from fairlead.runtime.pipeline.stores.kafka.sink import sending
+from fairlead.runtime.pipeline.stores.kafka.sink.marks import BatchMark
+from fairlead.runtime.pipeline.stores.marks import PublishedBatch
 from fairlead_tests.connectors.pipes import CLUSTER, sink_of
 from fairlead_tests.connectors.publish_once import FIRST, SECOND, SinkLog
 from fairlead_tests.kafka.pipes import sink_config

@@ -12,11 +12,11 @@ import pytest
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.dead_letter_queue import queue_sink
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.dead_letter_queue import queue_sink
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged

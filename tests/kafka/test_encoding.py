@@ -19,20 +19,20 @@ from msgspec import Raw
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.kafka.avro import columns as avro_columns
-from fairlead.runtime.pipeline.connectors.kafka.avro.columns import Flaws
-from fairlead.runtime.pipeline.connectors.kafka.avro.registry import RegisteredSchema
-from fairlead.runtime.pipeline.connectors.kafka.avro.schemas import avro_schema
-from fairlead.runtime.pipeline.connectors.kafka.cluster import TopicLimits
-from fairlead.runtime.pipeline.connectors.kafka.sink import staging
-from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
-from fairlead.runtime.pipeline.connectors.kafka.sink.sink import KafkaSink, MarkRules
-from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
-from fairlead.runtime.pipeline.connectors.kafka.source.records.connect_schema import (
+from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.stores.kafka.avro import columns as avro_columns
+from fairlead.runtime.pipeline.stores.kafka.avro.columns import Flaws
+from fairlead.runtime.pipeline.stores.kafka.avro.registry import RegisteredSchema
+from fairlead.runtime.pipeline.stores.kafka.avro.schemas import avro_schema
+from fairlead.runtime.pipeline.stores.kafka.cluster import TopicLimits
+from fairlead.runtime.pipeline.stores.kafka.sink import staging
+from fairlead.runtime.pipeline.stores.kafka.sink.encoding import Converter, RecordEncoder
+from fairlead.runtime.pipeline.stores.kafka.sink.sink import KafkaSink, MarkRules
+from fairlead.runtime.pipeline.stores.kafka.sink.staging import StagingFolder
+from fairlead.runtime.pipeline.stores.kafka.source.records.connect_schema import (
     SchemaUnknown,
     columns_of,
 )
-from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused, SinkAway, SinkBroken
 
 ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
 TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}

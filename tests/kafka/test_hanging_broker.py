@@ -9,11 +9,11 @@ import pytest
 
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.kafka.cluster import KafkaCluster, TopicPlace
-from fairlead.runtime.pipeline.connectors.kafka.source import source
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.spi.errors import SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead.runtime.pipeline.stores.kafka.cluster import KafkaCluster, TopicPlace
+from fairlead.runtime.pipeline.stores.kafka.source import source
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.kafka.broker import Broker

@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.kafka.source.decoding import JsonDecoder, KafkaRows
-from fairlead.runtime.pipeline.connectors.kafka.source.envelope import EnvelopeDecoder
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import TaskError
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows
+from fairlead.runtime.pipeline.stores.kafka.source.envelope import EnvelopeDecoder
 
 VALUES = (
     rb'{"n": 1, "s": "\ud83d\ude00"}',

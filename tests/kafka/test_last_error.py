@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from fairlead.runtime.pipeline.connectors.kafka.cluster import LastError
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import SourceAway
+from fairlead.runtime.pipeline.stores.kafka.cluster import LastError
 
 DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "2/2 brokers are down")
 REFUSED = KafkaError(KafkaError._TRANSPORT, "connection refused")

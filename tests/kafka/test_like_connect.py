@@ -14,21 +14,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.evolution.policy import SchemaPolicy
-from fairlead.runtime.pipeline.connectors.kafka.source.decoding import (
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import TaskError
+from fairlead.runtime.pipeline.formats.evolution.policy import SchemaPolicy
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
+from fairlead.runtime.pipeline.stores.kafka.source.decoding import (
     JsonDecoder,
     KafkaRows,
     PlainDecoder,
     RecordDecoder,
 )
-from fairlead.runtime.pipeline.connectors.kafka.source.envelope import EnvelopeDecoder
-from fairlead.runtime.pipeline.connectors.kafka.source.headers import HeaderDecoder
-from fairlead.runtime.pipeline.connectors.kafka.source.json_keys import JsonKeyDecoder
-from fairlead.runtime.pipeline.connectors.kafka.source.reader import FLAW
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import TaskError
-from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
+from fairlead.runtime.pipeline.stores.kafka.source.envelope import EnvelopeDecoder
+from fairlead.runtime.pipeline.stores.kafka.source.headers import HeaderDecoder
+from fairlead.runtime.pipeline.stores.kafka.source.json_keys import JsonKeyDecoder
+from fairlead.runtime.pipeline.stores.kafka.source.reader import FLAW
 
 pytestmark = pytest.mark.spark
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.kafka.sink.marks import MarkGroup
-from fairlead.runtime.pipeline.connectors.kafka.sink.publishing import Publisher
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.stores.kafka.sink.marks import MarkGroup
+from fairlead.runtime.pipeline.stores.kafka.sink.publishing import Publisher
 from fairlead_tests.connectors.pipes import sink_of
 from fairlead_tests.connectors.publish_once import (
     FIRST,

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.avro.registry import SchemaRegistry
-from fairlead.runtime.pipeline.connectors.kafka.registry_keys import RegistryAccess
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import SourceAway
 from fairlead.runtime.pipeline.spi.types import Look
+from fairlead.runtime.pipeline.stores.kafka.avro.registry import SchemaRegistry
+from fairlead.runtime.pipeline.stores.kafka.registry_keys import RegistryAccess
 from fairlead_tests.kafka.pipes import sink_config, source_config
 from fairlead_tests.kafka.schema_registry import SchemaRegistryServer
 from fairlead_tests.kafka.topics import Topics

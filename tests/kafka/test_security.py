@@ -20,12 +20,12 @@ from confluent_kafka.admin import (
 )
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.cluster import LastError
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway
+from fairlead.runtime.pipeline.stores.kafka.cluster import LastError
 from fairlead_tests.connectors.pipes import sink_of, source_of
 from fairlead_tests.connectors.publish_once import FIRST, SinkLog
 from fairlead_tests.kafka.broker import Broker

@@ -14,9 +14,8 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import (
@@ -29,6 +28,7 @@ from fairlead.runtime.pipeline.spi.errors import (
 )
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
 from fairlead.runtime.pipeline.spi.types import WrittenColumns
+from fairlead.runtime.pipeline.stores.kafka.sink.staging import StagingFolder
 from fairlead_tests.connectors.pipes import CLUSTER, sink_of
 from fairlead_tests.connectors.publish_once import FIRST, SECOND, SinkLog
 from fairlead_tests.kafka.pipes import sink_config

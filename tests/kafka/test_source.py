@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fairlead.events.commits import Advance, Document
-from fairlead.runtime.pipeline.connectors.kafka.source import reader
-from fairlead.runtime.pipeline.connectors.kafka.source.reader import FLAW
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.kafka.source import reader
+from fairlead.runtime.pipeline.stores.kafka.source.reader import FLAW
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import LIMIT, Reading, source_config, until
 from fairlead_tests.kafka.topics import Topics

@@ -11,15 +11,15 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from fairlead.events.commits import Document
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.connection import client_settings
-from fairlead.runtime.pipeline.connectors.kafka.overrides import ALLOWED
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.errors import NotReady, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.types import Look
+from fairlead.runtime.pipeline.stores.kafka.connection import client_settings
+from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type
 from fairlead_tests.kafka.topics import Topics

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.lineage.columns import columns_of
-from fairlead.runtime.pipeline.spark.embedded import Embedded
 
 DDL = "id INT, name STRING, xs ARRAY<INT>, at TIMESTAMP"
 QUERIES = {

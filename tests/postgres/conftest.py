@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import adbc_driver_manager
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres import poll_pause
-from fairlead.runtime.pipeline.connectors.postgres.source.log import source as log_source
-from fairlead.runtime.pipeline.connectors.postgres.tables import source
+from fairlead.runtime.pipeline.stores.postgres import poll_pause
+from fairlead.runtime.pipeline.stores.postgres.source.log import source as log_source
+from fairlead.runtime.pipeline.stores.postgres.tables import source
 from fairlead_tests.postgres_pipes import KnownDatabases, Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
 

@@ -9,19 +9,19 @@ import pytest
 from psycopg.pq import Conninfo
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.connecting import (
+from fairlead.runtime.pipeline.connectors import pipeline_keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.errors import Away
+from fairlead.runtime.pipeline.stores.postgres.connecting import (
     Server,
     application_name,
     brief,
     is_away,
 )
-from fairlead.runtime.pipeline.connectors.postgres.names import TableName
-from fairlead.runtime.pipeline.connectors.postgres.url import ALLOWED, parameters
-from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
-from fairlead.runtime.pipeline.spi.errors import Away
+from fairlead.runtime.pipeline.stores.postgres.names import TableName
+from fairlead.runtime.pipeline.stores.postgres.url import ALLOWED, parameters
 from fairlead_tests.no_plain_files import no_plain_files
 from fairlead_tests.postgres_pipes import sink_config
 from fairlead_tests.postgres_server import PASSWORD, Database

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres import hang_detection
-from fairlead.runtime.pipeline.connectors.postgres.connecting import Server, is_away
+from fairlead.runtime.pipeline.stores.postgres import hang_detection
+from fairlead.runtime.pipeline.stores.postgres.connecting import Server, is_away
 from fairlead_tests.postgres_pipes import source_config
 from fairlead_tests.postgres_server import Database, wait_until
 

@@ -14,10 +14,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.commits import identity
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.source.log import told as log_told
-from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
-from fairlead.runtime.pipeline.connectors.postgres.tables.snapshots import whole_xid
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import (
     BadInput,
@@ -27,6 +24,9 @@ from fairlead.runtime.pipeline.spi.errors import (
 )
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.postgres.source.log import told as log_told
+from fairlead.runtime.pipeline.stores.postgres.tables import reading as reading_module
+from fairlead.runtime.pipeline.stores.postgres.tables.snapshots import whole_xid
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config
 from fairlead_tests.postgres_server import PASSWORD, Database, started, wait_until

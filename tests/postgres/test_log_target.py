@@ -6,7 +6,7 @@ from typing import LiteralString
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead_tests.postgres_pipes import AMPLE, Reading, sink_config, source_config

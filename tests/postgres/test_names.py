@@ -8,12 +8,12 @@ from typing import LiteralString
 import pytest
 
 from fairlead.events.commits import Document, identity
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.dotted import by_present_names
-from fairlead.runtime.pipeline.connectors.postgres.names import TableName
-from fairlead.runtime.pipeline.connectors.postgres.tables.catalog import TableFilter
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.stores.postgres.dotted import by_present_names
+from fairlead.runtime.pipeline.stores.postgres.names import TableName
+from fairlead.runtime.pipeline.stores.postgres.tables.catalog import TableFilter
 from fairlead_tests.postgres_pipes import Reading, source_config
 from fairlead_tests.postgres_server import Database
 

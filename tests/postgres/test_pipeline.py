@@ -15,10 +15,10 @@ import pytest
 from fairlead.actors.backoff import Backoff
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.postgres import hang_detection
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import Engine
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import Engine
+from fairlead.runtime.pipeline.stores.postgres import hang_detection
 from fairlead.runtime.pipeline.tasks import restarts
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres import poll_pause
-from fairlead.runtime.pipeline.connectors.postgres.poll_pause import PollPause
+from fairlead.runtime.pipeline.stores.postgres import poll_pause
+from fairlead.runtime.pipeline.stores.postgres.poll_pause import PollPause
 
 
 class Clock:

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres import session_settings
-from fairlead.runtime.pipeline.connectors.postgres.connecting import Server, brief
-from fairlead.runtime.pipeline.connectors.postgres.session_settings import Login, settings_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.stores.postgres import session_settings
+from fairlead.runtime.pipeline.stores.postgres.connecting import Server, brief
+from fairlead.runtime.pipeline.stores.postgres.session_settings import Login, settings_of
 from fairlead_tests.connectors.publish_once import SinkLog
 from fairlead_tests.pgbouncer import pooled
 from fairlead_tests.postgres_pipes import Reading, sink_config, sink_of

@@ -9,12 +9,12 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.sink.sink_type import PostgresSinkType
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.stores.postgres.sink.sink_type import PostgresSinkType
 from fairlead_tests.connectors import pipes
 from fairlead_tests.connectors.pipes import TASK
 from fairlead_tests.connectors.publish_once import FIRST, SECOND, SinkLog, numbers

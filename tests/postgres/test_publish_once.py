@@ -10,9 +10,9 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.postgres.sink import publishing
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.stores.postgres.sink import publishing
 from fairlead_tests.connectors.pipes import TASK
 from fairlead_tests.connectors.publish_once import (
     FIRST,

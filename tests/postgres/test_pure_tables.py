@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.tables import columns
-from fairlead.runtime.pipeline.connectors.postgres.tables.shares import (
+from fairlead.runtime.pipeline.stores.postgres.tables import columns
+from fairlead.runtime.pipeline.stores.postgres.tables.shares import (
     TableShare,
     TaskShare,
     deal,

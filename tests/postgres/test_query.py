@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.postgres.tables import reading as reading_module
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 

@@ -6,11 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.names import TableName
-from fairlead.runtime.pipeline.connectors.postgres.source.log.server.slot import SlotState
-from fairlead.runtime.pipeline.connectors.postgres.source.log.told import LogRemarks
-from fairlead.runtime.pipeline.connectors.postgres.tables.remarks import CatalogRemarks
-from fairlead.runtime.pipeline.connectors.postgres.tables.session import DatabaseSnapshot
+from fairlead.runtime.pipeline.stores.postgres.names import TableName
+from fairlead.runtime.pipeline.stores.postgres.source.log.server.slot import SlotState
+from fairlead.runtime.pipeline.stores.postgres.source.log.told import LogRemarks
+from fairlead.runtime.pipeline.stores.postgres.tables.remarks import CatalogRemarks
+from fairlead.runtime.pipeline.stores.postgres.tables.session import DatabaseSnapshot
 
 
 def test_remarks_are_looked_up_at_once_and_then_once_a_minute(

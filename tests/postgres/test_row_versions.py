@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.names import TableName
-from fairlead.runtime.pipeline.connectors.postgres.source.log.changes.pgoutput import (
+from fairlead.runtime.pipeline.stores.postgres.names import TableName
+from fairlead.runtime.pipeline.stores.postgres.source.log.changes.pgoutput import (
     UNCHANGED,
     Change,
     Operation,
     Relation,
     Values,
 )
-from fairlead.runtime.pipeline.connectors.postgres.source.log.changes.positions import Position
-from fairlead.runtime.pipeline.connectors.postgres.source.log.changes.versions import (
+from fairlead.runtime.pipeline.stores.postgres.source.log.changes.positions import Position
+from fairlead.runtime.pipeline.stores.postgres.source.log.changes.versions import (
     RowVersion,
     known_before,
     versions_of,

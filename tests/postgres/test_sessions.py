@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from psycopg import sql
 
-from fairlead.runtime.pipeline.connectors.postgres.connecting import Server
-from fairlead.runtime.pipeline.connectors.postgres.source.log.server.session import LogSession
-from fairlead.runtime.pipeline.connectors.postgres.tables.session import ReadSession, TableChanged
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
+from fairlead.runtime.pipeline.stores.postgres.connecting import Server
+from fairlead.runtime.pipeline.stores.postgres.source.log.server.session import LogSession
+from fairlead.runtime.pipeline.stores.postgres.tables.session import ReadSession, TableChanged
 from fairlead_tests.postgres_pipes import source_config
 from fairlead_tests.postgres_server import Database
 

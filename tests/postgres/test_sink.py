@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.postgres.sink import sink as sink_module
 from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SchemaRefused, SinkBroken
+from fairlead.runtime.pipeline.stores.postgres.sink import sink as sink_module
 from fairlead_tests.connectors.publish_once import SinkLog
 from fairlead_tests.postgres_pipes import sink_of, tables_of
 from fairlead_tests.postgres_server import PASSWORD, Database

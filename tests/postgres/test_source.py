@@ -15,14 +15,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.tables import chunks
-from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
-from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
-from fairlead.runtime.pipeline.connectors.postgres.tables.shares import TaskShare
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.postgres.tables import chunks
+from fairlead.runtime.pipeline.stores.postgres.tables import reading as reading_module
+from fairlead.runtime.pipeline.stores.postgres.tables import source as source_module
+from fairlead.runtime.pipeline.stores.postgres.tables.shares import TaskShare
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows
 from fairlead_tests.postgres_server import PASSWORD, Database, wait_until

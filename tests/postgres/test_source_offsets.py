@@ -8,13 +8,13 @@ from typing import LiteralString
 import pytest
 
 from fairlead.events.commits import Document, identity
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.source import config_check
-from fairlead.runtime.pipeline.connectors.postgres.tables import windows
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead.runtime.pipeline.stores.postgres.source import config_check
+from fairlead.runtime.pipeline.stores.postgres.tables import windows
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database

@@ -6,11 +6,11 @@ from typing import LiteralString
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.tables import remarks as catalog_remarks
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.postgres.tables import remarks as catalog_remarks
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 

@@ -11,8 +11,8 @@ from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.service import Service
 from fairlead.runtime.interfaces.rest.reading.logs import NodeLogs
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.plugins import Plugin, Plugins
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
 from fairlead_tests.rest.group_process import GroupProcess, running_group_process

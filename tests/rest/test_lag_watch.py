@@ -14,10 +14,10 @@ from fairlead.events.model import Resource, RunState
 from fairlead.projections.views import Progress
 from fairlead.runtime.interfaces.rest.validation.outside import MOST_ABANDONED, OutsideChecks
 from fairlead.runtime.interfaces.rest.watch.lag import LagWatch, with_bytes
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.source.topics import lag_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset
+from fairlead.runtime.pipeline.stores.kafka.source.topics import lag_of
 from fairlead_tests.cluster.node import eventually
 
 

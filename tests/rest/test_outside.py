@@ -18,7 +18,7 @@ from fairlead.runtime.interfaces.rest.validation.outside import (
     TURN_SECONDS,
     OutsideChecks,
 )
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
+from fairlead.runtime.pipeline.connectors.plugins import Plugin
 from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Locked

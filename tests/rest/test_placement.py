@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.runtime.pipeline.connectors.placement_keys import PLACEMENT, with_placement
 from fairlead.runtime.pipeline.spi.config import ConfigDef
+from fairlead.runtime.pipeline.spi.keys.placement import PLACEMENT, with_placement
 from fairlead_tests.rest.client import Client
 
 LOCKED = {"connector.class": "Locked"}

@@ -2,8 +2,8 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import keys_of
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.pipeline_keys import keys_of
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.transforms.connect.structure import SetSchemaMetadata
 from fairlead.runtime.pipeline.transforms.types import GROUP, INSTALLED
 from fairlead_tests.rest.client import Client

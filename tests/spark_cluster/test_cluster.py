@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.spark.cluster import NotShared, SparkCluster
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import TaskError
-from fairlead.runtime.pipeline.spark.settings import SettingRefused
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.engines.cluster import NotShared, SparkCluster
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import TaskError
+from fairlead.runtime.pipeline.engines.settings import SettingRefused
 from fairlead.runtime.pipeline.spi.context import Reach
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged

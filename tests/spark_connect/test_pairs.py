@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from fairlead.events.model import RunState
-from fairlead.runtime.pipeline.spark.connect.engine import ConnectEngine
-from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
+from fairlead.runtime.pipeline.engines.engine import EngineState
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.matrix.ends import Room, SinkEnd, SourceEnd, Tally

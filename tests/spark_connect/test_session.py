@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.sink.staging import STAGING
-from fairlead.runtime.pipeline.spark.cluster import SparkCluster
-from fairlead.runtime.pipeline.spark.connect.engine import ConnectEngine
-from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.cluster import SparkCluster
+from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
+from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, EngineState
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 from fairlead_tests.spark_engine.runs import has_failed, has_read, run
 from fairlead_tests.tasks.numbers import Reports

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.batches.bisection import failing_rows
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import TaskError
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import TaskError
 
 
 @pytest.mark.spark

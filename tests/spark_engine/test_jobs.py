@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from fairlead.runtime.pipeline.spark import jobs
-from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, TaskError
-from fairlead.runtime.pipeline.spark.sessions import read_csv, reader_of
+from fairlead.runtime.pipeline.engines import jobs
+from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, TaskError
+from fairlead.runtime.pipeline.engines.sessions import read_csv, reader_of
 from fairlead_tests.spark_engine import stranger
 from fairlead_tests.spark_engine.signs import gone, runs, until_told
 

@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.runtime.pipeline.spark.java import Java
-from fairlead.runtime.pipeline.spark.queries import query_check
-from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.engines.java import Java
+from fairlead.runtime.pipeline.engines.queries import query_check
+from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
 
 pytestmark = pytest.mark.spark
 
 ASKS = """
 import os, time
-from fairlead.runtime.pipeline.spark.queries import query_check
+from fairlead.runtime.pipeline.engines.queries import query_check
 query_check.LONGEST_SECONDS = 120
 check = query_check.QueryCheck()
 check.columns_of("a INT")

@@ -14,8 +14,8 @@ import pytest
 
 from fairlead.actors.backoff import Backoff
 from fairlead.runtime.node.liveness import Silence
-from fairlead.runtime.pipeline.spark.shared import owner
-from fairlead.runtime.pipeline.spark.shared.channel import (
+from fairlead.runtime.pipeline.engines.shared import owner
+from fairlead.runtime.pipeline.engines.shared.channel import (
     LineChannel,
     PeerRefused,
     connect,

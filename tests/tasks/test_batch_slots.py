@@ -9,7 +9,7 @@ from threading import Timer
 import pytest
 
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.pipeline.spark.engine import EngineDown, EngineExhaustedError, TaskError
+from fairlead.runtime.pipeline.engines.engine import EngineDown, EngineExhaustedError, TaskError
 from fairlead.runtime.pipeline.tasks.contention import BatchSlots, EngineLosses
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 from fairlead.runtime.pipeline.tasks.restarts import (

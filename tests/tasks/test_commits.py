@@ -9,7 +9,7 @@ from fairlead.events.commits import Advance, CommitId, Document, Manifest, ident
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.batches.batch import Staged
-from fairlead.runtime.pipeline.spark.engine import Cancelled
+from fairlead.runtime.pipeline.engines.engine import Cancelled
 from fairlead.runtime.pipeline.spi.source import BatchPlan
 from fairlead.runtime.pipeline.tasks.commits import TaskCommits, TaskMemory
 from fairlead.runtime.pipeline.tasks.restarts import Halt

@@ -11,16 +11,16 @@ from pyspark.errors import PySparkException
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
-from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.listing import SourceFile
-from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
-from fairlead.runtime.pipeline.connectors.files.source.shares import EVERYTHING
-from fairlead.runtime.pipeline.connectors.files.source.source import FileSource
-from fairlead.runtime.pipeline.spark.engine import TaskError
+from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.stores.files.source.listing import SourceFile
+from fairlead.runtime.pipeline.stores.files.source.offsets import Folder
+from fairlead.runtime.pipeline.stores.files.source.shares import EVERYTHING
+from fairlead.runtime.pipeline.stores.files.source.source import FileSource
 from fairlead.runtime.pipeline.tasks.halving import put_off
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.events.model import RunState
 from fairlead.runtime.node.worker.assembly import limit_memory
-from fairlead.runtime.pipeline.spark import tether
+from fairlead.runtime.pipeline.engines import tether
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import PATIENCE_S, LocalEngine, Reports, written

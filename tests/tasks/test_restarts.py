@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.connect import SparkException
 
 from fairlead.events.model import ErrorClass
-from fairlead.runtime.pipeline.spark.failures import failure_text
+from fairlead.runtime.pipeline.engines.failures import failure_text
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import (
     BadInput,

@@ -13,7 +13,7 @@ import pytest
 from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.engines.engine import EngineState
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SinkAway, SourceAway

@@ -16,10 +16,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from transforms.conftest import made
 
-from fairlead.runtime.pipeline.connectors.kafka.source.decoding import JsonDecoder, KafkaRows
-from fairlead.runtime.pipeline.connectors.kafka.source.envelope import EnvelopeDecoder
-from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows
+from fairlead.runtime.pipeline.stores.kafka.source.envelope import EnvelopeDecoder
 from fairlead_tests.transforms.peer import TransformPeer
 from fairlead_tests.transforms.rows import Record, Rows, Type, normal, told
 

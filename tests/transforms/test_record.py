@@ -10,7 +10,7 @@ from pyspark.sql.types import (
 )
 from transforms.conftest import made
 
-from fairlead.runtime.pipeline.spark.spelling import literal, quoted
+from fairlead.runtime.pipeline.engines.spelling import literal, quoted
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.transforms.connect.record_transform import RecordTransform
 

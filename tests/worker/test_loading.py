@@ -13,7 +13,7 @@ before = dict(os.environ)
 load_work(sys.argv[1])
 print(json.dumps({
     "runner": "fairlead.runtime.node.worker.spark_runner" in sys.modules,
-    "pipeline": "fairlead.runtime.pipeline.connectors.builtin.spark_pipeline" in sys.modules,
+    "pipeline": "fairlead.runtime.pipeline.connectors.spark_pipeline" in sys.modules,
     "spark": "pyspark" in sys.modules,
     "threads": len(os.listdir("/proc/self/task")),
     "same environment": dict(os.environ) == before,

@@ -15,7 +15,7 @@ from typing import Final
 
 import javaproperties
 
-from ...pipeline.plain_file import read_plain_file, why_not
+from ...pipeline.untrusted.plain_file import read_plain_file, why_not
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file|dir|directory):(?P<place>[^{}]*)\}")
 _OTHER: Final = re.compile(r"\$\{(?!(?:env|file|dir|directory|sealed):)([A-Za-z][\w-]*):[^{}]*\}")

@@ -6,7 +6,7 @@ from typing import Final
 from ....events.commits import Commit
 from ....events.group import Group
 from ....events.model import RunState
-from ...pipeline.connectors.naming import describe_unpublished
+from ...pipeline.batches.naming import describe_unpublished
 
 FORGETS: Final = (
     "it waits until its source has removed what it keeps outside, such as a replication slot, which"

@@ -33,7 +33,7 @@ from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
-from ...pipeline.connectors.builtin.plugins import find_plugins
+from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.distribution import DISTRIBUTION
 from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
@@ -189,7 +189,7 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
 
     @cache
     def look() -> Outside:
-        from ...pipeline.spark.queries.query_check import QueryCheck  # noqa: PLC0415  # see above
+        from ...pipeline.engines.queries.query_check import QueryCheck  # noqa: PLC0415  # see above
 
         return Outside(reach, QueryCheck(settings))
 

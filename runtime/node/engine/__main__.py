@@ -23,9 +23,9 @@ from ...cluster.engine_state import log_change, state_of
 from ...cluster.node_files import EngineFile, engine_file, spark_folder, write_engine
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
-from ...pipeline.spark.cluster import SparkCluster
-from ...pipeline.spark.embedded import Embedded
-from ...pipeline.spark.shared.owner import JvmOwner
+from ...pipeline.engines.cluster import SparkCluster
+from ...pipeline.engines.embedded import Embedded
+from ...pipeline.engines.shared.owner import JvmOwner
 from ..liveness import Silence
 
 EXIT_FAILED: Final = 1

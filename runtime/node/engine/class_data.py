@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ...pipeline.spark.embedded import START_SECONDS, Embedded
-from ...pipeline.spark.java import archive_of, find_java
-from ...pipeline.spark.settings import JAVA_OPTIONS
+from ...pipeline.engines.embedded import START_SECONDS, Embedded
+from ...pipeline.engines.java import archive_of, find_java
+from ...pipeline.engines.settings import JAVA_OPTIONS
 
 _WRITE_SECONDS: Final = 300.0
 """How long a JVM may take to write its classes at its end; a core needs 20."""

@@ -22,7 +22,7 @@ from ....projections.follow.member import MemberFollower
 from ...cluster.identity import cluster_id
 from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder
-from ...pipeline.spark.java import environment
+from ...pipeline.engines.java import environment
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .engines import OpenEngine
 
 
-_OF_WORK: Final = (".spark_runner", "...pipeline.connectors.builtin.spark_pipeline")
+_OF_WORK: Final = (".spark_runner", "...pipeline.connectors.spark_pipeline")
 """The modules that load whatever else runs work."""
 _THREADLESS: Final = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",

@@ -12,12 +12,12 @@ from ...cluster.node_files import spark_folder
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction
-from ...pipeline.spark.cluster import SparkCluster
-from ...pipeline.spark.connect.address import ConnectAddress
-from ...pipeline.spark.embedded import Embedded
-from ...pipeline.spark.engine import Engine
-from ...pipeline.spark.settings import is_connect
-from ...pipeline.spark.shared.client import SharedEngine
+from ...pipeline.engines.cluster import SparkCluster
+from ...pipeline.engines.connect.address import ConnectAddress
+from ...pipeline.engines.embedded import Embedded
+from ...pipeline.engines.engine import Engine
+from ...pipeline.engines.settings import is_connect
+from ...pipeline.engines.shared.client import SharedEngine
 from ...pipeline.spi.config import HIDDEN
 
 
@@ -62,7 +62,7 @@ def _connect_engine(
     folder: Path, cluster: SparkCluster, conf: Mapping[str, str], redaction: Redaction
 ) -> Engine:
     """Return the engine of a worker whose jobs run on a Spark Connect server."""
-    from ...pipeline.spark.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
+    from ...pipeline.engines.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
 
     redaction.learn(dict.fromkeys(ConnectAddress.parse(cluster.master).secrets, HIDDEN))
     return ConnectEngine(folder, cluster, conf=conf, hide=redaction.hide)

@@ -19,12 +19,12 @@ from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction
 from ...config.secrets import Vault
-from ...pipeline.connectors import common_keys as keys
-from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.spark.engine import Engine, EngineState
-from ...pipeline.spark.settings import is_connect
+from ...pipeline.connectors.plugins import find_plugins
+from ...pipeline.engines.engine import Engine, EngineState
+from ...pipeline.engines.settings import is_connect
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
+from ...pipeline.spi.keys import common as keys
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 
-from ..spark.failures import failure_text
+from ..engines.failures import failure_text
 from ..spi.errors import BadInput, RowsRefused
 from ..spi.rows import RECORD_PLACE, ArrowTable, Rejects
 from .row_files import file_of_row

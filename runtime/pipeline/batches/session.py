@@ -7,8 +7,8 @@ its own, with the same driver, cores and caches; views and settings in it are se
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..spark.sessions import session_beside
-from ..spark.settings import SettingRefused
+from ..engines.sessions import session_beside
+from ..engines.settings import SettingRefused
 from ..spi.config import ConfigInvalid
 
 if TYPE_CHECKING:

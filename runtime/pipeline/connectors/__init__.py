@@ -1,1 +1,1 @@
-"""Connectors: the built-in source and sink types, and the keys that all connectors share."""
+"""The built-in connector `SparkPipeline`, and the discovery of installed connectors."""

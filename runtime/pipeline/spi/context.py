@@ -20,7 +20,7 @@ from .config import ConfigInvalid
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.queries.query_check import QueryCheck
+    from ..engines.queries.query_check import QueryCheck
 
 T = TypeVar("T")
 

@@ -23,9 +23,9 @@ from ....events.commits import Commit, CommitId, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..batches.batch import Batch, Staged, Target
+from ..batches.naming import describe_unpublished
 from ..batches.session import TaskSession
-from ..connectors.naming import describe_unpublished
-from ..spark.engine import Cancelled, Engine
+from ..engines.engine import Cancelled, Engine
 from ..spi.connector import Pipeline
 from ..spi.context import SparkJob
 from ..spi.errors import SinkBroken

@@ -5,11 +5,11 @@ from threading import Event
 
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
-from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
 from ..spi.context import Context
 from ..spi.errors import Away, BadInput, CallTimedOut, NotReady
+from ..spi.keys import common as keys
 from .contention import IdlePauses
 from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls

@@ -32,8 +32,8 @@ from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 from typing import Final
 
-from ..spark.engine import EngineDown, EngineExhaustedError, TaskError
-from ..spark.failures import session_is_gone
+from ..engines.engine import EngineDown, EngineExhaustedError, TaskError
+from ..engines.failures import session_is_gone
 from .restarts import Halt
 
 _SHARE: Final = 0.0025

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from ....events.model import ErrorClass
-from ..spark.engine import Cancelled, EngineDown, TaskError
-from ..spark.failures import session_is_gone
+from ..engines.engine import Cancelled, EngineDown, TaskError
+from ..engines.failures import session_is_gone
 from ..spi.config import ConfigInvalid
 from ..spi.errors import (
     Away,

@@ -8,8 +8,8 @@ other range waits for it.
 from collections.abc import Sequence
 from typing import Any
 
-from ..spark.engine import TaskError
-from ..spark.failures import session_is_gone
+from ..engines.engine import TaskError
+from ..engines.failures import session_is_gone
 from ..spi.errors import BadInput
 from ..spi.source import Source
 

@@ -10,10 +10,10 @@ from threading import Event
 
 from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
-from ..connectors import common_keys as keys
-from ..spark.engine import EngineExhaustedError
+from ..engines.engine import EngineExhaustedError
 from ..spi.config import ConfigInvalid
 from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull, SourceAway
+from ..spi.keys import common as keys
 from .failures import LastFailure, failure_of
 from .ledger import Fenced
 from .plugins.calls import StillHanging

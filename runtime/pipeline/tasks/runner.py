@@ -13,12 +13,12 @@ from threading import Condition, Thread
 
 from ....events.model import Resource, Resources, RunState, Token
 from ....projections.launches import Launch
-from ..connectors import common_keys as keys
-from ..connectors.builtin.plugins import Plugins
-from ..spark.engine import Engine
+from ..connectors.plugins import Plugins
+from ..engines.engine import Engine
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector, Pipeline
 from ..spi.context import NO_LIMITS, Context, Reach, Shared
+from ..spi.keys import common as keys
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
 from .contention import BatchSlots

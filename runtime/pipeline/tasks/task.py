@@ -18,8 +18,8 @@ from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
-from ..spark.engine import Engine, EngineDown, EngineState
-from ..spark.failures import session_is_gone
+from ..engines.engine import Engine, EngineDown, EngineState
+from ..engines.failures import session_is_gone
 from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady

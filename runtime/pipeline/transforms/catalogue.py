@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ....actors.settings import SettingType, Validator, Value, trimmed
-from ..connectors.common_keys import PREDICATES, TRANSFORMS
-from ..connectors.installed import flaw_in_version
+from ..installed import flaw_in_version
 from ..spi.config import (
     ConfigDef,
     ConfigInvalid,
@@ -19,7 +18,8 @@ from ..spi.config import (
 )
 from ..spi.context import Context
 from ..spi.errors import PluginUnknown
-from ..spi.key_kinds import flag_key, text_key
+from ..spi.keys.common import PREDICATES, TRANSFORMS
+from ..spi.keys.kinds import flag_key, text_key
 from ..spi.transform import Transform
 from .connect.record_transform import BUILT_IN, Predicate, RecordTransform
 from .lookups import flaw_in_name, lookup_names

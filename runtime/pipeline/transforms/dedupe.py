@@ -15,11 +15,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
-from ..spark.sessions import plan_of
-from ..spark.spelling import quoted
+from ..engines.sessions import plan_of
+from ..engines.spelling import quoted
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
-from ..spi.key_kinds import choice_key, list_key
+from ..spi.keys.kinds import choice_key, list_key
 from ..spi.transform import Transform
 from .connect.fields import distinct, some_distinct
 from .connect.record_transform import BUILT_IN

@@ -14,11 +14,11 @@ from pyspark.sql import functions as sf
 from ....actors.settings import not_blank
 from ..batches.counting import Passing
 from ..batches.row_files import file_of_row
-from ..spark.spelling import quoted
+from ..engines.spelling import quoted
 from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, strip_prefix
 from ..spi.context import Context
 from ..spi.errors import BadInput
-from ..spi.key_kinds import choice_key, text_key
+from ..spi.keys.kinds import choice_key, text_key
 from ..spi.rows import RECORD_PLACE, Rejects
 from ..spi.transform import Transform
 from .connect.record_transform import BUILT_IN

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from ....actors.settings import not_blank
 from ..batches.counting import rows_of
 from ..batches.frames import frame_of
-from ..plain_file import flaw_in_kind
-from ..spark.failures import failure_text
-from ..spark.queries.query import INPUT
-from ..spark.spelling import path_to_read, path_to_write
+from ..engines.failures import failure_text
+from ..engines.queries.query import INPUT
+from ..engines.spelling import path_to_read, path_to_write
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import NO_LIMITS, Context, Reach
 from ..spi.errors import BadInput, SourceAway
-from ..spi.key_kinds import choice_key, text_key
+from ..spi.keys.kinds import choice_key, text_key
+from ..untrusted.plain_file import flaw_in_kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.errors import AnalysisException, ParseException
 
-from ..spark.queries.query import INPUT, QueryUse
-from ..spark.queries.query_check import QueryRefused
-from ..spark.queries.query_rules import flaws, suspects, told_function
-from ..spark.queries.session_check import SessionCheck, check_of
+from ..engines.queries.query import INPUT, QueryUse
+from ..engines.queries.query_check import QueryRefused
+from ..engines.queries.query_rules import flaws, suspects, told_function
+from ..engines.queries.session_check import SessionCheck, check_of
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from ..spi.context import Context
-from ..spi.key_kinds import text_key
+from ..spi.keys.kinds import text_key
 from ..spi.transform import Transform
 from .connect.record_transform import BUILT_IN
 from .lookups import LOOKUP_KEYS, Lookup, lookups_of

@@ -9,7 +9,7 @@ by their names. A type that cannot be loaded is an error only of the configs tha
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..connectors.installed import InstalledClasses, describe_unknown
+from ..installed import InstalledClasses, describe_unknown
 from ..spi.errors import PluginUnknown
 from ..spi.transform import Transform
 from .connect.cast import Cast

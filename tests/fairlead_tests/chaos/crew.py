@@ -27,7 +27,7 @@ from fairlead.events.records import ClassicGroup, GroupMetadata
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
-from fairlead.runtime.pipeline.spark import tether
+from fairlead.runtime.pipeline.engines import tether
 from fairlead_tests.actor_system import runs, title_of
 from fairlead_tests.cluster.forks import PR_SET_CHILD_SUBREAPER
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from fairlead.events.commits import Document, identity
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Source

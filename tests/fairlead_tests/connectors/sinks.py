@@ -22,15 +22,15 @@ from fairlead.events.commits import Commit, CommitId
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.batches.counting import RowCount
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink.root import FolderKeys, claim_sink
-from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
-from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Tenure
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.stores.files import keys as files
+from fairlead.runtime.pipeline.stores.files.sink.root import FolderKeys, claim_sink
+from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from fairlead.events.commits import Document
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead.runtime.pipeline.spi.types import SourceType

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from fairlead.actors.settings import SettingType
-from fairlead.runtime.pipeline.connectors.common_keys import COMMON
 from fairlead.runtime.pipeline.spi.config import ConfigDef, Definition, Importance, Validation
 from fairlead.runtime.pipeline.spi.connector import Connector, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.keys.common import COMMON
 
 
 def _no_spaces(value: object) -> str | None:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairlead.actors.transport.ports import free_port
-from fairlead.runtime.pipeline.spark import tether
-from fairlead.runtime.pipeline.spark.java import JVM_OPENS, find_java, spark_home
-from fairlead.runtime.pipeline.spark.settings import properties
+from fairlead.runtime.pipeline.engines import tether
+from fairlead.runtime.pipeline.engines.java import JVM_OPENS, find_java, spark_home
+from fairlead.runtime.pipeline.engines.settings import properties
 
 HOST = "127.0.0.1"
 SERVICE = "org.apache.spark.sql.connect.service.SparkConnectServer"

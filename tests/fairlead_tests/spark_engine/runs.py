@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.spark.engine import Engine
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.engines.engine import Engine
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

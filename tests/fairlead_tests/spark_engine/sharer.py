@@ -15,8 +15,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from fairlead.runtime.pipeline.batches.session import TaskSession
-from fairlead.runtime.pipeline.spark.engine import EngineDown, TaskError
-from fairlead.runtime.pipeline.spark.shared.client import SharedEngine
+from fairlead.runtime.pipeline.engines.engine import EngineDown, TaskError
+from fairlead.runtime.pipeline.engines.shared.client import SharedEngine
 from fairlead_tests.spark_engine.signs import until_told
 
 SECRET = "Hush-hush-of-a-sharer"

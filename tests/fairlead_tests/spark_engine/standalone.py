@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 
 from fairlead.actors.transport.ports import free_port
-from fairlead.runtime.pipeline.spark.java import JVM_OPENS, find_java, spark_home
-from fairlead.runtime.pipeline.spark.settings import properties
+from fairlead.runtime.pipeline.engines.java import JVM_OPENS, find_java, spark_home
+from fairlead.runtime.pipeline.engines.settings import properties
 
 HOST = "127.0.0.1"
 SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")

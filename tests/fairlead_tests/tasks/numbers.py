@@ -11,17 +11,17 @@ from typing import Any, ClassVar, TypeVar
 from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifest, identity
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
-from fairlead.runtime.pipeline.connectors.common_keys import COMMON
-from fairlead.runtime.pipeline.connectors.files.sink import publishing, staging
-from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, open_root
-from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.pipeline.connectors.plugins import Plugin, Plugins
+from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, EngineState
 from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead.runtime.pipeline.spi.connector import Connector, Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.keys.common import COMMON
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead.runtime.pipeline.spi.transform import Transform
+from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
+from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation, open_root
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, Report, StatusChanged, Stopped
 
 T = TypeVar("T")

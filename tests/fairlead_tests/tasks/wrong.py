@@ -9,11 +9,11 @@ import pyarrow as pa
 from fairlead.events.commits import Advance, CommitId, Document, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
-from fairlead.runtime.pipeline.connectors.common_keys import COMMON
+from fairlead.runtime.pipeline.connectors.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead.runtime.pipeline.spi.connector import Connector, Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.keys.common import COMMON
 from fairlead.runtime.pipeline.spi.sink import Tenure
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LineSink, Numbers

@@ -6,8 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from ....pipeline.connect_configs.draft import BOOTSTRAP, TranslatedConfig
-from ....pipeline.connect_configs.table import (
+from ....pipeline.connectors.connect_configs.draft import BOOTSTRAP, TranslatedConfig
+from ....pipeline.connectors.connect_configs.table import (
     COUNTERPARTS,
     MOUNT,
     PIPELINE,

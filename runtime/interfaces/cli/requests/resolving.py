@@ -20,7 +20,7 @@ def match_connectors(client: Client, patterns: Sequence[str]) -> list[str]:
 
     Raises `Misused` for a pattern that is none, `Failed` if nothing matches.
     """
-    from ....pipeline.patterns import PatternRefused, compile_pattern  # noqa: PLC0415
+    from ....pipeline.untrusted.patterns import PatternRefused, compile_pattern  # noqa: PLC0415
 
     try:
         compiled = [compile_pattern(each) for each in patterns]

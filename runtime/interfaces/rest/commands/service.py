@@ -23,13 +23,13 @@ from .....projections.metrics import Exposition, RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
-from ....pipeline.connectors.builtin.plugins import Plugins
-from ....pipeline.connectors.common_keys import (
+from ....pipeline.connectors.plugins import Plugins
+from ....pipeline.spi.errors import PluginUnknown
+from ....pipeline.spi.keys.common import (
     CONNECTOR_CLASS,
     RESTART_WINDOW_MS,
     running_settings,
 )
-from ....pipeline.spi.errors import PluginUnknown
 from ...replies.building.connectors import MadeBy
 from ..reading.logs import NodeLogs
 from ..server.errors import ApiError, Unanswered, not_found

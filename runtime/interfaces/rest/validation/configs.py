@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
-from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
-from ....pipeline.connectors.placement_keys import with_placement
+from ....pipeline.connectors.plugins import Plugin, Plugins
 from ....pipeline.spi.config import HIDDEN, Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
+from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
+from ....pipeline.spi.keys.placement import with_placement
 from ..server.errors import ApiError
 from .outside import OutsideChecks
 from .secret_keys import flaws_in_secrets, secret_keys_of, unresolved

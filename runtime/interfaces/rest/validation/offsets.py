@@ -14,11 +14,11 @@ from .....events.commits import Lag, identity
 from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
-from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
+from ....pipeline.connectors.plugins import Plugin, Plugins
 from ....pipeline.spi.config import HIDDEN
 from ....pipeline.spi.context import Outside
 from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
+from ....pipeline.spi.keys.common import CONNECTOR_CLASS
 from ....pipeline.spi.offsets import PartitionOffset, Seek
 from ..server.errors import ApiError
 from .outside import OutsideChecks, Unchecked

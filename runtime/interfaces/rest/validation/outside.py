@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from threading import Semaphore, Thread
 from typing import Final, TypeVar
 
-from ....pipeline.connectors.builtin.plugins import Plugin
+from ....pipeline.connectors.plugins import Plugin
 from ....pipeline.spi.context import Findings, Outside
 from ....pipeline.spi.errors import Away, OffsetRefused
 

@@ -13,7 +13,7 @@ from heapq import nsmallest
 from .....actors.timing import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
-from ....pipeline.connectors.common_keys import OF_TASKS
+from ....pipeline.spi.keys.common import OF_TASKS
 from ....pipeline.tasks.reports import StatusChanged
 from .contract import MemberLog, StartResource, StopResource
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from threading import Condition, current_thread, get_ident
 from typing import Final, ParamSpec, TypeVar
 
-from ...connectors import common_keys as keys
 from ...spi.errors import CallTimedOut, PluginExited
+from ...spi.keys import common as keys
 
 P = ParamSpec("P")
 T = TypeVar("T")

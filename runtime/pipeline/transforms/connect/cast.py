@@ -31,10 +31,10 @@ from pyspark.sql.types import (
 )
 
 from .....actors.settings import Value
-from ...spark.spelling import literal, refusal
+from ...engines.spelling import literal, refusal
 from ...spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import list_key
+from ...spi.keys.kinds import list_key
 from .fields import NULL_DEFAULTS, WHOLE_BITS
 from .record import ConnectRecord, Field
 from .record_transform import RecordTransform

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql.types import StructType
 
-from ...spark.spelling import NULL, literal, refusal
+from ...engines.spelling import NULL, literal, refusal
 from ...spi.config import ConfigInvalid
 from .record import Field, fields_in, text
 

@@ -34,10 +34,10 @@ from pyspark.sql.types import (
 )
 
 from .....actors.settings import Value
-from ...spark.spelling import literal, refusal
+from ...engines.spelling import literal, refusal
 from ...spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import flag_key, list_key, text_key
+from ...spi.keys.kinds import flag_key, list_key, text_key
 from .record import OFFSET, PARTITION, TIMESTAMP, TOPIC, ConnectRecord, Field, RecordPart, unless
 from .record_transform import RecordTransform, not_empty
 

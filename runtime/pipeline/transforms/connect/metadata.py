@@ -16,10 +16,10 @@ from typing import Final
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from .....actors.settings import Validator, Value, one_of
-from ...spark.spelling import literal, refusal
+from ...engines.spelling import literal, refusal
 from ...spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import list_key, text_key
+from ...spi.keys.kinds import list_key, text_key
 from .cast import as_text, millis_of
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text

@@ -19,10 +19,10 @@ from typing import Final
 from pyspark.sql.types import StringType
 
 from .....actors.settings import Validator, Value
-from ...spark.spelling import NULL, literal
+from ...engines.spelling import NULL, literal
 from ...spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import flag_key, list_key, text_key
+from ...spi.keys.kinds import flag_key, list_key, text_key
 from .debezium_event import OPERATION, DebeziumEvent, Deletes, Reference, is_envelope
 from .fields import NULL_DEFAULTS
 from .metadata import header_text, with_headers

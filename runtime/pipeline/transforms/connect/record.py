@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from ...spark.spelling import NULL, literal, quoted, refusal
+from ...engines.spelling import NULL, literal, quoted, refusal
 from ...spi.config import ConfigInvalid
 
 KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"

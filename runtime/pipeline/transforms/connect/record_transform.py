@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pyspark.sql.types import StructType
 
 from .....actors.settings import Value
-from ...backtracking import flaw_in_backtracking
-from ...spark.spelling import literal
+from ...engines.spelling import literal
 from ...spi.config import ConfigDef, ConfigInvalid, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import text_key
+from ...spi.keys.kinds import text_key
 from ...spi.transform import Transform
+from ...untrusted.backtracking import flaw_in_backtracking
 from .record import HEADERS, TOPIC, ConnectRecord, RecordPart
 
 if TYPE_CHECKING:

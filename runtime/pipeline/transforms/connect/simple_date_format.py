@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from ...spark.spelling import literal, refusal
+from ...engines.spelling import literal, refusal
 
 _MONTHS: Final = tuple(calendar.month_name)[1:]
 _DAYS: Final = tuple(calendar.day_name)

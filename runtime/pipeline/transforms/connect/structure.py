@@ -16,10 +16,10 @@ from itertools import pairwise
 from pyspark.sql.types import MapType, StructType
 
 from .....actors.settings import SettingType, Value
-from ...spark.spelling import refusal
+from ...engines.spelling import refusal
 from ...spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import list_key, number_key, text_key
+from ...spi.keys.kinds import list_key, number_key, text_key
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import KEY, ConnectRecord, Field, RecordPart, fields_in, struct_of
 from .record_transform import RecordTransform

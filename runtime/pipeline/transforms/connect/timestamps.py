@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from .....actors.settings import one_of
 from ...spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ...spi.context import Context
-from ...spi.key_kinds import choice_key, text_key
+from ...spi.keys.kinds import choice_key, text_key
 from .cast import millis_of
 from .fields import NULL_DEFAULTS
 from .record import ConnectRecord, Field

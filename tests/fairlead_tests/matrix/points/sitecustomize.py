@@ -31,10 +31,8 @@ from uuid import uuid4
 
 FOLDER = Path(os.environ["MATRIX_POINTS"])
 HOUSE = "fairlead.runtime.pipeline"
-FILES, POSTGRES, KAFKA = (
-    f"{HOUSE}.connectors.{each}.sink" for each in ("files", "postgres", "kafka")
-)
-SESSION = f"{HOUSE}.connectors.postgres.tables.session"
+FILES, POSTGRES, KAFKA = (f"{HOUSE}.stores.{each}.sink" for each in ("files", "postgres", "kafka"))
+SESSION = f"{HOUSE}.stores.postgres.tables.session"
 MUTANT = "mutant-"
 HASTY = "mutant-hasty-"
 

@@ -25,7 +25,7 @@ from ......events.connectors import ConnectorConfig
 from ......events.log.errors import NoLogError
 from ......events.model import RunState
 from .....config.secrets import hide_secrets
-from .....pipeline.connectors.common_keys import NAME
+from .....pipeline.spi.keys.common import NAME
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...commands.service import Principal, Served, Service, refuse, require_written
 from ...server.errors import ApiError, not_found

@@ -22,7 +22,7 @@ from ......events.commits import Commit
 from ......events.group import Group
 from ......events.model import Resource, RunState
 from ......projections.views import resource_status
-from .....pipeline.connectors.naming import describe_unpublished
+from .....pipeline.batches.naming import describe_unpublished
 from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
 from ...commands.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse

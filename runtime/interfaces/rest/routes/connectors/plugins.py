@@ -9,13 +9,13 @@ from fastapi import Query
 from msgspec.structs import replace
 
 from ......events.log.errors import NoLogError
-from .....pipeline.connect_configs.table import hint_for
-from .....pipeline.connectors.builtin.plugins import Plugin
-from .....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
-from .....pipeline.connectors.installed import LATEST, flaw_in_version
-from .....pipeline.connectors.kafka.converters import converter_names, find_converter
+from .....pipeline.connectors.connect_configs.table import hint_for
+from .....pipeline.connectors.plugins import Plugin
+from .....pipeline.installed import LATEST, flaw_in_version
 from .....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from .....pipeline.spi.errors import PluginUnknown
+from .....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
+from .....pipeline.stores.kafka.converters import converter_names, find_converter
 from ....replies.connectors import (
     ConfigInfo,
     ConfigInfos,
@@ -29,8 +29,8 @@ from ...server.schema import Extended, GivenConfigBody, Routes, flag
 from ...validation.configs import NULL_VALUE, examine
 
 if TYPE_CHECKING:
-    from .....pipeline.connectors.kafka.converters import ConverterPlugin
     from .....pipeline.spi.transform import Transform
+    from .....pipeline.stores.kafka.converters import ConverterPlugin
     from .....pipeline.transforms.connect.record_transform import Predicate
 
     _Find = Callable[[str], ConverterPlugin | type[Transform] | type[Predicate]]

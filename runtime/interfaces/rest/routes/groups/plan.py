@@ -21,8 +21,8 @@ from ......events.evolve import evolve_copy
 from ......events.group import Group
 from ......events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
 from .....cluster.spec import WorkerTraits
-from .....pipeline.connectors.common_keys import COMMON
-from .....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
+from .....pipeline.spi.keys.common import COMMON
+from .....pipeline.spi.keys.common import TASKS_MAX as TASKS_KEY
 from .....planning.changes import (
     Change,
     ConnectorDeleted,

@@ -1,1 +1,0 @@
-"""The built-in connector `SparkPipeline`, and the discovery of installed connectors."""

@@ -1,0 +1,196 @@
+"""The built-in connector: any source type, transforms in Spark, any sink type."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import ClassVar
+
+from ....events.commits import Document, Lag
+from ..lineage.keys import lineage_of
+from ..spi.config import (
+    ConfigDef,
+    ConfigInvalid,
+    Definition,
+    ParsedConfig,
+    Validation,
+    raise_if_invalid,
+    strip_prefix,
+)
+from ..spi.connector import Connector, Delivery, Pace, Pipeline, Promise
+from ..spi.context import Context, Findings, Outside
+from ..spi.offsets import Offsets, Seek
+from ..spi.source import Limit
+from ..spi.types import SinkType, SourceType
+from ..transforms import catalogue as transforms
+from . import dead_letter_queue as queue
+from . import pipeline_keys as keys
+from .config_check import check_outside
+from .error_keys import tolerance_of
+
+_MOST_RANGES = 4096
+"""The most ranges in a batch, since each has a fixed cost."""
+
+
+class SparkPipeline(Connector):
+    """Reads from `source.type`, applies the transforms, writes to `sink.type`."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    full_name: ClassVar[str] = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
+
+    def __init__(self) -> None:
+        self._config: Mapping[str, str] = {}
+        """The config of `start`, with references resolved."""
+        self._ends: tuple[SourceType, SinkType] | None = None
+        """None before the start, and after the stop."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions, without those of transforms, which depend on the config."""
+        return keys.keys_of({})
+
+    @classmethod
+    def optional_keys(cls) -> Mapping[str, Sequence[Definition]]:
+        """Return the keys of each installed type except the defaults."""
+        return keys.keys_of_types()
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> Validation:
+        """Check each key by itself, then the keys of each type and transform together."""
+        return keys.keys_of(config).check(config).plus(_complaints(config))
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return the weaker guarantee of the two types; raises `PluginUnknown`."""
+        ends = keys.Ends.of(config)
+        source, sink = ends.source.delivery_of(config), ends.sink.delivery_of(config)
+        whole = source.and_also(sink)
+        named = ((keys.SOURCE_TYPE, source), (keys.SINK_TYPE, sink))
+        less = (
+            f"{key}={config[key]} is {delivery.value}"
+            for key, (delivery, why) in named
+            if delivery is not cls.delivery and not why
+        )
+        return Promise(whole.delivery, (*less, *whole.why))
+
+    @classmethod
+    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.keeps_outside(config)
+
+    @classmethod
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+        """Check source and sink, and let Spark analyse the SQL of the transforms."""
+        return check_outside(config, outside, keys.Ends.of(config))
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Ask the type of the source."""
+        keys.Ends.of(config).source.check_offset(config, partition, offset)
+
+    @classmethod
+    def seek(
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.seek(config, outside, to, offsets)
+
+    @classmethod
+    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.lag(config, outside, offsets)
+
+    def start(self, context: Context, config: Mapping[str, str]) -> None:
+        """Start with a config, and log its warnings."""
+        validation = self.validate(config)
+        raise_if_invalid(validation)
+        for remark in validation.remarks:
+            context.warn(remark)
+        settings = keys.keys_of(config).parse(config)
+        ends = keys.Ends.of(config)
+        self._config = dict(config)
+        self._ends = (
+            ends.source(context, self._config, settings),
+            ends.sink(context, self._config, settings),
+        )
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return the connector's config for each task, with the keys of source, sink and queue."""
+        if self._ends is None:
+            raise RuntimeError("the connector was not started")
+        source, sink = self._ends
+        shares = source.split(max_tasks)
+        claim = queue.claim_queue(sink.context, self._config, sink.settings)
+        common = {**sink.shared_task_config(), **claim}
+        if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
+            common[keys.TASK_COUNT] = str(len(shares))
+        return [{**self._config, **share, **common} for share in shares]
+
+    def needs_reconfiguration(self) -> bool:
+        """Ask the source."""
+        return self._ends is not None and self._ends[0].needs_reconfiguration()
+
+    def stop(self) -> None:
+        """Stop both types."""
+        ends, self._ends = self._ends or (), None
+        for end in ends:
+            end.stop()
+
+    def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
+        """Make the pipeline that a task config describes; raises `ConfigInvalid`.
+
+        A config in an old log may have what an earlier release took, and references are resolved.
+        """
+        if flaws := _complaints(task_config):
+            raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
+        settings = keys.task_keys_of(task_config).parse(task_config)
+        ends = keys.Ends.of(task_config)
+        chain = transforms.make_chain(task_config, context)
+        may_use = any(each.may_use_file_names for each in chain)
+        source_context = replace(context, may_use_file_names=may_use)
+        return Pipeline(
+            ends.source.source(source_context, task_config, settings),
+            chain,
+            ends.sink.sink(context, task_config, settings),
+            _pace(settings, ends.sink),
+            tolerance_of(context, task_config, settings),
+            queue.queue_sink(context, task_config, settings),
+            strip_prefix(keys.SPARK_CONF, task_config),
+            task_config.get(keys.SINK_TYPE, keys.FILES),
+            lineage_of(context, task_config, ends.source, ends.sink),
+        )
+
+
+def _pace(settings: ParsedConfig, sink: type[SinkType]) -> Pace:
+    return Pace(
+        Limit(
+            settings.number(keys.BATCH_MAX_ROWS),
+            settings.number(keys.BATCH_MAX_BYTES),
+            _MOST_RANGES,
+        ),
+        settings.number(keys.BATCH_TARGET_MS) / 1000,
+        settings.number(keys.POLL_MS) / 1000,
+        settings.number(keys.LINGER_MS) / 1000,
+        _rate(settings, keys.RATE_ROWS),
+        _rate(settings, keys.RATE_BYTES),
+        sink.rotates_after_s(settings),
+    )
+
+
+def _rate(settings: ParsedConfig, key: str) -> float:
+    """Return a task's share of a rate limit of its connector."""
+    if settings.values[key] is None:
+        return inf
+    return settings.number(key) / settings.number(keys.TASK_COUNT)
+
+
+def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return errors of keys that do not fit together, by the key to change."""
+    complaints = dict(keys.unknown_types(config))
+    if not complaints:
+        ends = keys.Ends.of(config)
+        complaints |= {**ends.source.complaints(config), **ends.sink.complaints(config)}
+    complaints |= {**queue.flaws_in_queue(config), **transforms.complaints(config)}
+    return {**complaints, **keys.flaws_in_settings(config)}

@@ -1,0 +1,1 @@
+"""The config keys of all connectors, and how keys are made."""

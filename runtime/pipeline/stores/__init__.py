@@ -1,0 +1,1 @@
+"""Where rows come from and go to: files, Kafka, PostgreSQL, databases with JDBC."""

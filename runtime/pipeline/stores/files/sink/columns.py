@@ -1,0 +1,130 @@
+# pyright: basic
+"""The one schema of all files that a connector writes, since readers take a folder for one table.
+
+The first batch sets the columns; each later file has all of them, in the same order. New columns
+and wider types are refused, or with `sink.auto.evolve` added to the schema (`evolution.rules`).
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, MapType, StructType
+
+from ......events.model import Resource
+from ....engines.spelling import quoted
+from ....formats.evolution.names import find_twins, flaw_of_twins
+from ....formats.evolution.rules import Difference, unite_schemas
+from ....spi.errors import SchemaRefused, SinkBroken
+from .. import keys
+from .root import SinkLocation
+from .staging import escape_name, make_folder, replace_durably
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLUMNS: Final = "_fairlead/columns"
+_NESTED: Final = (StructType, ArrayType, MapType)
+
+
+def reconcile_columns(
+    root: Path,
+    place: SinkLocation,
+    found: StructType,
+    *,
+    last: StructType | None = None,
+    may_evolve: bool,
+) -> StructType:
+    """Return the schema of all files, extended for rows of schema `found` if that is allowed.
+
+    `last` is the last result for `found`. Concurrent tasks are serialised by a lock. Raises
+    `SchemaRefused`.
+    """
+    shown = place.root
+    path = root / COLUMNS / f"{escape_name(Resource(place.connector))}.json"
+    known = _read(path, shown)
+    if known is not None and known in (found, last):
+        return known
+    if twins := find_twins(found):
+        raise SchemaRefused(flaw_of_twins(twins))
+    make_folder(path.parent)
+    with _locked(path.parent):
+        known = _read(path, shown)
+        if known is None:
+            replace_durably(path, found.jsonValue())
+            return found
+        union = unite_schemas(known, found)
+        _refuse(shown, union.differences, may_evolve=may_evolve)
+        if union.differences:
+            replace_durably(path, union.schema.jsonValue())
+        return union.schema if union.differences else known
+
+
+def align_columns(frame: "DataFrame", found: StructType, columns: StructType) -> "DataFrame":
+    """Return rows with the columns that all files have, in their order."""
+    theirs = {each.name.lower(): each for each in found.fields}
+    pairs = [(each, theirs.get(each.name.lower())) for each in columns.fields]
+    is_same = [each.name for each in columns.fields] == [each.name for each in found.fields]
+    if is_same and all(there and _is_as(there.dataType, each.dataType) for each, there in pairs):
+        return frame
+    made = []
+    for each, there in pairs:
+        if there is None:
+            column = sf.lit(None).cast(each.dataType)
+        else:
+            column = frame[quoted(there.name)]
+            if not _is_as(there.dataType, each.dataType):
+                column = column.cast(each.dataType)
+        made.append(column.alias(each.name))
+    return frame.select(*made)
+
+
+def _is_as(found: object, known: object) -> bool:
+    """Tell whether a column needs no cast; nested columns are not cast."""
+    return found == known or isinstance(known, _NESTED)
+
+
+def _refuse(shown: Path, found: tuple[Difference, ...], *, may_evolve: bool) -> None:
+    """Raise `SchemaRefused` if the schema of the files must not change so."""
+    incompatible = [str(each) for each in found if each.wider is None]
+    if incompatible:
+        raise SchemaRefused(
+            f"{shown} was written with other types: column {', '.join(incompatible)}. No type "
+            f"holds the values of both: cast it by a transform, or set another {keys.SINK_PATH}"
+        )
+    if found and not may_evolve:
+        new = ", ".join(str(each) for each in found if each.is_new)
+        wide = ", ".join(str(each) for each in found if not each.is_new)
+        reasons = (f"no column {new}" if new else "", f"a narrower column {wide}" if wide else "")
+        raise SchemaRefused(
+            f"the files in {shown} have {' and '.join(filter(None, reasons))}: set "
+            f"{keys.SINK_AUTO_EVOLVE}=true, remove it by a transform, or set another "
+            f"{keys.SINK_PATH}"
+        )
+
+
+def _read(path: Path, shown: Path) -> StructType | None:
+    try:
+        return StructType.fromJson(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise SinkBroken(
+            f"{shown}/{COLUMNS}/{path.name} is corrupt: remove it, and the next batch sets the "
+            "columns again"
+        ) from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,298 @@
+# pyright: basic
+"""The files sink: one Spark job stages a batch in the folder, renames publish it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from ......events.commits import CommitId, Manifest
+from ......events.model import Resource, Token
+from ....batches.counting import RowCount
+from ....engines.sessions import runs_elsewhere
+from ....spi.errors import SinkAway, SinkBroken
+from ....spi.rows import ArrowSchema
+from ....spi.sink import Sink, Tenure
+from ...marks import PublishedBatch, is_ahead
+from .. import keys
+from . import marks, staging
+from .columns import align_columns, reconcile_columns
+from .marks import SinkClaim, TaskMark
+from .null_folder import NullFolderCounter, refuse_bytes
+from .publishing import (
+    PartsMissing,
+    RowsOf,
+    parts_of,
+    publish,
+    publish_rest,
+    unknown_row_count,
+    written_since,
+)
+from .root import OpenRoot, SinkLocation, open_root
+from .row_counts import counter_of, whole_files
+from .small_batches import SmallBatches
+from .spark_errors import explain_lost_files, explain_spark_error
+from .writing import WriteFormat, Written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FileSink(Sink["DataFrame"]):
+    """Appends batches to a folder on a file system that the worker and all executors share."""
+
+    def __init__(
+        self,
+        place: SinkLocation,
+        form: WriteFormat,
+        warn: Callable[[str], None],
+        *,
+        may_evolve: bool = False,
+        count: Callable[[], RowCount] = RowCount,
+    ) -> None:
+        self._place = place
+        self._form = form
+        self._warn = warn
+        self._may_evolve = may_evolve
+        self._count = count
+        self._rows_in = counter_of(form)
+        self._columns: tuple[StructType, StructType] | None = None
+        """The columns of the rows, and the columns of all files; None: `prepare` was not called."""
+        self._mark: TaskMark | None = None
+        """The last mark that was written; None: not acquired, only used to publish."""
+        self._names_rows = form.name == "parquet"
+        """Whether a manifest names the rows of each file, which are in its footer."""
+        is_plain = self._names_rows and not (form.partition_by or form.options)
+        self._lost = NullFolderCounter(form.partition_by, warn)
+        self._small = SmallBatches(form.file_bytes if is_plain else 0)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Rows are counted as they are written, and again in the files."""
+        return True
+
+    def acquire(self, tenure: Tenure) -> None:
+        """Check that the sink belongs to this log, and write the task's mark."""
+        claim = self._place.claim
+        if claim is None:
+            raise SinkAway(f"{self._place.connector} has not claimed {self._place.root} yet")
+        with open_root(self._place) as root:
+            before = marks.read_mark(root.path, tenure.task, claim.writer)
+            published = None
+            if before is not None and before.claim == claim.writer:
+                _refuse_others(self._place, tenure, before, self._rows_in)
+                published = before.published
+            process = marks.this_process()
+            mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
+            if mark != before:
+                marks.write_mark(root.path, tenure.task, mark)
+            marks.remove_older_marks(root.path, tenure.task, tenure.token)
+        self._mark = mark
+
+    def prepare(self, schema: ArrowSchema) -> None:
+        """Reconcile the columns of the rows with those of the existing files."""
+        found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        refuse_bytes(found, self._form.partition_by)
+        with open_root(self._place) as root:
+            columns = reconcile_columns(root.path, self._place, found, may_evolve=self._may_evolve)
+        self._columns = found, columns
+
+    def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Write a batch to its staging folder, in few files, and fsync it."""
+        with open_root(self._place) as root:
+            self._refuse_intruders(root, commit_id)
+            rows = self._lost.watch(self._aligned(root, rows))
+            where = staging.batch_folder(commit_id)
+            # Executors on other machines have only the name of the root, not its descriptor.
+            elsewhere = runs_elsewhere(rows.sparkSession)
+            folder = (self._place.root if elsewhere else root.path) / where
+            is_small = not elsewhere and self._small.take(rows, input_bytes)
+            if is_small:
+                written = self._small.write(rows, folder)
+            else:
+                written = self._write(rows, folder, input_bytes, elsewhere=elsewhere)
+            with whole_files(root, where) as compare:
+                self._refuse_absent(root, where, written)
+                staging.make_durable(root.path, root.path / where)
+                manifest = self._manifest(root.path, where, commit_id, written)
+                compare(written, manifest.rows)
+            self._lost.warn()
+            if not is_small:
+                self._small.learn(manifest, input_bytes)
+            if not root.is_current():
+                raise SinkAway(f"{self._place.root} was unmounted or replaced during a batch")
+            return manifest
+
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        """Rename the batch's files to their final paths, and record that in the task's mark."""
+        del sequence
+        place = self._place
+        if Path(manifest.root) != place.root:  # the sink of an earlier config
+            claim = SinkClaim(manifest.claim, 0) if manifest.claim else None
+            place = replace(place, root=Path(manifest.root), claim=claim)
+        with open_root(place) as root:
+            self._refuse_intruders(root, commit_id)
+            task = Resource(commit_id.connector, commit_id.task)
+            mark = marks.read_mark(root.path, task, place.claim.writer) if place.claim else None
+            if mark and mark.claim == manifest.claim and _is_done(mark, commit_id):
+                return
+            self._put_in_place(root, manifest, commit_id)
+            if mark and place.claim and mark.claim == place.claim.writer:
+                marks.write_mark(root.path, task, mark.after(commit_id))
+                if self._mark is not None and place is self._place:
+                    self._mark = self._mark.after(commit_id)
+
+    def discard(self, commit_id: CommitId) -> None:
+        """Remove the batch's staging folder."""
+        with suppress(SinkAway, SinkBroken), open_root(self._place) as root:
+            staging.discard(root.path, commit_id)
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Remove the staging folders of this token and older ones."""
+        with open_root(self._place) as root:
+            staging.sweep(root.path, resource, token)
+
+    def _aligned(self, root: OpenRoot, rows: "DataFrame") -> "DataFrame":
+        """Return rows with the columns of all files, which other tasks may have extended."""
+        if self._columns is None:
+            return rows
+        found, last = self._columns
+        columns = reconcile_columns(
+            root.path, self._place, found, last=last, may_evolve=self._may_evolve
+        )
+        self._columns = found, columns
+        return align_columns(rows, found, columns)
+
+    def _write(
+        self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
+    ) -> Written:
+        """Let Spark write a batch to a folder; if executors run elsewhere, they create it."""
+        if not elsewhere:
+            staging.make_batch_folder(where)
+        try:
+            return self._form.write(
+                rows,
+                where,
+                input_bytes,
+                self._count(),
+                is_there=not elsewhere,
+                with_parts=elsewhere or self._rows_in is None,
+            )
+        except Exception as error:
+            explained = explain_spark_error(self._place.root, error)
+            if explained is None:
+                with open_root(self._place):  # raises if a missing root is the cause
+                    explained = explain_lost_files(self._place.root, error)
+            if explained is not None:
+                raise explained from error
+            raise
+
+    def _put_in_place(self, root: OpenRoot, manifest: Manifest, commit_id: CommitId) -> None:
+        place = root.place
+        rows_of = (self._names_rows and self._rows_in) or unknown_row_count
+        try:
+            publish(root.path, manifest, commit_id, rows_of)
+        except PartsMissing as missing:
+            claim = place.claim
+            if claim and claim.is_adopted and claim.writer != manifest.claim:
+                self._warn(f"{missing}; the sink was adopted, so the task continues without them")
+                publish_rest(root.path, manifest, commit_id, rows_of)
+                return
+            remedy = place.adopt_remedy
+            if place is not self._place:  # to adopt claims the folder of the config
+                remedy = (
+                    f"set the path back to {place.root}, with {keys.SINK_ADOPT}=true, until the "
+                    "batch is published"
+                )
+            raise SinkBroken(
+                f"{missing}. Nothing was moved or removed. Restore them, or, to continue without "
+                f"their rows, {remedy}"
+            ) from None
+
+    def _refuse_intruders(self, root: OpenRoot, commit_id: CommitId) -> None:
+        """Raise if another log, or another process with a newer token, has acquired the sink."""
+        claim = root.place.claim
+        if self._mark is None or claim is None or root.place is not self._place:
+            return
+        task, own = Resource(commit_id.connector, commit_id.task), self._mark
+        mark = marks.read_mark(root.path, task, own.claim)
+        if mark is None or mark.claim != own.claim:
+            raise SinkAway(f"{root.place.root} has another mark of {task} than this task wrote")
+        if marks.is_intruder(mark, own.token):
+            raise _intruded(root.place, task, own.token, mark)
+        if own.published and marks.is_behind(mark, own.published):
+            raise _older(root.place, task, mark, own.published)
+
+    def _refuse_absent(self, root: OpenRoot, where: str, written: Written) -> None:
+        """Raise `SinkAway` if a part with rows has no file, where that is looked at."""
+        if not written.parts <= staging.part_numbers(root.path / where):
+            raise SinkAway(
+                f"{root.place.root} does not have the files that Spark has written: is it mounted "
+                "on all hosts of executors, and does nothing remove files from its _fairlead?"
+            )
+
+    def _manifest(self, root: Path, where: str, commit_id: CommitId, written: Written) -> Manifest:
+        """Return the manifest of what is staged, with the rows of its files if they have them."""
+        claim = self._place.claim.writer if self._place.claim else ""
+        bare = Manifest(str(self._place.root), where, -1, 0, 0, claim=claim)
+        parts = parts_of(root, bare, commit_id, self._rows_in or unknown_row_count)
+        is_counted = all(each.rows >= 0 for each in parts) and self._rows_in
+        rows = sum(each.rows for each in parts) if is_counted else written.rows
+        if not self._names_rows:
+            parts = tuple(each._replace(rows=-1) for each in parts)
+        size = sum(each.bytes for each in parts)
+        return replace(bare, rows=rows, bytes=size, files=len(parts), parts=parts)
+
+
+def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
+    """Tell whether the mark shows a commit as published; a task publishes in order."""
+    return mark.published is not None and mark.published >= PublishedBatch.of(commit_id)
+
+
+def _older(
+    place: SinkLocation, task: Resource, mark: TaskMark, known: PublishedBatch
+) -> SinkBroken:
+    return SinkBroken(
+        f"{place.root} is older than this log: {known} of {task} was published there, but it "
+        f"has none after {mark.published}. Nothing more is written to it. Restore the newer "
+        f"folder, or, to continue without the missing rows, {place.adopt_remedy}"
+    )
+
+
+def _refuse_others(
+    place: SinkLocation, tenure: Tenure, mark: TaskMark, rows_of: RowsOf | None
+) -> None:
+    """Raise if a task's mark is of another log, or of a newer state of this one."""
+    if mark.published is not None and is_ahead(mark.published, tenure.last):
+        since = written_since(place.root, tenure.task, tenure.last, rows_of or unknown_row_count)
+        raise _newer(place, tenure, mark.published, since)
+    known = PublishedBatch.of(tenure.published) if tenure.published else None
+    if known and marks.is_behind(mark, known):
+        raise _older(place, tenure.task, mark, known)
+    is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
+    if is_copy or marks.is_intruder(mark, tenure.token):
+        raise _intruded(place, tenure.task, tenure.token, mark)
+
+
+def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch, since: str) -> SinkBroken:
+    known = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
+    return SinkBroken(
+        f"{place.root} is newer than this log: it has {tenure.task} up to {marked}, "
+        f"and the log knows of {known}, so the log was restored from a backup or copied. "
+        "Nothing was written or removed. Use the newer log, or, to continue with this one, move "
+        f"what was written since the copy ({since}: part-{staging.escape_name(tenure.task)}-*) out "
+        f"of the folder, since it is read again and would be there twice, and {place.adopt_remedy}"
+    )
+
+
+def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:
+    return SinkBroken(
+        f"{task} also writes to {place.root} from another log: process {mark.process} has token "
+        f"{mark.token}, which this log, at token {token}, has not given. Nothing more was "
+        "written. Stop that node, or, after it is gone and its files are dealt with, "
+        f"{place.adopt_remedy}"
+    )

@@ -1,0 +1,121 @@
+# pyright: basic
+"""Spark's file writer: the format, its options, and the number of files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from pyspark.sql import functions as sf
+
+from ....batches.counting import RowCount
+from ....engines.sessions import cores_of
+from ....engines.spelling import path_to_write
+from ....spi.config import ParsedConfig
+from .. import keys
+from ..options import options_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LARGEST_PART = 64 << 20
+_BYTES_PER_PART = 4 << 20
+"""The input for one Spark task, so that a batch is written by all cores."""
+_WRITE = {
+    # Staged files have no readers, so the safety measures of the committer only cost time.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+_PART = "_fairlead_part"
+_RFC_4180 = {
+    "header": "true",
+    "ignoreleadingwhitespace": "false",
+    "ignoretrailingwhitespace": "false",
+}
+_TIMES = {
+    "timestampformat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampntzformat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+class Written(NamedTuple):
+    """What a writer says it wrote."""
+
+    rows: int
+    parts: frozenset[int] = frozenset()
+    """The numbers of the parts with rows, if they were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFormat:
+    """The format to write, with its options and partition columns."""
+
+    name: str
+    partition_by: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    file_bytes: int = _LARGEST_PART
+    """The most input for one file."""
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return the format of a config; its options override the defaults.
+
+        By default, csv is RFC 4180 and timestamps have all digits, unlike Spark's defaults.
+        """
+        given = options_of(keys.SINK_OPTION, config)
+        name = settings.text(keys.SINK_FORMAT)
+        options = {} if name == "parquet" else _TIMES
+        if name == "csv":
+            options = options | _RFC_4180 | {"escape": given.get("quote", '"')}
+        most = settings.number(keys.SINK_FILE_BYTES)
+        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
+
+    def write(
+        self,
+        rows: "DataFrame",
+        folder: Path,
+        input_bytes: int,
+        count: RowCount,
+        *,
+        is_there: bool,
+        with_parts: bool,
+    ) -> Written:
+        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists."""
+        spread = self._spread(rows, input_bytes)
+        if with_parts:
+            # Spark does not evaluate the number of a part in an observation itself.
+            numbered = spread.withColumn(_PART, sf.spark_partition_id())
+            watched = count.on(numbered, sf.collect_set(_PART).alias(_PART)).drop(_PART)
+        else:
+            watched = count.on(spread)
+        self._save(watched, folder, "append" if is_there else "overwrite")
+        return Written(count.rows, frozenset(count.found.get(_PART) or ()))
+
+    def _save(self, rows: "DataFrame", folder: Path, mode: str) -> None:
+        writer = rows.write.mode(mode).format(self.name)
+        writer = writer.options(**_WRITE, **self._options(rows))
+        writer = writer.partitionBy(*self.partition_by)
+        writer.save(path_to_write(folder))
+
+    def _options(self, rows: "DataFrame") -> Mapping[str, str]:
+        """Return the options for writing `rows`.
+
+        In csv with one column a null would be an empty line, which Spark skips: it is written as an
+        empty text, so that the row is kept.
+        """
+        given = self.options
+        if self.name != "csv" or "nullvalue" in given:
+            return self.options
+        folders = {each.lower() for each in self.partition_by}
+        if sum(each.lower() not in folders for each in rows.schema.names) != 1:
+            return self.options
+        return {**self.options, "nullvalue": 2 * given.get("quote", "") or '""'}
+
+    def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
+        """Repartition rows: few files, but all cores write; more files if they must be small."""
+        cores = cores_of(rows.sparkSession)
+        parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
+        files = max(parts, 1 + input_bytes // _LARGEST_PART)
+        wanted = -(-input_bytes // self.file_bytes)
+        return rows.repartition(wanted) if wanted > files else rows.coalesce(files)

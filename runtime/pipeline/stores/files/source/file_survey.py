@@ -1,0 +1,286 @@
+# pyright: basic
+"""Scan of each file before Spark reads it: whether it can be read, and which columns it has.
+
+Spark's readers ignore columns that are not in the schema. So the columns of each file are compared
+with the schema here, and `source.schema.evolution` decides about new ones. The files of the next
+batch are scanned while Spark works on the current one.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.types import StringType, StructField, StructType
+
+from ....batches.arrow_schema import arrow_schema_of
+from ....formats.evolution.arrow_columns import to_ddl
+from ....formats.evolution.json_columns import JsonColumns
+from ....formats.evolution.odd_texts import OddTextScan
+from ....formats.evolution.parquet_types import (
+    is_converted,
+    parquet_columns,
+    refuse_unreadable,
+    refuse_zone_clash,
+    rows_of,
+    with_values,
+)
+from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
+from ....spi.errors import BadInput, SchemaRefused
+from ..compression import is_compressed
+from ..copies import Copies, FileSurvey, is_misread
+from ..folders import FolderColumn, folders_of
+from .formats import ReadFormat
+from .inference import csv_columns, refuse_twins
+from .listing import SourceFile, asking_about
+from .text import survey_csv, to_utf8
+
+_SAMPLE: Final = 16 << 20
+"""The bytes of a csv file that are sampled for the types of new columns."""
+MOST_HELD: Final = 64 << 20
+"""The most text of compressed files in memory; other text is limited by the batch's bytes."""
+
+
+class LookAhead:
+    """Scans the files of the next batch in a background thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._thread: ThreadPoolExecutor | None = None
+        """None: there was nothing to scan yet."""
+        self._begun: Future[None] | None = None
+        self._is_wanted = Event()
+        self._form: ReadFormat | None = None
+        """The format of the current scan."""
+        self._found: dict[SourceFile, FileSurvey] = {}
+        self._copies = Copies()
+        """The copies of files that Spark cannot read directly."""
+
+    def begin(
+        self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
+    ) -> None:
+        """Start to scan files, in their order, until `take` is called."""
+        if not files:
+            return
+        self._form = form
+        self._is_wanted.set()
+        self._thread = self._thread or ThreadPoolExecutor(1, "files-ahead")
+        self._begun = self._thread.submit(self._look, form, files, within, keeps_text=keeps_text)
+
+    def take(self, form: ReadFormat) -> tuple[Mapping[SourceFile, FileSurvey], Copies]:
+        """Stop the scan after the current file; return the results for a format, with the copies.
+
+        Unreadable files have no result.
+        """
+        self._is_wanted.clear()
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.result()
+        found, copies = self._found, self._copies
+        self._found, self._copies = {}, Copies()
+        if self._form is not form:  # the schema was extended since
+            copies.clear()
+            return {}, copies
+        return found, copies
+
+    def close(self) -> None:
+        """End the thread, and remove its copies."""
+        if self._form is not None:
+            self.take(self._form)[1].clear()
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+
+    def _look(
+        self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
+    ) -> None:
+        held = 0
+        for each in files:
+            if not self._is_wanted.is_set():
+                return
+            keeps = keeps_text and held < MOST_HELD
+            with suppress(Exception):  # the read scans the file again, and reports the error
+                self._found[each] = found = survey_file(
+                    form,
+                    self._root / each.path,
+                    self._copies,
+                    within,
+                    root=self._root,
+                    keeps_text=keeps,
+                )
+                held += held_of(found)
+
+
+def survey_file(  # two of them have defaults
+    form: ReadFormat,
+    file: Path,
+    copies: Copies,
+    within: str | None,
+    *,
+    root: Path | None = None,
+    keeps_text: bool = False,
+) -> FileSurvey:
+    """Scan a file; raises `BadInput`.
+
+    `within` is the parent of temporary folders; folders below `root` may name columns; for
+    `keeps_text` see `survey_csv`.
+    """
+    named = folders_of(file, root)
+    found = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
+    own = {each.lower() for each in found.header or (found.columns or StructType()).names}
+    folders = tuple(each for each in named if each.name.lower() not in own)
+    shadowed = tuple(each.name for each in named if each not in folders)
+    found = replace(found, folders=folders, shadowed=shadowed)
+    if found.path != file:
+        path = copies.place(found.path, within, folders) if folders else found.path
+        return replace(found, path=path, base=copies.base)
+    if is_misread(file) or shadowed:
+        return replace(found, path=copies.link(file, within, folders), base=copies.base)
+    return replace(found, base=root)
+
+
+def _looked_at(
+    form: ReadFormat,
+    file: Path,
+    copies: Copies,
+    within: str | None,
+    named: Sequence[FolderColumn],
+    *,
+    keeps_text: bool,
+) -> FileSurvey:
+    if form.name == "json":
+        is_one = form.option("multiline").lower() == "true"
+        # With a line separator of the user, only Spark's reader can tell the lines.
+        refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
+        text = partial(_refuse_text, file)
+        columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
+        odd = OddTextScan(form.odd)
+
+        def show(chunk: bytes) -> None:
+            columns.feed(chunk)
+            odd.feed(chunk)
+
+        path = to_utf8(file, form.style.encoding, copies, within, show)
+        schema = parse_ddl(to_ddl(columns.end()))
+        return FileSurvey(path, is_odd=odd.found, columns=schema)
+    if form.name == "parquet":
+        if form.tolerant:
+            with asking_about(file):
+                rows_of(file)
+        return _of_parquet(form, file)
+    records = form.plain_records(named)
+    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, records=records)
+    if not form.style.header or not found.header:
+        return found
+    return replace(found, columns=_of_csv(form, file, found, named))
+
+
+def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
+    if is_one:
+        raise BadInput(
+            f"{file}: there is text after its first value, which would be ignored with "
+            "`source.option.multiLine`: leave that out if each line is an object, or make them one "
+            "array"
+        )
+    raise BadInput(
+        f"{file}: line {line} has text after its first value, which would be ignored: "
+        "write one object per line"
+    )
+
+
+def _refuse_text(file: Path, line: int, why: str) -> None:
+    raise BadInput(f"{file}: line {line} {why}: correct it, or move the file away")
+
+
+def held_of(found: FileSurvey) -> int:
+    """Return the bytes of a compressed file's text in memory."""
+    return len(found.text or b"") if is_compressed(found.path) else 0
+
+
+def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
+    """Return the format extended by a file's new columns, and the columns that are left out.
+
+    Raises `SchemaRefused` if new columns are not allowed.
+    """
+    form, more = _admit_folders(form, found)
+    if found.columns is None:
+        return form, more
+    known = form.columns
+    schema, left_out = form.policy.admit(form.declared, known, found.columns, str(file))
+    if schema is known:
+        return form, (*left_out, *more)
+    refuse_twins(schema.fieldNames(), f"{file}: ")
+    return replace(form, grown=schema), (*left_out, *more)
+
+
+def _admit_folders(form: ReadFormat, found: FileSurvey) -> tuple[ReadFormat, tuple[str, ...]]:
+    """Return the format extended by the columns that folders name, or those that are left out."""
+    known = {each.lower() for each in form.columns.names}
+    new = [each.name for each in found.folders if each.name.lower() not in known]
+    if not new or not form.policy.adds:
+        return form, tuple(new)
+    fields = [*form.columns.fields, *(StructField(name, StringType()) for name in new)]
+    return replace(form, grown=StructType(fields)), ()
+
+
+def _of_parquet(form: ReadFormat, file: Path) -> FileSurvey:
+    """Return the columns of a parquet file; the reader reports an invalid file.
+
+    Raises `BadInput` for a new column of a type that Spark cannot read, and for times in UTC in a
+    column of times without a zone, or the other way round, unless a user gave the types.
+    """
+    try:
+        with asking_about(file):
+            found = parquet_columns(file)
+    except (pa.ArrowException, OSError):
+        return FileSurvey(file)
+    _refuse_misread(form, file, found)
+    kept = [(each, with_values(each.type)) for each in found]
+    fields = [each.with_type(kind) for each, kind in kept if kind is not None]
+    none = frozenset(each.name.lower() for each in found if pa.types.is_null(each.type))
+    odd = {each.name.lower(): each.type for each in found if is_converted(each.type)}
+    converted = {name: kind for name, kind in odd.items() if name not in none}
+    columns = parse_ddl(to_ddl(pa.schema(fields)))
+    return FileSurvey(file, columns=columns, valueless=none, converted=converted)
+
+
+def _refuse_misread(form: ReadFormat, file: Path, found: pa.Schema) -> None:
+    known = {each.lower() for each in form.columns.names}
+    try:
+        if form.policy.mode != LEAVE_OUT:
+            refuse_unreadable(pa.schema([each for each in found if each.name.lower() not in known]))
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
+    if form.is_inferred:
+        refuse_zone_clash(arrow_schema_of(form.columns), found, file)
+
+
+def _of_csv(
+    form: ReadFormat, file: Path, surveyed: FileSurvey, named: Sequence[FolderColumn]
+) -> StructType | None:
+    """Return the columns of a csv file; raises `SchemaRefused` if the header does not match."""
+    header = surveyed.header
+    if not form.policy.adds:
+        _check_header(file, header, form.names_in_files(header, named))
+        return None
+    refuse_twins(header, f"{file}: ")
+    known = {each.name.lower(): each.dataType for each in form.declared.fields}
+    if not form.policy.widens and all(name.lower() in known for name in header):
+        return StructType([StructField(name, known[name.lower()]) for name in header])
+    how = {"has_empty_texts": surveyed.quotes_nothing, "tolerant": form.tolerant}
+    found = csv_columns(file, form.style, _SAMPLE, known, **how)
+    return None if found is None else parse_ddl(to_ddl(found))
+
+
+def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:
+    if [name.lower() for name in found] != [name.lower() for name in expected]:
+        raise SchemaRefused(
+            f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
+            f"Schema: {', '.join(expected)}; set {EVOLUTION}={ADD_COLUMNS} to match columns by "
+            "their names, set `source.schema`, or move the file away"
+        )

@@ -1,0 +1,300 @@
+# pyright: basic
+"""Reads files as Spark frames: a format with its options and schema.
+
+A row that does not fit the schema fails the batch (Spark's FAILFAST). With `errors.tolerance=all`
+bad rows are separated instead (`bad_rows`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+from uuid import uuid4
+
+from pyspark.sql.types import StringType, StructField, StructType
+
+from ....engines.sessions import has_old_times, zone_of
+from ....formats.evolution.filling import fill_columns
+from ....formats.evolution.odd_texts import csv_edges, odd_in_csv, odd_in_json
+from ....formats.evolution.parquet_types import field_to_read, rows_of
+from ....formats.evolution.policy import EVOLUTION, SchemaPolicy, parse_given
+from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.errors import BadInput
+from ....spi.rows import Rejects
+from .. import keys
+from ..copies import Copies, FileSurvey
+from ..csv_style import CsvStyle
+from ..folders import FolderColumn
+from ..options import options_to_read
+from ..rows.bad_rows import (
+    KEEPING,
+    RAW,
+    csv_reason,
+    folder_values,
+    json_reason,
+    load_json,
+    load_parquet,
+    split_bad_rows,
+)
+from ..rows.json_values import OF_FILES, JsonValues
+from ..rows.plain_records import PlainForm, PlainRecords
+from ..rows.text_values import TextValues
+from .csv_rows import read_csv_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_OF_FILES: Final = frozenset({"basepath", "header", "multiline", "enforceschema", "columnpruning"})
+"""Options of files, which `from_csv` and `from_json` do not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFormat:
+    """A file format with its schema as DDL.
+
+    `options` are the user's options for Spark's reader, with names in lower case; they override the
+    options that are set here.
+    """
+
+    name: str
+    schema: str
+    style: CsvStyle = field(default_factory=CsvStyle)
+    tolerant: bool = False
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    policy: SchemaPolicy = field(default_factory=SchemaPolicy)
+    is_inferred: bool = False
+    """Whether the schema was inferred from a sample, so that numeric codes must be refused."""
+    folder_names: tuple[str, ...] = ()
+    """The columns, in lower case, that folders may name, so that files need not have them."""
+    folders: tuple[str, ...] = ()
+    """The columns that the folders of the files to read name; Spark reads them as texts."""
+    base: str = ""
+    """The folder above these folders."""
+    zone: str = ""
+    """The zone of Spark's session; empty: its readers follow old rules, or it is not known."""
+    grown: StructType | None = None
+    """The schema with the changes of `source.schema.evolution`; None: unchanged."""
+    null_stand_in: str = field(default_factory=lambda: f"\ufdd0{uuid4().hex}", compare=False)
+    """A text that no file has."""
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str], *, tolerant: bool) -> Self:
+        """Return the format of a task config; raises `ConfigInvalid` if it has no schema."""
+        schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
+        if not schema:
+            raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
+        name, is_given = settings.text(keys.SOURCE_FORMAT), bool(settings.text(keys.SOURCE_SCHEMA))
+        options = options_to_read(name, config)
+        style = CsvStyle.of(settings, config)
+        # Spark's reader would drop bad rows silently: here they are counted.
+        if "mode" in options:
+            tolerant = options["mode"].upper() == "DROPMALFORMED"
+        mode = settings.text(EVOLUTION)
+        policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=name == "json")
+        named = tuple(map(str.lower, json.loads(settings.text(keys.TASK_FOLDERS) or "[]")))
+        return cls(name, schema, style, tolerant, options, policy, not is_given, named)
+
+    def rows(
+        self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
+    ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+        """Return the rows of scanned files, and the bad rows.
+
+        Csv columns are matched by the header; missing columns, and parquet columns of type null,
+        are null. Values that Spark reads with other types than their own are converted.
+        """
+        is_alike = self.name == "csv" and not self.policy.adds
+        has_folders = bool(self.folder_names) or any(each.folders for each in files)
+        is_plain = is_alike or not any(each.header or _is_unlike(each) for each in files)
+        if is_plain and not has_folders:
+            return self._read(spark, files, copies)
+        named = sorted(((_group(each), each) for each in files), key=lambda each: each[0])
+        frames: list[DataFrame] = []
+        rejects: list[Rejects] = []
+        for _, group in groupby(named, lambda each: each[0]):
+            alike = [each for _, each in group]
+            form = self._with_columns_of(alike[0])
+            frame, bad = form._read(spark, alike, copies)  # noqa: SLF001  # of this class
+            frame = form.with_folders(frame, self.columns, spark)
+            frames.append(fill_columns(frame, self.columns, is_exact=self.name == "json"))
+            rejects += bad
+        return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
+
+    def in_session(self, spark: "SparkSession") -> Self:
+        """Return this format as it is read in a session; itself, if it is that already."""
+        zone = "" if has_old_times(spark) else zone_of(spark)
+        return self if self.zone == zone else replace(self, zone=zone)
+
+    def plain_records(self, folders: Sequence[FolderColumn]) -> PlainRecords:
+        """Return what tells how far a file of csv is plain, whose folders name columns."""
+        zone = self.zone and (self.option("timezone") or self.zone)
+        form = PlainForm(self.columns, self.style, self.options, zone, self.is_inferred)
+        return PlainRecords(form, self.names_in_files((), folders), self.odd)
+
+    def names_in_files(
+        self, header: Sequence[str], folders: Sequence[FolderColumn]
+    ) -> Sequence[str]:
+        """Return the columns that a file of csv must have, whose folders name others."""
+        own = {each.lower() for each in header}
+        optional = {*self.folder_names, *(each.name.lower() for each in folders)} - own
+        return [each for each in self.columns.names if each.lower() not in optional]
+
+    def with_folders(
+        self, frame: "DataFrame", schema: StructType, spark: "SparkSession"
+    ) -> "DataFrame":
+        """Convert the columns that folders name to the types of a schema."""
+        types = {each.name.lower(): each for each in schema.fields}
+        values = self.text_values(spark)
+        wanted = [types[name.lower()] for name in self.folders if name.lower() in types]
+        return folder_values(frame, wanted, values) if wanted else frame
+
+    def _with_columns_of(self, found: FileSurvey) -> "ReadFormat":
+        """Return this format with the columns of one file, and the types of the schema."""
+        names = tuple(each.name for each in found.folders)
+        inner = replace(self, folders=names, base=str(found.base) if names else "")
+        return inner._with_own_columns(found)  # noqa: SLF001  # of this class
+
+    def _with_own_columns(self, found: FileSurvey) -> "ReadFormat":
+        if _is_unlike(found):
+            absent = {*found.valueless, *(each.lower() for each in self.folders)}
+            has = [each for each in self.columns.fields if each.name.lower() not in absent]
+            read = [field_to_read(each, found.converted) for each in has]
+            return replace(self, grown=StructType(read))
+        if found.columns is None or self.name != "csv":
+            # Without a header, columns are in schema order.
+            own = self.names_in_files(found.header, found.folders)
+            there = {each.lower() for each in (found.columns or StructType()).names}
+            read = [e for e in self.columns.fields if e.name in own or e.name.lower() in there]
+            return replace(self, grown=StructType(read))
+        types = {each.name.lower(): each for each in self.columns.fields}
+        # Columns that are not in the schema have no values, and are dropped later.
+        read = [types.get(each.lower(), StructField(each, StringType())) for each in found.header]
+        return replace(self, grown=StructType(read))
+
+    def _read(
+        self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
+    ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+        frame = self._load(spark, files)
+        if not self.parts_rows:
+            return frame, ()
+        values = self.text_values(spark)
+        options = self.parser_options()
+        if self.name == "json":
+            reason = json_reason(self.columns, options, self._json_values(spark, files))
+        else:
+            reason = csv_reason(self.columns, options, values)
+        good, rejects = split_bad_rows(frame, reason, copies.originals)
+        return good, (rejects,)
+
+    def _load(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":
+        """Return the rows of files, including bad rows if these are tolerated."""
+        if self.name == "csv":
+            return read_csv_files(self, spark, files)
+        reader = spark.read.options(**self.reader_options()).format(self.name)
+        if self.name == "json":
+            values = self._json_values(spark, files)
+            beside = (*self.folders, *([RAW] if self.parts_rows else ()))
+            how = self.reader_options()
+            return load_json(reader, self.columns, files, how, values, beside)
+        return load_parquet(reader, self.columns, files, self.folders)
+
+    def _json_values(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> JsonValues:
+        is_odd = any(each.is_odd for each in files)
+        return JsonValues(self.text_values(spark), OF_FILES if is_odd else ())
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether bad rows are separated; a parquet file is only bad as a whole."""
+        return self.tolerant and self.name != "parquet"
+
+    @property
+    def odd(self) -> str:
+        """The pattern of texts for which numbers are read as texts; empty: there are none."""
+        if self.name == "json":
+            return odd_in_json(self.columns)
+        edges = csv_edges(self.style.separator, self.style.quote, trims=self.style.trim)
+        return odd_in_csv(self.columns, edges, finds_codes=self.is_inferred)
+
+    @property
+    def columns(self) -> StructType:
+        """The current schema."""
+        return self.grown or self.declared
+
+    @property
+    def declared(self) -> StructType:
+        """The schema in the task config."""
+        return parse_given(self.schema)
+
+    def count(self, files: Sequence[Path]) -> int:
+        """Return the number of rows of files; -1 if only reading them can tell."""
+        if self.name != "parquet":
+            return -1
+        try:
+            return sum(map(rows_of, files))
+        except BadInput:  # reading the file reports the error
+            return -1
+
+    def text_values(self, spark: "SparkSession") -> TextValues:
+        """Return the language of values in a session."""
+        is_json = self.name == "json"
+        nulls, is_inferred = (() if is_json else self.style.nulls), self.is_inferred
+        values = TextValues(nulls, self.options, is_inferred, is_json, not is_json)
+        return values.within(zone_of(spark))
+
+    def option(self, name: str) -> str:
+        """Return the user's value of an option of Spark's reader; `name` is in lower case."""
+        return self.options.get(name, "")
+
+    def parser_options(self) -> dict[str, str]:
+        """Return the options that `from_csv` and `from_json` take."""
+        given = self.reader_options()
+        return {name: text for name, text in given.items() if name not in _OF_FILES}
+
+    def reader_options(self) -> dict[str, str]:
+        """Return the options of Spark's reader."""
+        if self.name == "parquet":
+            return {**self.options, **_above(self.base)}
+        # By default, a user's column `_corrupt_record` would be taken for Spark's and overwritten.
+        base = {**KEEPING, "mode": "FAILFAST", **_above(self.base)}
+        if self.name == "json":
+            # The scan for new columns cannot parse single quotes.
+            base["allowsinglequotes"] = "false"
+        if self.name == "csv":
+            style = self.style
+            trim = str(style.trim).lower()
+            base |= {
+                "header": str(style.header).lower(),
+                "sep": style.separator,
+                "quote": style.quote,
+                "escape": style.escape or style.quote,
+                # By itself Spark drops a NUL before a quote.
+                "chartoescapequoteescaping": style.escape or style.quote,
+                "ignoreleadingwhitespace": trim,
+                "ignoretrailingwhitespace": trim,
+                # The header was checked before. A value is bad even if no transform uses its
+                # column.
+                "enforceschema": "true",
+                "columnpruning": "false",
+            }
+        return {**base, **self.options, **(KEEPING if self.tolerant else {})}
+
+
+def _above(folder: str) -> dict[str, str]:
+    """Return the option below which folder's names are columns."""
+    return {"basepath": f"file:{folder}"} if folder else {}
+
+
+def _group(found: FileSurvey) -> tuple[tuple[str, ...], ...]:
+    """Return the key by which files with the same columns are grouped."""
+    header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
+    converted = sorted(f"{name} {kind}" for name, kind in found.converted.items())
+    names = tuple(each.name for each in found.folders)
+    folders = (*names, str(found.base)) if names else ()
+    return header, tuple(sorted(found.valueless)), tuple(converted), folders
+
+
+def _is_unlike(found: FileSurvey) -> bool:
+    """Tell whether a file has columns that Spark cannot read with their types."""
+    return bool(found.valueless or found.converted)

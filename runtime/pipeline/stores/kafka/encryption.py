@@ -1,0 +1,127 @@
+"""Conversion of the truststore and keystore keys of Java's clients to librdkafka's settings.
+
+librdkafka reads PEM, and PKCS12 only as a keystore. A PKCS12 truststore is converted to PEM here. A
+JKS store is refused, with the command that converts it to PKCS12.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
+from ...spi.config import ConfigInvalid, Definition, Importance, Width
+from ...spi.keys.kinds import secret_key, text_key
+from ...untrusted.plain_file import read_plain_file, why_not
+
+TRUSTSTORE: Final = "ssl.truststore.location"
+KEYSTORE: Final = "ssl.keystore.location"
+TRUSTED: Final = "ssl.truststore.certificates"
+_TRUST_PASSWORD: Final = "ssl.truststore.password"  # noqa: S105  # names of keys
+_STORE_PASSWORD: Final = "ssl.keystore.password"  # noqa: S105  # likewise
+_CHAIN: Final = "ssl.keystore.certificate.chain"
+_KEY: Final = "ssl.keystore.key"
+_HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
+_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
+JAVA_KEYS: Final = (
+    TRUSTSTORE,
+    _TRUST_PASSWORD,
+    TRUSTED,
+    KEYSTORE,
+    _STORE_PASSWORD,
+    _CHAIN,
+    _KEY,
+    _HOST_CHECK,
+    *_TYPES,
+)
+"""The names without the prefix of an end."""
+_PEM: Final = b"-----BEGIN"
+_JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+
+
+def store_keys(end: str) -> Sequence[Definition]:
+    """Return the store keys of one end of a pipeline."""
+    low = Importance.LOW
+    return (
+        text_key(
+            f"{end}.{TRUSTSTORE}",
+            "A file of each worker, PEM or PKCS12, with the trusted authorities.",
+            width=Width.LONG,
+        ),
+        secret_key(f"{end}.{_TRUST_PASSWORD}", "The password of a PKCS12 truststore."),
+        text_key(f"{end}.{TRUSTED}", "The same authorities as text, in PEM.", width=Width.LONG),
+        text_key(
+            f"{end}.{KEYSTORE}",
+            "A file of each worker, PEM or PKCS12, with the client's private key and certificate.",
+            width=Width.LONG,
+        ),
+        secret_key(f"{end}.{_STORE_PASSWORD}", "The password of a PKCS12 keystore."),
+        text_key(f"{end}.{_CHAIN}", "The client's certificate as text, in PEM.", width=Width.LONG),
+        secret_key(f"{end}.{_KEY}", "The client's private key, in PEM.", width=Width.LONG),
+        text_key(
+            f"{end}.{_HOST_CHECK}",
+            "`https`: a broker's certificate must name its host; empty: there is no such check.",
+            "https",
+            importance=low,
+        ),
+        *(
+            text_key(
+                f"{end}.{each}",
+                "Accepted for compatibility; the type of the file is detected.",
+                importance=low,
+            )
+            for each in _TYPES
+        ),
+    )
+
+
+def store_settings(end: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return librdkafka's settings for stores; `given` without the end's prefix.
+
+    Raises `ConfigInvalid` for a file that cannot be used.
+    """
+    made: dict[str, str] = {}
+    if path := given.get(TRUSTSTORE):
+        made |= _trusted(end, path, given.get(_TRUST_PASSWORD, ""))
+    if path := given.get(KEYSTORE):
+        made |= _own(end, path, given.get(_STORE_PASSWORD, ""))
+    texts = {"ssl.ca.pem": TRUSTED, "ssl.certificate.pem": _CHAIN, "ssl.key.pem": _KEY}
+    made |= {setting: given[key] for setting, key in texts.items() if given.get(key)}
+    if given.get(_HOST_CHECK, "https") == "":
+        made[_HOST_CHECK] = "none"
+    return made
+
+
+def _trusted(end: str, path: str, password: str) -> Mapping[str, str]:
+    store = _read(f"{end}.{TRUSTSTORE}", path)
+    if _PEM in store:
+        return {"ssl.ca.location": path}
+    try:
+        found = load_pkcs12(store, password.encode() or None)
+    except ValueError:
+        raise ConfigInvalid(
+            f"{end}.{TRUSTSTORE}: {path} is neither PEM nor PKCS12, or {end}.{_TRUST_PASSWORD} "
+            "does not open it"
+        ) from None
+    certificates = [*([found.cert] if found.cert else ()), *found.additional_certs]
+    texts = [each.certificate.public_bytes(Encoding.PEM).decode() for each in certificates]
+    return {"ssl.ca.pem": "".join(texts)}
+
+
+def _own(end: str, path: str, password: str) -> Mapping[str, str]:
+    if _PEM in _read(f"{end}.{KEYSTORE}", path):
+        return {"ssl.certificate.location": path, "ssl.key.location": path}
+    return {KEYSTORE: path, _STORE_PASSWORD: password}
+
+
+def _read(key: str, path: str) -> bytes:
+    try:
+        store = read_plain_file(path)
+    except OSError as error:
+        raise ConfigInvalid(f"{key}: {path} cannot be read: {why_not(error)}") from None
+    if store.startswith(_JKS):
+        raise ConfigInvalid(
+            f"{key}: {path} is a JKS store, which only Java can read: convert it to PKCS12 by "
+            f"keytool -importkeystore -srckeystore {path} -destkeystore … -deststoretype PKCS12"
+        )
+    return store

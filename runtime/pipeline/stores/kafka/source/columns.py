@@ -1,0 +1,203 @@
+# pyright: basic
+"""The columns of records: from the config, or inferred from a sample."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pyarrow as pa
+
+from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
+from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.context import Context
+from ....spi.errors import BadInput, NotReady, SourceAway
+from ....spi.keys.common import QUEUE_TOPIC, TOLERANCE
+from ....spi.offsets import SeekEnd
+from ....spi.source import Limit
+from ....spi.types import SourceColumns
+from ...files.csv_style import CsvStyle
+from ...files.source.inference import infer_schema
+from .. import keys
+from ..cluster import KafkaCluster, TopicPlace
+from ..connection import REQUEST_S, Settings
+from ..converters import converter_kind
+from ..registry_keys import AVRO
+from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
+from .envelope import EnvelopeDecoder
+from .headers import HeaderDecoder
+from .json_keys import JsonKeyDecoder
+from .reader import PartitionReader, empty_table
+from .records.json_texts import find_text_flaws, objects_in, values_of
+
+SAMPLE: Final = 500
+"""How many of a partition's last records are sampled."""
+_SAMPLE_BYTES: Final = 16 << 20
+_PAUSE_S: Final = 0.02
+_KEYS: Final[Mapping[str, str]] = {"string": "STRING", "bytes": "BINARY"}
+_BESIDE: Final[Mapping[str, str]] = {
+    "_topic": "STRING",
+    "_partition": "INT",
+    "_offset": "BIGINT",
+    "_timestamp": "TIMESTAMP",
+    "_headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>",
+}
+
+
+def decoder(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    sample: Callable[[], pa.Table],
+) -> RecordDecoder:
+    """Return the decoder of a task's records; `sample` returns the last ones of its partitions."""
+    rows = KafkaRows(
+        _metadata(settings.items(keys.METADATA)),
+        has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
+        parts_bad=settings.text(TOLERANCE) == "all",
+        keeps_records=bool(config.get(QUEUE_TOPIC)),
+        sample=sample,
+    )
+    decodes = _key_decoder(rows, context, config, settings)
+    return HeaderDecoder(rows, decodes) if reads_headers(settings) else decodes
+
+
+def _key_decoder(
+    rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
+) -> RecordDecoder:
+    """Return the decoder of keys and values."""
+    values = _value_decoder(rows, context, config, settings)
+    if not has_typed_keys(settings):
+        return values
+    if not has_avro_keys(settings):
+        return JsonKeyDecoder(rows, settings.text(keys.TASK_KEY_SCHEMA), values)
+    from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # loads fastavro
+
+    return key_decoder(rows, shared_registry(context, config, keys.KEY_CONVERTER), settings, values)
+
+
+def _value_decoder(
+    rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
+) -> RecordDecoder:
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
+    if kind == AVRO:
+        from .avro_subjects import shared_registry, value_decoder  # noqa: PLC0415  # as above
+
+        registry = shared_registry(context, config, keys.VALUE_CONVERTER)
+        return value_decoder(rows, registry, settings)
+    if kind != "json":
+        return PlainDecoder(rows, has_texts=kind == "string")
+    if settings.flag(keys.VALUE_SCHEMAS):
+        return EnvelopeDecoder(rows)
+    is_given, mode = bool(settings.text(keys.SCHEMA)), settings.text(EVOLUTION)
+    policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=True)
+    return JsonDecoder(rows, settings.text(keys.TASK_SCHEMA), policy)
+
+
+def needs_schema(settings: ParsedConfig) -> bool:
+    """Tell whether the columns of values must be known before the read."""
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
+    return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
+
+
+def reads_headers(settings: ParsedConfig) -> bool:
+    """Tell whether the headers of records are a column."""
+    return "_headers" in _metadata(settings.items(keys.METADATA))
+
+
+def has_avro_keys(settings: ParsedConfig) -> bool:
+    """Tell whether keys are in Avro."""
+    return converter_kind(settings.text(keys.KEY_CONVERTER)) == AVRO
+
+
+def has_typed_keys(settings: ParsedConfig) -> bool:
+    """Tell whether keys are read, and are of other types than texts and bytes."""
+    is_typed = converter_kind(settings.text(keys.KEY_CONVERTER)) not in _KEYS
+    return is_typed and "_key" in _metadata(settings.items(keys.METADATA))
+
+
+def needs_key_schema(settings: ParsedConfig) -> bool:
+    """Tell whether the type of keys must be known before the read."""
+    is_alone = has_avro_keys(settings) or not settings.flag(keys.KEY_SCHEMAS)
+    return has_typed_keys(settings) and is_alone
+
+
+def declared_columns(settings: ParsedConfig) -> SourceColumns:
+    """Return the columns, if the config determines them."""
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
+    values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
+    if needs_schema(settings):
+        values = settings.text(keys.SCHEMA)
+    if not values or has_typed_keys(settings):
+        return SourceColumns()
+    key = _KEYS.get(converter_kind(settings.text(keys.KEY_CONVERTER)), "")
+    types = {**_BESIDE, "_key": key}
+    beside = (f"{name} {types[name]}" for name in _metadata(settings.items(keys.METADATA)))
+    return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
+
+
+def key_column(ddl: str) -> str:
+    """Return the column of keys whose fields are given as DDL."""
+    return f"`_key` STRUCT<{ddl}>"
+
+
+def infer_key_column(sample: pa.Table) -> str:
+    """Infer the column of JSON keys as DDL; raises `NotReady` if there is no key."""
+    values = values_of(sample["_key"])
+    flaws = find_text_flaws(values).to_pylist()
+    sound = (text for text, flaw in zip(values.to_pylist(), flaws, strict=True) if not flaw)
+    return _infer([b'{"_key": %s}' % each for each in sound if each], keys.KEY_SCHEMA)
+
+
+def infer_columns(sample: pa.Table) -> str:
+    """Infer the columns of JSON values as DDL; raises `NotReady` if there is no value."""
+    values = values_of(sample["_value"])
+    return _infer([*objects_in(values, find_text_flaws(values))], keys.SCHEMA)
+
+
+def _infer(texts: Sequence[bytes], key: str) -> str:
+    """Infer the columns of JSON objects as DDL; `key` is the config key that gives them."""
+    if not texts:
+        raise NotReady(f"no record is there to infer columns from; put one there, or give {key}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "sample.json"
+        file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in texts) + b"\n")
+        try:
+            return infer_schema("json", [file], CsvStyle(), _SAMPLE_BYTES)
+        except BadInput as error:
+            why = str(error).replace(str(file), "the last records")
+            raise ConfigInvalid(f"{key}: it cannot be inferred: {why}") from None
+
+
+def read_sample(
+    cluster: KafkaCluster, client: Settings, places: Collection[TopicPlace]
+) -> pa.Table:
+    """Read about the last `SAMPLE` records of each partition; raises `Away`."""
+    ends = cluster.offsets(places, SeekEnd.LATEST)
+    begins = cluster.offsets(places, SeekEnd.EARLIEST)
+    starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
+    reader = PartitionReader(client, SourceAway)
+    try:
+        return _read(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
+    finally:
+        reader.close()
+
+
+def _read(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
+    """Read about `SAMPLE` records of each partition, from some offsets on."""
+    found, rows = [empty_table()], 0
+    deadline = time.monotonic() + REQUEST_S
+    reader.go_to(starts)
+    while reader.has_more and rows < SAMPLE * len(starts) and time.monotonic() < deadline:
+        records = reader.read(Limit(SAMPLE * len(starts) - rows, _SAMPLE_BYTES, 1))
+        if records is None:
+            time.sleep(_PAUSE_S)
+        else:
+            found.append(records.table)
+            rows += records.table.num_rows
+    return pa.concat_tables(found)
+
+
+def _metadata(names: Sequence[str]) -> Sequence[str]:
+    return [f"_{name.removeprefix('_')}" for name in names]
