@@ -424,7 +424,7 @@ def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: E
         return engine.run("picky", batch.run)
 
     staged = stage(most=1)
-    assert (staged.manifest.rows, staged.rows_in, staged.skipped) == (19, 20, 1)
+    assert (staged.manifest.rows, staged.rows_in, staged.rejected) == (19, 20, 1)
     assert told == ["bad row: sink, 14 of the batch: thirteen"]
     with pytest.raises(RowsRefused):
         stage(most=0)

@@ -51,6 +51,6 @@ def test_a_file_system_that_does_not_answer_is_given_up_and_seldom_asked_again(
     assert read_plain_file(tmp_path / "b") == b"well"
     left = plain_file._left[str(tmp_path / "a")]
     end.set()  # it answers again: nobody waits for the end of the pause
-    assert left.found.result(60) == b"late"
+    assert left.content.result(60) == b"late"
     assert read_plain_file(tmp_path / "a") == b"back"
     assert str(tmp_path / "a") not in plain_file._left

@@ -103,18 +103,18 @@ def test_rows_that_fail_are_counted_among_the_bad_ones(monkeypatch: pytest.Monke
     source, transform = MagicMock(), MagicMock()
     source.rejects.return_value = [Rejects(MagicMock(), lambda: 1)]
     transform.rejects.return_value = [Rejects(MagicMock(), lambda: 2)]
-    monkeypatch.setattr(dead_letters, "_told", MagicMock())
+    monkeypatch.setattr(dead_letters.BadRows, "_letters", MagicMock())
     tolerance = Tolerance(max_ratio=7 / 11)
     pipeline = Pipeline(source, (transform,), MagicMock(), Pace(Limit(1, 1, 1)), tolerance)
     failed = [
         ("transform", Rejects(MagicMock(), lambda: 3)),
         ("sink", Rejects(MagicMock(), lambda: 1)),
     ]
-    found = dead_letters.BadRows(pipeline, COMMIT, (), failed).set_aside(MagicMock(), 10)
-    assert (found.rows, found.rows_read) == (7, 1)
+    rejected = dead_letters.BadRows(pipeline, COMMIT, (), failed).reject(MagicMock(), 10)
+    assert (rejected.rows, rejected.unread) == (7, 1)
     failed.append(("sink", Rejects(MagicMock(), lambda: 1)))
     with pytest.raises(BadInput, match=r"^8 of the 11 rows of a batch are bad"):
-        dead_letters.BadRows(pipeline, COMMIT, (), failed).set_aside(MagicMock(), 10)
+        dead_letters.BadRows(pipeline, COMMIT, (), failed).reject(MagicMock(), 10)
 
 
 def test_transforms_tell_nothing_of_a_batch_that_is_unreadable_as_a_whole(
@@ -124,11 +124,11 @@ def test_transforms_tell_nothing_of_a_batch_that_is_unreadable_as_a_whole(
     source.read.side_effect = Unreadable([LostRange(1, {"file": "a"}, "is torn")])
     source.rejects.return_value = ()
     monkeypatch.setattr(dead_letters, "_of_ranges", lambda *_: Rejects(MagicMock(), lambda: 1))
-    monkeypatch.setattr(dead_letters, "_told", MagicMock())
+    monkeypatch.setattr(dead_letters.BadRows, "_letters", MagicMock())
     tolerance = Tolerance(max_ratio=1)
     pipeline = Pipeline(source, (transform,), sink, Pace(Limit(1, 1, 1)), tolerance)
     staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1), COMMIT).run(MagicMock())
-    assert (staged.rows_in, staged.skipped) == (1, 1)
+    assert (staged.rows_in, staged.rejected) == (1, 1)
     assert transform.mock_calls == []
 
 

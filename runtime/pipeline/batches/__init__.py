@@ -1,1 +1,1 @@
-"""What becomes of one batch: read, transformed and staged, with its bad rows set aside."""
+"""One batch: its rows are read, transformed and staged, and its bad rows become dead letters."""

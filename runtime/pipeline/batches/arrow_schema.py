@@ -1,4 +1,4 @@
-"""Schemas of Spark's in Arrow's types, by every release of PySpark that is supported."""
+"""Spark's schemas in Arrow's types, by each supported release of PySpark."""
 
 from collections.abc import Mapping
 from inspect import signature
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
 _UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
-"""What has moments be in UTC: they are before PySpark 4.2, which asks for the zone."""
+"""The time zone of timestamps, UTC: PySpark asks for it from 4.2 on, and takes UTC before."""
 
 
 def arrow_schema_of(schema: "StructType") -> ArrowSchema:
-    """Return a schema in Arrow's types, moments in UTC."""
+    """Convert a Spark schema to Arrow's types; timestamps with a zone are in UTC."""
     return cast("ArrowSchema", to_arrow_schema(schema, **_UTC))

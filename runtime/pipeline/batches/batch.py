@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_TOLD: Final = (Away, SinkBroken, SchemaRefused, Unreadable)
-"""Errors that say themselves what is to blame."""
+_SELF_EXPLANATORY: Final = (Away, SinkBroken, SchemaRefused, Unreadable)
+"""Errors whose own text names the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch came to: its manifest, how many rows were read for it, and left out as bad."""
+    """The outcome of a batch: its manifest, and how many rows were read and rejected."""
 
     manifest: Manifest
     rows_in: int
-    skipped: int = 0
+    rejected: int = 0
     failed: tuple[tuple[str, Rejects], ...] = ()
     """The rows that transforms or the sink fail for, each with the stage."""
 
@@ -64,13 +64,13 @@ class Target:
     def __init__(self, sink: Sink[Any]) -> None:
         self._sink = sink
         self._schema: ArrowSchema | None = None
-        """The last one that it was prepared for; None: none yet."""
-        self._is_asked = getattr(unwrap(sink.prepare), "__func__", None) is not Sink[Any].prepare
-        """Whether schemas matter to it: to learn a frame's takes a while."""
+        """The schema that it was last prepared for; None: none yet."""
+        self._prepares = getattr(unwrap(sink.prepare), "__func__", None) is not Sink[Any].prepare
+        """Whether the sink needs schemas; without `prepare` of its own, none is determined."""
 
     def prepare(self, rows: "DataFrame | ArrowTable") -> None:
-        """Have the sink made ready for rows that are to be staged; raises `SchemaRefused`."""
-        if not self._is_asked:
+        """Prepare the sink for the schema of these rows if it is new; raises `SchemaRefused`."""
+        if not self._prepares:
             return
         table = _arrow(rows)
         schema = (
@@ -92,27 +92,27 @@ class Batch:
     session: TaskSession = TaskSession({})  # noqa: RUF009  # it holds nothing
 
     def run(self, spark: "SparkSession") -> Staged:
-        """Read, transform and stage; raises `BadInput` where the source knows what is to blame.
+        """Read, transform and stage; raises `BadInput` where the source knows the cause.
 
         Rows are counted as they pass, which costs no job of its own.
         """
         spark = self.session.beside(spark)
         lost: list[LostRange] = []
-        staged = self._stage_what_is_readable(spark, lost)
+        staged = self._stage_readable(spark, lost)
         pipeline = self.pipeline
         if staged is _NOTHING:
-            # Nothing reached the transforms: what they would tell is of a batch before.
+            # Nothing reached the transforms: their rejects are those of the batch before.
             pipeline = replace(pipeline, transforms=())
         for transform in pipeline.transforms:
             transform.conclude()
-        found = BadRows(pipeline, self.commit_id, lost, staged.failed)
-        bad = found.set_aside(spark, staged.rows_in)
+        bad_rows = BadRows(pipeline, self.commit_id, lost, staged.failed)
+        rejected = bad_rows.reject(spark, staged.rows_in)
         self.pipeline.source.verify(self.plan.ranges)
         staged = staged if staged.manifest.rows else self._without_files(staged)
-        manifest = replace(staged.manifest, dead_letters=bad.manifest)
-        return Staged(manifest, staged.rows_in + bad.rows_read, bad.rows)
+        manifest = replace(staged.manifest, dead_letters=rejected.dead_letters)
+        return Staged(manifest, staged.rows_in + rejected.unread, rejected.rows)
 
-    def _stage_what_is_readable(self, spark: "SparkSession", lost: list[LostRange]) -> Staged:
+    def _stage_readable(self, spark: "SparkSession", lost: list[LostRange]) -> Staged:
         """Stage the ranges of the plan, but for those that turn out to be unreadable."""
         ranges = self.plan.ranges
         while ranges:
@@ -131,7 +131,7 @@ class Batch:
     def _stage_or_blame(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         try:
             return self._stage_narrowed(spark, ranges)
-        except _TOLD:
+        except _SELF_EXPLANATORY:
             raise
         except Exception as error:
             blamed = self.pipeline.source.blame(error)
@@ -140,10 +140,10 @@ class Batch:
             raise
 
     def _stage_narrowed(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
-        """Stage ranges, once more where the source can tell more of an error then."""
+        """Stage ranges; again if the source can then name the range that caused an error."""
         try:
             return self._stage(spark, ranges)
-        except _TOLD:
+        except _SELF_EXPLANATORY:
             raise
         except Exception as error:
             if not self.pipeline.source.narrow(error):
@@ -154,15 +154,15 @@ class Batch:
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
         if table is not None and _lacks_columns(table):
-            return _NOTHING  # transforms and the sink would ask for them
+            return _NOTHING  # transforms and the sink would miss them
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
             self.pipeline.lineage.columns(table, table)
             return self._stage_table(spark, table)
         is_planned = len(ranges) == len(self.plan.ranges)
         rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
         frame = cast("DataFrame", rows) if table is None else frame_of(spark, table)
-        # Without transforms they are those that the sink counts. To count rows as they pass takes
-        # them out of the code that Spark generates, one by one.
+        # Without transforms they are those that the sink counts. A count on the way takes each
+        # row out of the code that Spark generates.
         incoming = RowCount() if rows_in < 0 and self.pipeline.transforms else None
         frame = incoming.on(frame) if incoming else frame
         try:
@@ -172,11 +172,11 @@ class Batch:
         except RowsRefused:
             if not self.pipeline.tolerance.most_searched:
                 raise
-            return self._stage_what_is_taken(spark, ranges)
+            return self._stage_accepted(spark, ranges)
         except Exception as error:
             if not self._is_of_rows(error):
                 raise
-            return self._stage_what_passes(spark, ranges)
+            return self._stage_passing(spark, ranges)
         rows_in = incoming.rows if incoming else rows_in
         return staged if rows_in < 0 else replace(staged, rows_in=rows_in)
 
@@ -186,13 +186,13 @@ class Batch:
         return above_queries(frame) if self.pipeline.transforms else frame
 
     def _is_of_rows(self, error: Exception) -> bool:
-        """Tell whether a transform fails for some rows, and they may be left out."""
+        """Tell whether a transform fails for some rows, and they may be rejected."""
         may_be = self.pipeline.transforms and self.pipeline.tolerance.most_searched
         if not may_be or failure_of_row(error) is None:
             return False
         return self.pipeline.source.blame(error) is None
 
-    def _stage_what_passes(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
+    def _stage_passing(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that no transform fails for; all of them are held in the worker."""
         rows = self.pipeline.source.read(spark, ranges)
         is_table = _arrow(rows) is not None
@@ -203,21 +203,21 @@ class Batch:
             self._transformed(frame_of(spark, part)).write.format("noop").mode("append").save()
 
         most = self.pipeline.tolerance.most_searched
-        found = failing_rows(table, attempt, failure_of_row, most)
-        frame = self._transformed(frame_of(spark, without(table, found)))
+        failing = failing_rows(table, attempt, failure_of_row, most)
+        frame = self._transformed(frame_of(spark, without(table, failing)))
         staged = self._stage_frame(spark, frame)
-        bad = ("transform", self._rejects(spark, table, found, files))
-        failed = (bad, *staged.failed) if found else staged.failed
+        bad = ("transform", self._rejects(spark, table, failing, files))
+        failed = (bad, *staged.failed) if failing else staged.failed
         return replace(staged, rows_in=table.num_rows, failed=failed)
 
-    def _stage_what_is_taken(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
+    def _stage_accepted(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that the sink does not refuse; all of them are held in the worker."""
         table = _held(self.pipeline.source.read(spark, ranges))
         rows = _held(self._transformed(frame_of(spark, table)))
         return replace(self._stage_table(spark, rows), rows_in=table.num_rows)
 
     def _stage_frame(self, spark: "SparkSession", frame: "DataFrame") -> Staged:
-        """Hand a frame to the sink, as what it takes, and count its rows unless the sink does."""
+        """Stage a frame in the form that the sink takes; count its rows unless the sink does."""
         sink, size = self.pipeline.sink, self.plan.bytes
         if sink.takes_arrow:
             return self._stage_table(spark, _held(frame))
@@ -231,32 +231,32 @@ class Batch:
         return Staged(replace(manifest, rows=outgoing.rows), outgoing.rows)
 
     def _stage_table(self, spark: "SparkSession", table: ArrowTable) -> Staged:
-        """Hand a table to the sink, but for the rows that it refuses where that is tolerated."""
+        """Stage a table, without the rows that the sink refuses if that is tolerated."""
         sink, size = self.pipeline.sink, self.plan.bytes
         most = self.pipeline.tolerance.most_searched
         self.target.prepare(table)
 
-        def given(part: ArrowTable) -> Any:  # noqa: ANN401  # what the sink takes
+        def rows_for_sink(part: ArrowTable) -> Any:  # noqa: ANN401  # as the sink takes them
             return part if sink.takes_arrow else frame_of(spark, part)
 
         def stage(part: ArrowTable) -> Manifest:
-            return sink.stage(given(part), self.commit_id, size)
+            return sink.stage(rows_for_sink(part), self.commit_id, size)
 
         def write(part: ArrowTable) -> Manifest:
             if not sink.writes_at_once:
                 return stage(part)
-            return sink.write(given(part), self.commit_id, size)
+            return sink.write(rows_for_sink(part), self.commit_id, size)
 
         try:
             return Staged(replace(write(table), rows=table.num_rows), table.num_rows)
         except RowsRefused:
             if not most:
                 raise
-        found = failing_rows(table, stage, refusal_of_sink, most)
+        refused = failing_rows(table, stage, refusal_of_sink, most)
         if sink.writes_at_once:
             sink.discard(self.commit_id)  # the attempts
-        left = without(table, found)
-        failed = (("sink", self._rejects(spark, table, found)),) if found else ()
+        left = without(table, refused)
+        failed = (("sink", self._rejects(spark, table, refused)),) if refused else ()
         manifest = replace(write(left), rows=left.num_rows)
         return Staged(manifest, table.num_rows, failed=failed)
 
@@ -264,10 +264,10 @@ class Batch:
         self,
         spark: "SparkSession",
         table: ArrowTable,
-        found: Mapping[int, str],
+        reasons: Mapping[int, str],
         files: ArrowTable | None = None,
     ) -> Rejects:
-        return as_rejects(spark, table, found, self.pipeline.tolerance.hide, files)
+        return as_rejects(spark, table, reasons, self.pipeline.tolerance.hide, files)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""

@@ -1,9 +1,9 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""The rows of a batch that a transform or a sink fails for, found by halves.
+"""The rows of a batch that a transform or a sink fails for, found by bisection.
 
-Neither says which rows they are: a job of Spark's ends at the first one, and so does a database's
+Neither names these rows: a job of Spark's ends at the first one, and so does a database's
 COPY. So parts of the batch are tried until those that fail are of one row each. A part that does
-not fail is not looked at again: one bad row among a million costs twenty attempts.
+not fail is not tried again: one bad row among a million costs twenty attempts.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _OF_ROWS: Final = re.compile(r"SQLSTATE: (?:22\w{3}|38000|39000|P0001)")
-"""How an error ends that a row's values are to blame for, by the SQL standard's classes."""
+"""The end of an error that the values of a row caused, by the SQL standard's classes."""
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
 _KEY: Final = "_key"
 _FILE: Final = "__fairlead_file"
@@ -34,12 +34,12 @@ def failing_rows(
     reason_of: Callable[[Exception], str | None],
     most: int,
 ) -> dict[int, str]:
-    """Return the rows that an attempt fails for, by their place from 0, each with the reason.
+    """Bisect a table for the rows that an attempt fails for; return their reasons by row number.
 
-    With all of the table it has failed before. `reason_of` returns None for an error that is no
-    row's fault, which is raised. Raises `BadInput` for more than `most` rows.
+    Row numbers begin at 0. The attempt has failed for the whole table. `reason_of` returns None for
+    an error that is no row's fault, which is raised. Raises `BadInput` for more than `most` rows.
     """
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     waiting = _halves(0, table.num_rows) if table.num_rows > 1 else [(0, 1)]
     while waiting:
         start, count = waiting.pop()
@@ -52,22 +52,22 @@ def failing_rows(
             if count > 1:
                 waiting += _halves(start, count)
                 continue
-            found[start] = reason
-            if len(found) > most:
+            reasons[start] = reason
+            if len(reasons) > most:
                 raise BadInput(
                     f"more than errors.bisect.max={most} rows of a batch are refused: {reason}. "
                     "Nothing of the batch counts; mend the source, or raise errors.bisect.max"
                 ) from error
-    return found
+    return reasons
 
 
 def refusal_of_sink(error: Exception) -> str | None:
-    """Return why a sink refuses rows, None if that is not what an error says."""
+    """Return why a sink refuses rows; None for any other error."""
     return str(error) if isinstance(error, RowsRefused) else None
 
 
 def failure_of_row(error: Exception) -> str | None:
-    """Return what a job of Spark's says of a row's values, None if it says nothing of them."""
+    """Return the text of a Spark job's error if the values of a row caused it, else None."""
     text = failure_text(error)
     cause: object = error
     while text is not None and cause is not None:
@@ -84,14 +84,14 @@ def without(table: ArrowTable, rows: Mapping[int, str]) -> ArrowTable:
 
 
 def with_files(frame: "DataFrame") -> "DataFrame":
-    """Return a source's rows with their files, for `without_files`."""
+    """Add the file of each row as a column, for `without_files`."""
     return frame.select("*", file_of_row().alias(_FILE))
 
 
 def without_files(table: ArrowTable) -> tuple[ArrowTable, ArrowTable | None]:
-    """Return rows without their files, and the file of each row, null if it is not known.
+    """Split off the column of files; a file is null if it is not known.
 
-    The files stay in Arrow: they are asked for few rows.
+    The files stay in Arrow, since few rows need theirs.
     """
     rows: Any = table
     if _FILE not in rows.schema.names:
@@ -106,7 +106,7 @@ def as_rejects(
     hide: Callable[[str], str],
     files: ArrowTable | None = None,
 ) -> Rejects:
-    """Return some rows of a table as those that are left out, each with its reason.
+    """Make rejects of some rows of a table, each with its reason.
 
     `hide` takes secrets out of reasons, as an error of Spark's quotes the query. Their position
     is that of their record, where they have one, else their number in the batch, with their file

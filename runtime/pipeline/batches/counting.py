@@ -1,4 +1,4 @@
-"""Rows that are counted as they pass, in the batch's own job."""
+"""Counts and aggregates of rows that pass, by the batch's own job."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -24,63 +24,62 @@ cast("Any", conversion).SCCallSiteSync = nullcontext
 
 
 class Passing:
-    """What is aggregated of the rows that pass a point of a frame while its job runs."""
+    """Aggregates over a frame's rows, which its own job computes as they pass (`Observation`)."""
 
     def __init__(self) -> None:
         self._observation = Observation()
         self._again: DataFrame | None = None
-        """What asks for the same in a job of its own; None: that is not needed."""
+        """The same aggregates as a query of their own; None: not needed."""
 
     def on(self, frame: "DataFrame", *aggregates: "Column") -> "DataFrame":
-        """Return the frame, whose rows are looked at here."""
+        """Return the frame with its rows aggregated at this point."""
         if is_remote():
             self._again = frame.agg(*aggregates)
         return frame.observe(self._observation, *aggregates)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What was found, once the job is over; nothing if Spark saw that no row could pass."""
+        """The aggregates by name, once the job is over; empty if Spark left the point out."""
         try:
-            found = self._observation.get
+            values = self._observation.get
         except Py4JNetworkError:
             raise  # the JVM is gone, and nobody knows how many there were
         except Py4JError:
             return {}  # Spark left the point out
-        if not found and self._again is not None:
-            # A server of Spark Connect tells what it knows when its job ends, and that may be
-            # nothing yet: it does not wait for its own listeners.
+        if not values and self._again is not None:
+            # A server of Spark Connect sends the metrics it has when its job ends, perhaps none
+            # yet: it does not wait for its own listeners.
             row = self._again.collect()[0]
             return row.asDict()
-        return found
+        return values
 
 
 class RowCount:
-    """How many rows passed a point of a frame while its job ran."""
+    """Counts the rows that pass a point of a frame while its job runs."""
 
     def __init__(self) -> None:
         self._passing = Passing()
 
     def on(self, frame: "DataFrame", *beside: "Column") -> "DataFrame":
-        """Return the frame, whose rows are counted here; `beside` is aggregated of them, too."""
+        """Return the frame with its rows counted at this point, and `beside` aggregated too."""
         return self._passing.on(frame, sf.count(sf.lit(1)).alias("rows"), *beside)
 
     @property
     def rows(self) -> int:
-        """How many there were, once the job is over."""
+        """The number of rows, once the job is over."""
         return int(self.found.get("rows", 0))
 
     @cached_property
     def found(self) -> Mapping[str, Any]:
-        """All that was aggregated, once the job is over, by name."""
+        """All aggregates by name, once the job is over."""
         return self._passing.values
 
 
 def above_queries(frame: "DataFrame") -> "DataFrame":
-    """Return a frame with the same rows, below which rows are counted when `rows_of` runs it.
+    """Wrap a frame, so that rows counted below it are counted when `rows_of` runs it.
 
-    Spark knows a frame that SQL has made by the text of its query, and would not tell who counts
-    what the query reads that it has run: they would wait for ever. A frame above it is known by
-    what it is made of.
+    Spark names a frame of SQL by the text of its query, and would not report to an observation
+    below it that it has run: that would wait for ever. A frame above it is named by its plan.
     """
     return frame.select("*")
 
@@ -90,9 +89,9 @@ def rows_of(frame: "DataFrame") -> ArrowTable:
 
     PySpark's `toArrow` asks the JVM for two settings first, which takes as many calls as the rest.
     """
-    made: Any = frame
+    untyped: Any = frame
     if is_remote():
-        return cast("ArrowTable", made.toArrow())
-    parts = made._collect_as_arrow(empty_list_if_zero_records=False)  # noqa: SLF001
+        return cast("ArrowTable", untyped.toArrow())
+    parts = untyped._collect_as_arrow(empty_list_if_zero_records=False)  # noqa: SLF001
     table = cast("Any", pa).Table.from_batches(parts)
-    return cast("ArrowTable", table.cast(arrow_schema_of(made.schema)))
+    return cast("ArrowTable", table.cast(arrow_schema_of(untyped.schema)))

@@ -1,12 +1,12 @@
 # pyright: basic
-"""Bad rows of one batch: counted, held against what is allowed, and staged as dead letters.
+"""Bad rows of one batch: counted, held against the limit, logged, and staged as dead letters.
 
 Most batches have none, and pay for the count alone. Only if there are some a second job writes
 them to the staging of the dead letter queue, which is written to as a sink is. The batch's one
 commit holds both manifests, so a dead letter arrives once, as a row does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -25,33 +25,43 @@ from ..spi.transform import Transform
 from .counting import RowCount
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST_LOGGED: Final = 100
 """How many bad rows of one batch are logged."""
-_STAGES: Final = {
-    "source": ("VALUE_CONVERTER", Source, BadInput),
-    "transform": ("TRANSFORMATION", Transform, BadInput),
-    "sink": ("TASK_PUT", Sink, RowsRefused),
-}
-"""What Connect calls them, what finds such a row, and what ends a task that tolerates none."""
-_TOLD: Final = ("position", "reason", "raw")
 _RECORD: Final = ("key", "value")
-"""What a letter keeps of the record that was read, where it was one."""
+"""The columns of a dead letter with the bytes of its record, where it is one."""
 _REJECT: Final = pa.schema(
     [("position", pa.map_(pa.string(), pa.string())), ("reason", pa.string()), ("raw", pa.string())]
 )
+"""The columns of `Rejects` that each row has."""
 
 
-class SetAside(NamedTuple):
-    """How many rows of a batch were left out, and what was staged of them; None: nothing.
+class _Stage(NamedTuple):
+    """A stage of the pipeline, as Connect's error headers describe it."""
 
-    `rows_read` are those of them that the source did not hand on.
-    """
+    name: str
+    plugin: type
+    """The class that rejects a row there."""
+    error: type[Exception]
+    """The error that ends a task which tolerates no bad row."""
+
+
+_STAGES: Final = {
+    "source": _Stage("VALUE_CONVERTER", Source, BadInput),
+    "transform": _Stage("TRANSFORMATION", Transform, BadInput),
+    "sink": _Stage("TASK_PUT", Sink, RowsRefused),
+}
+
+
+class RejectedRows(NamedTuple):
+    """The bad rows of a batch: how many there are, and the manifest of their dead letters."""
 
     rows: int = 0
-    rows_read: int = 0
-    manifest: Manifest | None = None
+    unread: int = 0
+    """How many of them the source did not hand on."""
+    dead_letters: Manifest | None = None
+    """None: nothing was staged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +71,60 @@ class BadRows:
     pipeline: Pipeline
     commit_id: CommitId
     lost: Sequence[LostRange]
-    """What could not be read at all; each counts as one row."""
+    """The ranges that could not be read; each counts as one row."""
     failed: Sequence[tuple[str, Rejects]] = ()
-    """What transforms and the sink fail for, each with the stage."""
+    """The rows that transforms and the sink fail for, each with the stage."""
 
-    def set_aside(self, spark: "SparkSession", rows_in: int) -> SetAside:
-        """Count them, and stage them where that is wanted; raises `BadInput` if they are too many.
+    def reject(self, spark: "SparkSession", rows_in: int) -> RejectedRows:
+        """Count and log them, and stage them if there is a queue.
 
-        `rows_in` is how many rows the source handed on.
+        `rows_in` is how many rows the source handed on. Raises `BadInput` above the limit.
         """
-        found = [("source", each) for each in self.pipeline.source.rejects()]
+        rejects = [("source", each) for each in self.pipeline.source.rejects()]
         if self.lost:
-            found.append(("source", _of_ranges(spark, self.lost)))
-        not_read = sum(each.count() for _, each in found)
-        found += [("transform", each) for one in self.pipeline.transforms for each in one.rejects()]
-        found += self.failed
-        counted = [(stage, each, each.count()) for stage, each in found]
-        count = sum(rows for _, _, rows in counted)
-        if not count:
-            return SetAside()
-        letters = reduce(
-            lambda one, other: one.unionAll(other),
-            [_told(stage, each) for stage, each, rows in counted if rows],
+            rejects.append(("source", _of_ranges(spark, self.lost)))
+        unread = sum(each.count() for _, each in rejects)
+        for transform in self.pipeline.transforms:
+            rejects += [("transform", each) for each in transform.rejects()]
+        rejects += self.failed
+        counts = [each.count() for _, each in rejects]
+        if not any(counts):
+            return RejectedRows()
+        count, now = sum(counts), datetime.now(UTC)
+        frames = (
+            self._letters(stage, each, now)
+            for (stage, each), rows in zip(rejects, counts, strict=True)
+            if rows
         )
-        self._refuse_too_many(letters, count, rows_in + not_read)
+        letters = reduce(lambda one, other: one.unionAll(other), frames)
+        self._check_limit(letters, count, rows_in + unread)
         self._log(letters, count)
-        if not self.pipeline.tolerance.queue:
-            return SetAside(count, not_read)
-        return SetAside(count, not_read, self._staged(letters, count))
+        return RejectedRows(count, unread, self._staged(letters, count))
 
-    def _refuse_too_many(self, letters: "DataFrame", count: int, read: int) -> None:
+    def _letters(self, stage: str, rejects: Rejects, now: datetime) -> "DataFrame":
+        """Return rows that a stage rejects as dead letters."""
+        connector, task, _, _ = self.commit_id
+        columns = rejects.frame.columns
+        record = (
+            (sf.col(each) if each in columns else sf.lit(None)).cast("binary").alias(each)
+            for each in _RECORD
+        )
+        letters = [
+            sf.lit(connector).alias("connector"),
+            sf.lit(task).alias("task"),
+            sf.lit(stage).alias("stage"),
+            *map(sf.col, _REJECT.names),
+            sf.lit(now.isoformat(timespec="milliseconds")).alias("time"),
+            *record,
+        ]
+        if self.pipeline.tolerance.has_headers:
+            letters.append(_headers(connector, task, _STAGES[stage]).alias("headers"))
+        return rejects.frame.select(*letters)
+
+    def _check_limit(self, letters: "DataFrame", count: int, read: int) -> None:
         most = self.pipeline.tolerance.max_ratio
         if count > most * read:
-            first = "".join(f" One of them: {_line(each)}." for each in letters.limit(1).collect())
+            first = "".join(f" One of them: {each}." for each in _lines(letters, 1))
             raise BadInput(
                 f"{count} of the {read} rows of a batch are bad, more than errors.max.ratio={most} "
                 f"allows: nothing of the batch counts.{first} Mend the source, or raise "
@@ -104,18 +135,21 @@ class BadRows:
         log = self.pipeline.tolerance.log
         if log is None:
             return
-        for each in letters.limit(_MOST_LOGGED).collect():
-            log(f"bad row: {_line(each)}")
+        for each in _lines(letters, _MOST_LOGGED):
+            log(f"bad row: {each}")
         if count > _MOST_LOGGED:
             log(f"bad rows: {count - _MOST_LOGGED} more in this batch")
 
-    def _staged(self, letters: "DataFrame", count: int) -> Manifest:
+    def _staged(self, letters: "DataFrame", count: int) -> Manifest | None:
+        """Stage the dead letters if there is a queue; raises `BadInput` if their number changed."""
+        if not self.pipeline.tolerance.queue:
+            return None
         sink = self.pipeline.dead_letters
         if sink is None:
             raise RuntimeError("the pipeline has a queue of dead letters, and nothing to write it")
         written = RowCount()
         # One file is enough, and read is in parallel.
-        frame = written.on(self._addressed(letters).repartition(1))
+        frame = written.on(letters.repartition(1))
         manifest = sink.stage(cast("Any", frame), self.commit_id, 0)
         if written.rows != count:
             raise BadInput(
@@ -124,31 +158,6 @@ class BadRows:
             )
         return replace(manifest, rows=count)
 
-    def _addressed(self, letters: "DataFrame") -> "DataFrame":
-        """Say of each letter whose it is, and when."""
-        connector, task, _, _ = self.commit_id
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        columns = [
-            sf.lit(connector).alias("connector"),
-            sf.lit(task).alias("task"),
-            *(sf.col(each) for each in ("stage", *_TOLD)),
-            sf.lit(now).alias("time"),
-            *(sf.col(each) for each in _RECORD),
-        ]
-        if self.pipeline.tolerance.has_headers:
-            columns.append(_headers(connector, task).alias("headers"))
-        return letters.select(*columns)
-
-
-def _told(stage: str, rejects: Rejects) -> "DataFrame":
-    there = rejects.frame.columns
-    record = (
-        (sf.col(each) if each in there else sf.lit(None)).cast("binary").alias(each)
-        for each in _RECORD
-    )
-    told = (sf.col(each) for each in _TOLD)
-    return rejects.frame.select(sf.lit(stage).alias("stage"), *told, *record)
-
 
 def _of_ranges(spark: "SparkSession", lost: Sequence[LostRange]) -> Rejects:
     rows = [{"position": list(each.position.items()), "reason": each.reason} for each in lost]
@@ -156,41 +165,35 @@ def _of_ranges(spark: "SparkSession", lost: Sequence[LostRange]) -> Rejects:
     return Rejects(spark.createDataFrame(cast("Any", table)), lambda: len(lost))
 
 
-def _line(row: "Row") -> str:
-    return f"{row.stage}, {', '.join(row.position.values())}: {row.reason}".replace("\n", " ")
+def _lines(letters: "DataFrame", most: int) -> Iterator[str]:
+    """Yield the first dead letters, each in one line."""
+    for row in letters.limit(most).select("stage", "position", "reason").collect():
+        position = ", ".join(row.position.values())
+        yield f"{row.stage}, {position}: {row.reason}".replace("\n", " ")
 
 
-def _headers(connector: str, task: int) -> "Column":
-    """Return the context of a letter, under the names that Connect gives its headers.
+def _headers(connector: str, task: int, stage: _Stage) -> "Column":
+    """Return the context of a dead letter, under the names that Connect gives its headers.
 
     The position is among them: that of a record is Connect's, that of a row in a file is its file.
     """
-    words, finders, errors = (
-        _by_stage({stage: told[column] for stage, told in _STAGES.items()}) for column in range(3)
-    )
-    reason = sf.col("reason")
-    told = {
+    error, reason = _full_name(stage.error), sf.col("reason")
+    headers = {
         "connector.name": sf.lit(connector),
         "task.id": sf.lit(str(task)),
-        "stage": words,
-        "class.name": finders,
-        "exception.class.name": errors,
+        "stage": sf.lit(stage.name),
+        "class.name": sf.lit(_full_name(stage.plugin)),
+        "exception.class.name": sf.lit(error),
         "exception.message": reason,
-        "exception.stacktrace": sf.concat(errors, sf.lit(": "), reason),
+        "exception.stacktrace": sf.concat(sf.lit(f"{error}: "), reason),
     }
-    pairs = [each for name, text in told.items() for each in (sf.lit(name), text)]
+    pairs = [each for name, text in headers.items() for each in (sf.lit(name), text)]
     nowhere = sf.create_map().cast("map<string, string>")
-    place = sf.map_filter(sf.col("position"), lambda name, _: ~name.isin(*told))
-    every = sf.map_concat(sf.create_map(*pairs), sf.coalesce(place, nowhere))
-    given = sf.map_filter(every, lambda _, text: text.isNotNull())
-    return sf.transform_keys(given, lambda name, _: sf.concat(sf.lit("__connect.errors."), name))
+    position = sf.map_filter(sf.col("position"), lambda name, _: ~name.isin(*headers))
+    every = sf.map_concat(sf.create_map(*pairs), sf.coalesce(position, nowhere))
+    texts = sf.map_filter(every, lambda _, text: text.isNotNull())
+    return sf.transform_keys(texts, lambda name, _: sf.concat(sf.lit("__connect.errors."), name))
 
 
-def _by_stage(told: Mapping[str, str | type]) -> "Column":
-    """Return what is told of a letter's stage; a class is told by its full name."""
-    spelled = {
-        stage: each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}"
-        for stage, each in told.items()
-    }
-    pairs = sf.create_map(*(sf.lit(word) for pair in spelled.items() for word in pair))
-    return pairs[sf.col("stage")]
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -19,18 +19,18 @@ class TaskSession:
     """The session of one attempt of a task."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Take Spark's settings; without any the engine's own session is used."""
+        """Store Spark's settings; without any the engine's own session is used."""
         self._settings = settings
-        self._made: tuple[SparkSession, SparkSession] | None = None
-        """The engine's session, and the one that was made beside it."""
+        self._created: tuple[SparkSession, SparkSession] | None = None
+        """The engine's session, and the one that was created beside it."""
 
     def beside(self, spark: "SparkSession") -> "SparkSession":
         """Return the session to use, on the driver of the engine's; raises `ConfigInvalid`."""
         if not self._settings:
             return spark
-        if self._made is None or self._made[0] is not spark:
-            self._made = spark, _beside(spark, self._settings)
-        return self._made[1]
+        if self._created is None or self._created[0] is not spark:
+            self._created = spark, _beside(spark, self._settings)
+        return self._created[1]
 
 
 def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":

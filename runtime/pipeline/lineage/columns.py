@@ -44,28 +44,28 @@ def made_of_plans(before: str, after: str) -> Mapping[str, frozenset[str]]:
     """
     nodes = json.loads(after)
     read = _named(json.loads(before)[0]["projectList"])
-    known = dict(read)
+    names = dict(read)
     derived: dict[int, set[int]] = {}
     for node in nodes:
         output = _named(node.get("output") or ())
         if [name for _, name in output] == [name for _, name in read]:
-            known.update(output)
+            names.update(output)
         for number, tree in _definitions(node):
             derived.setdefault(number, set()).update(_references(tree))
     written = _named(nodes[0]["projectList"])
-    return {name: frozenset(_origins(number, derived, known)) for number, name in written}
+    return {name: frozenset(_origins(number, derived, names)) for number, name in written}
 
 
-def _origins(number: int, derived: Mapping[int, set[int]], known: Mapping[int, str]) -> set[str]:
-    found, seen, waiting = set[str](), set[int](), [number]
+def _origins(number: int, derived: Mapping[int, set[int]], names: Mapping[int, str]) -> set[str]:
+    origins, visited, waiting = set[str](), set[int](), [number]
     while waiting:
         each = waiting.pop()
-        if each in known:
-            found.add(known[each])
-        elif each not in seen:
-            seen.add(each)
+        if each in names:
+            origins.add(names[each])
+        elif each not in visited:
+            visited.add(each)
             waiting += derived.get(each, ())
-    return found
+    return origins
 
 
 def _definitions(node: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401  # of JSON, as below
@@ -116,6 +116,6 @@ def _types(rows: "DataFrame | ArrowTable") -> Mapping[str, str]:
 
 def _plan(rows: "DataFrame | ArrowTable") -> str:
     """Return a frame's analysed plan as JSON; empty for Spark Connect and for Arrow tables."""
-    made: Any = getattr(rows, "select", None)
-    frame = made("*") if made is not None and hasattr(rows, "_jdf") else None
+    select: Any = getattr(rows, "select", None)
+    frame = select("*") if select is not None and hasattr(rows, "_jdf") else None
     return str(frame._jdf.queryExecution().analyzed().toJSON()) if frame is not None else ""  # noqa: SLF001

@@ -49,7 +49,7 @@ class OpenRuns:
     def _is_ours(self) -> bool:
         """Tell whether the folder exists, belongs to this user, and no one else can write to it."""
         try:
-            found = self._folder.lstat()
+            status = self._folder.lstat()
         except OSError:
             return False
-        return found.st_uid == os.getuid() and self._folder.is_dir() and not found.st_mode & 0o022
+        return status.st_uid == os.getuid() and self._folder.is_dir() and not status.st_mode & 0o022

@@ -45,7 +45,7 @@ class EventSender:
             self._waiting.put_nowait(event)
 
     def close(self) -> None:
-        """Let the thread end after the queued events, and wait for it a short time."""
+        """End the thread after the queued events, and wait for it a short time."""
         with suppress(Full):
             self._waiting.put_nowait(None)
         self._thread.join(_LAST_S)

@@ -1,1 +1,1 @@
-"""What connectors are made of: the classes that the authors of plugins import and implement."""
+"""The interface of connectors: the classes that authors of plugins import and implement."""

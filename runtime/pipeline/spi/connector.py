@@ -74,7 +74,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a task does with bad rows."""
+    """The treatment of bad rows by a task."""
 
     queue: str = ""
     """The name of the dead letter queue, a folder or a topic, for messages; empty: none."""

@@ -181,9 +181,9 @@ class SourceType(_Type):
 
     @staticmethod
     def lag_of(offsets: Offsets, latest: Offsets) -> Lag | None:
-        """Return what lies between offsets and those that `seek` to the latest found.
+        """Return the lag between offsets and the latest ones, which `seek` returned.
 
-        None: that is not known from them.
+        None: the offsets do not tell.
         """
         del offsets, latest
         return None

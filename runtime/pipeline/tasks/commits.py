@@ -159,7 +159,7 @@ class TaskCommits:
             _discard(pipeline, commit_id)
             raise Cancelled("cancelled before its commit")
         manifest = pipeline.with_sink_type(staged.manifest)
-        return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.skipped)
+        return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.rejected)
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
         """Commit a staged batch; return its sequence number, None: nothing to publish.

@@ -49,7 +49,7 @@ _SHORTEST_S: Final = 0.02
 _MOST_LOSSES: Final = 3
 """How many consecutive losses of the engine during a task's batches make the task fail."""
 _OUT_OF_MEMORY: Final = "OutOfMemoryError"
-"""What a JVM writes that ends for lack of memory."""
+"""The error in the output of a JVM that ends for lack of memory."""
 
 _LONE_POLL_S: Final = 0.1
 """How often a task that may have ended the engine checks whether another one has its batch."""
@@ -100,20 +100,20 @@ class EngineLosses:
 
     def _error(self, why: str) -> TaskError:
         is_exhausted = _OUT_OF_MEMORY in why
-        told = (
+        text = (
             f"the engine ended {self._count} times in a row over a batch of this task, which may"
             " take more memory than there is: raise spark.heap, lower batch.max.bytes, or change"
             f" its query{', then restart it' if is_exhausted else ''}. Nothing of the batch counts:"
             f" {why}"
         )
-        return EngineExhaustedError(told) if is_exhausted else TaskError(told)
+        return EngineExhaustedError(text) if is_exhausted else TaskError(text)
 
 
 class BatchSlots:
     """A semaphore for the batches on one engine; each method may be called from any thread."""
 
     def __init__(self, most: int, lone: Path | None = None) -> None:
-        """Have `most` slots; workers that share an engine have the same lock file `lone`."""
+        """Create `most` slots; workers that share an engine have the same lock file `lone`."""
         self._lone = lone
         """Locked by the one of those that may have ended the engine; None: they need no lock."""
         self._lock = Lock()

@@ -19,9 +19,10 @@ class BatchHalved(Exception):  # noqa: N818  # no failure of the task
 
 
 def put_off(source: Source[Any], ranges: Sequence[Any], error: BaseException) -> None:
-    """Let a source put off the ranges of a failed batch, if it supports that.
+    """Ask a source to put off the ranges of a failed batch.
 
-    If it does, this raises `BatchHalved`, or for a single range `BadInput` with the range's name.
+    If it supports that, this raises `BatchHalved`, or for a single range `BadInput` with the
+    range's name.
     """
     is_of_input = isinstance(error, BadInput | TaskError) and not session_is_gone(error)
     if not is_of_input or getattr(error, "is_put_off", False):

@@ -105,7 +105,7 @@ class Runner:
                     self._changed.notify_all()
 
     def stop(self, resource: Resource) -> None:
-        """Let a resource finish its batch and end; cancel it after the grace period."""
+        """Drain a resource: it ends after its batch, and is cancelled after the grace period."""
         with self._changed:
             slot = self._slots.get(resource)
             if slot:
@@ -118,7 +118,7 @@ class Runner:
                 self._cancel(slot)
 
     def wake(self) -> None:
-        """Let all tasks look at once whether their engine is there."""
+        """Wake all tasks, so that they notice at once that their engine is gone."""
         with self._changed:
             for slot in self._slots.values():
                 if isinstance(slot.body, Task):

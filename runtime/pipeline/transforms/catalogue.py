@@ -48,18 +48,18 @@ def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of the chain as a whole, by the key to change."""
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for kind in (TRANSFORMS, PREDICATES):
-        given = [each.strip() for each in config.get(kind, "").split(",") if each.strip()]
-        if len(set(given)) < len(given):
-            found[kind] = "Duplicate alias provided."
-        if len(given) > MOST_TRANSFORMS:
-            found[kind] = f"{len(given)} are given, and at most {MOST_TRANSFORMS} taken"
-            return found
+        names = [each.strip() for each in config.get(kind, "").split(",") if each.strip()]
+        if len(set(names)) < len(names):
+            errors[kind] = "Duplicate alias provided."
+        if len(names) > MOST_TRANSFORMS:
+            errors[kind] = f"{len(names)} are given, and at most {MOST_TRANSFORMS} taken"
+            return errors
     for alias in aliases(config):
         flaws = _flaws(strip_prefix(f"{TRANSFORMS}.{alias}.", config), aliases(config, PREDICATES))
-        found |= {f"{TRANSFORMS}.{alias}.{key}": flaw for key, flaw in flaws.items()}
-    return found
+        errors |= {f"{TRANSFORMS}.{alias}.{key}": flaw for key, flaw in flaws.items()}
+    return errors
 
 
 def make_chain(config: Mapping[str, str], context: Context) -> tuple[Transform, ...]:
@@ -69,8 +69,8 @@ def make_chain(config: Mapping[str, str], context: Context) -> tuple[Transform, 
 
 def aliases(config: Mapping[str, str], kind: str = TRANSFORMS) -> Sequence[str]:
     """Return the names of a config's transforms, or predicates, in order."""
-    given = config.get(kind, "").split(",", MOST_TRANSFORMS)[:MOST_TRANSFORMS]
-    return [alias for alias in dict.fromkeys(each.strip() for each in given) if alias]
+    names = config.get(kind, "").split(",", MOST_TRANSFORMS)[:MOST_TRANSFORMS]
+    return [alias for alias in dict.fromkeys(each.strip() for each in names) if alias]
 
 
 def make_transform(alias: str, config: Mapping[str, str], context: Context) -> Transform:
@@ -101,16 +101,16 @@ def _made_predicate(alias: str, config: Mapping[str, str]) -> Predicate | None:
 def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of one transform or predicate, without prefix."""
     is_transform = kind == TRANSFORMS
-    found: type[Transform | Predicate] | None = None
+    plugin: type[Transform | Predicate] | None = None
     own, version = ConfigDef(()), BUILT_IN
     with suppress(PluginUnknown):
         name = bare.get("type", "")
-        found = find_transform(name) if is_transform else find_predicate(name)
-        own, version = found.config(), found.version
+        plugin = find_transform(name) if is_transform else find_predicate(name)
+        own, version = plugin.config(), plugin.version
     implied = (_version_key(version), *(_IMPLIED if is_transform else ()))
     masked = {"type", *(each.name for each in implied)}
     rest = [each for each in own.expand_families(bare).definitions if each.name not in masked]
-    if found is not None and issubclass(found, RecordTransform | Predicate):
+    if plugin is not None and issubclass(plugin, RecordTransform | Predicate):
         rest = [_trimming(each) for each in rest]
     return ConfigDef((_type_key(kind, alias, rest), *implied, *rest), own.prefixes)
 
@@ -173,21 +173,21 @@ def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, s
         kind = find_transform(bare.get("type", ""))
     except PluginUnknown:
         return {}  # an error of the type itself
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     predicate = bare.get("predicate", "")
     if predicate and not issubclass(kind, RecordTransform):
-        found["predicate"] = f"a {bare['type']} transform is for all rows: it takes no predicate"
+        errors["predicate"] = f"a {bare['type']} transform is for all rows: it takes no predicate"
     elif predicate and predicate not in predicates:
-        found["predicate"] = f"there is no predicate {predicate}: name it in `{PREDICATES}`"
+        errors["predicate"] = f"there is no predicate {predicate}: name it in `{PREDICATES}`"
     elif "negate" in bare and "predicate" not in bare:
-        found["negate"] = "there is no predicate to be negated"
+        errors["negate"] = "there is no predicate to be negated"
     for name in lookup_names(bare) if kind is Sql else ():
         if flaw := flaw_in_name(name):
-            found[f"lookup.{name}.path"] = flaw
+            errors[f"lookup.{name}.path"] = flaw
     keys = _keys(TRANSFORMS, "", bare)
     if not keys.check(bare).errors and not any(map(is_deferred, bare.values())):
-        found |= kind.flaws(keys.parse(bare))
-    return found
+        errors |= kind.flaws(keys.parse(bare))
+    return errors
 
 
 def _known(find: Callable[[str], object]) -> Validator:

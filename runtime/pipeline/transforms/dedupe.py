@@ -72,14 +72,13 @@ class Dedupe(Transform):
         """Return queries, by key, that Spark refuses for missing or unsortable columns."""
         lists = {key: settings.get(key, "").split(",") for key in ("fields", "order.by")}
         names = {
-            key: ", ".join(quoted(each.strip()) for each in given)
-            for key, given in lists.items()
-            if any(map(str.strip, given))
+            key: ", ".join(quoted(each.strip()) for each in columns)
+            for key, columns in lists.items()
+            if any(map(str.strip, columns))
         }
         return {key: f"SELECT {each} FROM input ORDER BY {each}" for key, each in names.items()}  # noqa: S608  # all quoted
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names of the columns."""
         super().__init__(settings, context)
         self._fields = settings.items("fields")
         self._order = settings.items("order.by")

@@ -76,10 +76,9 @@ class Expectations(Transform):
         return {f"{_PREFIX}{name}": _flagging([rule]) for name, rule in rules.items()}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the rules."""
         super().__init__(settings, context)
-        given = {key: settings.text(key) for key in settings.values}
-        self._rules = strip_prefix(_PREFIX, given)
+        texts = {key: settings.text(key) for key in settings.values}
+        self._rules = strip_prefix(_PREFIX, texts)
         self._query = CheckedQuery(_flagging(self._rules.values()), context)
         self._on_violation = settings.text("on.violation")
         self._warn = context.warn
@@ -107,7 +106,7 @@ class Expectations(Transform):
 
     def _letters(self, frame: "DataFrame", columns: Sequence[str]) -> "DataFrame":
         """Return violating rows as dead letters."""
-        told = [
+        violations = [
             sf.when(~sf.col(quoted(_FLAG.format(number))), f"violates {name} ({rule})")
             for number, (name, rule) in enumerate(self._rules.items())
         ]
@@ -115,7 +114,7 @@ class Expectations(Transform):
         key = [sf.col(_KEY).cast("binary").alias("key")] if is_record else []
         return frame.select(
             _position(columns).alias("position"),
-            sf.concat_ws("; ", *told).alias("reason"),
+            sf.concat_ws("; ", *violations).alias("reason"),
             sf.to_json(sf.struct(*columns)).alias("raw"),
             *key,
         )
@@ -132,16 +131,16 @@ class Expectations(Transform):
         if self._passing is None:
             return
         counts = self._passing.values
-        told = [
+        violations = [
             f"{count} of {counts[_ROWS]} rows violate {name} ({rule})"
             for number, (name, rule) in enumerate(self._rules.items())
             if (count := counts.get(str(number)))
         ]
-        if told and self._on_violation == "fail":
-            raise BadInput("; ".join(told))
-        if told and self._on_violation != DEAD_LETTER:
+        if violations and self._on_violation == "fail":
+            raise BadInput("; ".join(violations))
+        if violations and self._on_violation != DEAD_LETTER:
             became = "were dropped" if self._on_violation == "drop" else "were kept"
-            self._warn(f"{'; '.join(told)}: they {became}")
+            self._warn(f"{'; '.join(violations)}: they {became}")
 
 
 def _position(columns: Sequence[str]) -> "Column":

@@ -73,37 +73,37 @@ class Lookup:
 
     def table(self, spark: "SparkSession") -> "DataFrame":
         """Return the present table; raises `BadInput` if it is unusable, else `SourceAway`."""
-        seen = self._fingerprint()
+        fingerprint = self._fingerprint()
         for _ in range(_MOST_READS):
-            if self._holds(seen, spark):
+            if self._holds(fingerprint, spark):
                 break
-            table = self._read(spark, seen)
-            before, seen = seen, self._fingerprint()
-            if before == seen:
-                self._held = seen, table
-        if self._held is None or self._held[0] != seen:
+            table = self._read(spark, fingerprint)
+            before, fingerprint = fingerprint, self._fingerprint()
+            if before == fingerprint:
+                self._held = fingerprint, table
+        if self._held is None or self._held[0] != fingerprint:
             raise SourceAway(f"the lookup {self._name} changes while it is read: {self._path}")
         return self._held[1]
 
-    def _holds(self, seen: Fingerprint, spark: "SparkSession") -> bool:
+    def _holds(self, fingerprint: Fingerprint, spark: "SparkSession") -> bool:
         """Tell whether the cached table is up to date, and of this session."""
         held = self._held
-        return held is not None and held[0] == seen and held[1].sparkSession is spark
+        return held is not None and held[0] == fingerprint and held[1].sparkSession is spark
 
-    def _read(self, spark: "SparkSession", seen: Fingerprint) -> "DataFrame":
+    def _read(self, spark: "SparkSession", fingerprint: Fingerprint) -> "DataFrame":
         reader = spark.read.format(self._format).options(**_OPTIONS.get(self._format, {}))
         reader = reader.option("mode", "FAILFAST")  # else bad rows would have nulls
         if self._path.is_dir():  # whose folders may be named as partitions are
             reader = reader.option("basePath", path_to_write(self._path))
         # By name: what Spark finds by itself may have come since, or be hidden from us only.
-        files = [path_to_read(Path(each)) for each, _, _ in seen]
+        files = [path_to_read(Path(each)) for each, _, _ in fingerprint]
         if not files:
             raise _unusable(f"the lookup {self._name} has no files: {self._path}")
         try:
             return frame_of(spark, rows_of(reader.load(files)))
         except Exception as error:
-            told = (failure_text(error) or str(error)).partition("\n")[0]
-            raise _unusable(f"the lookup {self._name} cannot be read: {told}") from error
+            reason = (failure_text(error) or str(error)).partition("\n")[0]
+            raise _unusable(f"the lookup {self._name} cannot be read: {reason}") from error
 
     def _fingerprint(self) -> Fingerprint:
         """Return the present fingerprint, without hidden files."""
@@ -111,19 +111,19 @@ class Lookup:
         if flaw := self._reach.flaw_in_path(str(path)):  # it may lead elsewhere by now
             raise SourceAway(f"{what} cannot be read: {flaw}")
         try:
-            found = sorted(path.rglob("*")) if path.is_dir() else [path]
-            read = [each for each in found if not _is_hidden(each.relative_to(path))]
+            paths = sorted(path.rglob("*")) if path.is_dir() else [path]
+            read = [each for each in paths if not _is_hidden(each.relative_to(path))]
             stats = [(each, each.stat() if each == path else each.lstat()) for each in read]
         except OSError as error:
-            told = (error.strerror or str(error)).lower()
-            raise SourceAway(f"{what} cannot be read: {path}: {told}") from error
+            reason = (error.strerror or str(error)).lower()
+            raise SourceAway(f"{what} cannot be read: {path}: {reason}") from error
         for each, status in stats:
             if flaw := _flaw_in_kind(status, is_confined=bool(self._reach.paths)):
                 raise _unusable(f"{what} cannot be read: {each} {flaw}")
         files = [(each, status) for each, status in stats if stat.S_ISREG(status.st_mode)]
         if sum(status.st_size for _, status in files) > MOST_BYTES:
-            told = f"{path} holds more than {MOST_BYTES >> 20} MB"
-            raise _unusable(f"{what} is no small table: {told}")
+            reason = f"{path} holds more than {MOST_BYTES >> 20} MB"
+            raise _unusable(f"{what} is no small table: {reason}")
         return tuple((str(each), status.st_size, status.st_mtime_ns) for each, status in files)
 
 
@@ -163,7 +163,7 @@ def _is_hidden(path: Path) -> bool:
 
 def lookup_names(keys: Mapping[str, object]) -> list[str]:
     """Return the names of the lookup tables in a transform's keys."""
-    return [found[1] for key in keys if (found := _KEY.fullmatch(key))]
+    return [match[1] for key in keys if (match := _KEY.fullmatch(key))]
 
 
 def flaw_in_name(name: str) -> str:
@@ -175,12 +175,12 @@ def flaw_in_name(name: str) -> str:
 
 def lookups_of(settings: ParsedConfig, context: Context) -> Mapping[str, Lookup]:
     """Return the lookup tables of a config; raises `ConfigInvalid` for paths not allowed."""
-    found: dict[str, Lookup] = {}
+    lookups: dict[str, Lookup] = {}
     for name in lookup_names(settings.values):
         key = f"lookup.{name}.path"
         path = settings.text(key)
         if flaw := flaw_in_name(name):
             raise ConfigInvalid(f"{key}: {flaw}")
         context.check_path(key, path)
-        found[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"), context.reach)
-    return found
+        lookups[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"), context.reach)
+    return lookups

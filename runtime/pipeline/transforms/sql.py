@@ -66,17 +66,17 @@ class CheckedQuery:
         self._use = self._use or self._checked(check, tables)
         # All tasks share a session and its views: PySpark generates unique view names for each
         # batch, and common table expressions map them to the names in the query.
-        given = {INPUT: frame, **tables}
-        views = {f"t{number}": table for number, table in enumerate(given.values())}
+        inputs = {INPUT: frame, **tables}
+        views = {f"t{number}": table for number, table in enumerate(inputs.values())}
         named = ", ".join(
-            f"{name} AS (TABLE {{{view}}})" for name, view in zip(given, views, strict=True)
+            f"{name} AS (TABLE {{{view}}})" for name, view in zip(inputs, views, strict=True)
         )
         query = self._query.replace("{", "{{").replace("}", "}}")
-        made = spark.sql(f"WITH {named} SELECT * FROM (\n{query}\n)", None, **views)  # noqa: S608
+        result = spark.sql(f"WITH {named} SELECT * FROM (\n{query}\n)", None, **views)  # noqa: S608
         words = suspects(self._use, frame.columns, self._allowed)
-        if words and check.has_current(made, self._query, given):
+        if words and check.has_current(result, self._query, inputs):
             raise ConfigInvalid("; ".join(map(told_function, words)))
-        return made
+        return result
 
     def _checked(self, check: SessionCheck, tables: Iterable[str]) -> QueryUse:
         """Return what the query uses, if it is allowed; raises `ConfigInvalid`."""
@@ -121,7 +121,7 @@ class Sql(Transform):
         return settings[cls.sql_key].strip().rstrip(";")
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the query and the tables; raises `ConfigInvalid` for paths not allowed."""
+        """Store the query and the tables; raises `ConfigInvalid` for paths not allowed."""
         super().__init__(settings, context)
         query = self.query_of({self.sql_key: settings.text(self.sql_key)})
         self.may_use_file_names = any(each in query.lower() for each in _OF_FILES)
@@ -164,9 +164,9 @@ def without_tables(use: QueryUse, tables: Iterable[str]) -> QueryUse:
 
 def _refusal(error: AnalysisException | ConfigInvalid | QueryRefused) -> str:
     """Return why a query is refused, without quoting it."""
-    told = "its words are not told, since it holds a secret"
+    note = "its words are not told, since it holds a secret"
     if isinstance(error, ConfigInvalid):
-        return f"the query uses what the SQL of a transform may not; {told}"
+        return f"the query uses what the SQL of a transform may not; {note}"
     is_parsed = isinstance(error, ParseException | QueryRefused)
     place = _PLACE.search(str(error)) if is_parsed else None
     where = f" at line {place[1]}, position {place[2]}" if place else ""
@@ -174,4 +174,4 @@ def _refusal(error: AnalysisException | ConfigInvalid | QueryRefused) -> str:
     if found := _CONDITION.match(str(error)) if isinstance(error, QueryRefused) else None:
         condition = found[1]
     named = f" ({condition})" if condition else ""
-    return f"Spark refuses the query{where}{named}; {told}"
+    return f"Spark refuses the query{where}{named}; {note}"

@@ -29,7 +29,7 @@ _PAUSE_S: Final = 60.0
 class _Left(NamedTuple):
     """A thread that was left behind: each more would be one more."""
 
-    found: Future[bytes]
+    content: Future[bytes]
     until: float
     """The monotonic time from which its path is tried again, although it has no answer."""
     pause_s: float
@@ -49,27 +49,27 @@ def read_plain_file(path: str | Path, most: int = LARGEST, apart_from: str = "")
         raise OSError(EINVAL, "no path has a NUL", "")
     silent = OSError(ETIMEDOUT, "its file system does not answer", str(path))
     left = _left.get(str(path))
-    left = None if left is None or left.found.done() else left
+    left = None if left is None or left.content.done() else left
     if left is not None and left.until > time.monotonic():
         raise silent
-    found: Future[bytes] = Future()
+    content: Future[bytes] = Future()
     Thread(
-        target=_try, args=(found, path, most, apart_from), daemon=True, name="plain-file"
+        target=_try, args=(content, path, most, apart_from), daemon=True, name="plain-file"
     ).start()
-    _, waiting = wait([found], LONGEST_S)
+    _, waiting = wait([content], LONGEST_S)
     if waiting:
         pause_s = _PAUSE_S if left is None else 2 * left.pause_s
-        _left[str(path)] = _Left(found, time.monotonic() + pause_s, pause_s)
+        _left[str(path)] = _Left(content, time.monotonic() + pause_s, pause_s)
         raise silent
     _left.pop(str(path), None)
-    return found.result()
+    return content.result()
 
 
-def _try(found: "Future[bytes]", path: str | Path, most: int, apart_from: str) -> None:
+def _try(content: "Future[bytes]", path: str | Path, most: int, apart_from: str) -> None:
     try:
-        found.set_result(_read_now(path, most, apart_from))
+        content.set_result(_read_now(path, most, apart_from))
     except Exception as error:  # noqa: BLE001  # the caller's thread raises it
-        found.set_exception(error)
+        content.set_exception(error)
 
 
 def _read_now(path: str | Path, most: int, apart_from: str) -> bytes:

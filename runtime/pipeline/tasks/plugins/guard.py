@@ -47,19 +47,19 @@ class _Guarded:
         call_name = f"{self._role}.{name}"
         if name in _RELEASING:
             return lambda: self._calls.run_release(call_name, getattr(self._target, name))
-        found = self._calls.run(
+        attribute = self._calls.run(
             call_name, cast("Callable[..., object]", getattr), self._target, name
         )
-        if not callable(found):
-            return found
+        if not callable(attribute):
+            return attribute
         run = self._calls.run_job if name in self._jobs else self._calls.run
 
         check = self._checks.get(name, _unchecked)
 
-        @wraps(found)
+        @wraps(attribute)
         def call(*args: object, **kwargs: object) -> object:
             try:
-                result = run(call_name, found, *args, **kwargs)
+                result = run(call_name, attribute, *args, **kwargs)
             except (ConnectionError, TimeoutError) as error:
                 if self._away is None:
                     raise
@@ -103,7 +103,7 @@ def _unchecked(_: object) -> None:
     """Accept any result."""
 
 
-def _require(given: object, kind: type, what: str) -> None:
-    if not isinstance(given, kind):
-        found = type(given).__name__
-        raise ContractBroken(f"connector.pipeline gave a {found} as the {what}: no {kind.__name__}")
+def _require(value: object, kind: type, what: str) -> None:
+    if not isinstance(value, kind):
+        name = type(value).__name__
+        raise ContractBroken(f"connector.pipeline gave a {name} as the {what}: no {kind.__name__}")

@@ -23,9 +23,9 @@ LONGEST_OFFSET: Final = 64 << 10
 _LARGEST: Final = (1 << 63) - 1
 
 
-def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
+def check_plan(value: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
     """Return a plan; raises `ContractBroken` unless it is a valid batch after these offsets."""
-    plan = cast("BatchPlan[object]", _require("source.plan", given, BatchPlan))
+    plan = cast("BatchPlan[object]", _require("source.plan", value, BatchPlan))
     _require("source.plan: its ranges", plan.ranges, tuple)
     _require("source.plan: its advances", plan.advances, tuple)
     _require("source.plan: its remark", plan.remark, str)
@@ -41,9 +41,9 @@ def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]
     return plan
 
 
-def check_manifest(given: object) -> None:
+def check_manifest(value: object) -> None:
     """Raise `ContractBroken` if the result of `stage` is no manifest that can be committed."""
-    manifest = _require("sink.stage", given, Manifest)
+    manifest = _require("sink.stage", value, Manifest)
     for name in ("root", "staging", "claim"):
         _check_text(f"sink.stage: the manifest's {name}", getattr(manifest, name))
     for name, least in (("rows", -1), ("bytes", 0), ("files", 0)):
@@ -58,18 +58,18 @@ def check_manifest(given: object) -> None:
         raise ContractBroken(f"sink.stage: the manifest's note {flaw}")
 
 
-def check_task_configs(given: object) -> tuple[Mapping[str, str], ...]:
+def check_task_configs(configs: object) -> tuple[Mapping[str, str], ...]:
     """Return task configs as a tuple for the report; raises `ContractBroken`."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        found = type(given).__name__
-        raise ContractBroken(f"connector.task_configs is a {found}, not a sequence of configs")
-    for config in cast("Sequence[object]", given):
+    if isinstance(configs, str) or not isinstance(configs, Sequence):
+        name = type(configs).__name__
+        raise ContractBroken(f"connector.task_configs is a {name}, not a sequence of configs")
+    for config in cast("Sequence[object]", configs):
         pairs = cast("Mapping[object, object]", config) if isinstance(config, Mapping) else None
         if pairs is None or not all(
             isinstance(each, str) for pair in pairs.items() for each in pair
         ):
             raise ContractBroken("connector.task_configs: a config is no mapping of texts to texts")
-    return tuple(cast("Sequence[Mapping[str, str]]", given))
+    return tuple(cast("Sequence[Mapping[str, str]]", configs))
 
 
 def flaw_in(document: object, longest: int) -> str:
@@ -87,15 +87,15 @@ def flaw_in(document: object, longest: int) -> str:
 
 
 def _check_advances(advances: Sequence[Advance], offsets: Mapping[str, Document]) -> None:
-    known: set[str] = set()
+    names: set[str] = set()
     for advance in advances:
         _require("source.plan: an advance", advance, Advance)
         if flaw := flaw_in(advance.partition, LONGEST_NOTE):
             raise ContractBroken(f"source.plan: a partition {flaw}")
         name = identity(advance.partition)
-        if name in known:
+        if name in names:
             raise ContractBroken(f"source.plan: two advances are of the partition {name}")
-        known.add(name)
+        names.add(name)
         if advance.end is not None and (flaw := flaw_in(advance.end, LONGEST_OFFSET)):
             raise ContractBroken(f"source.plan: the offset of {name} {flaw}")
         if advance.start != offsets.get(name):
@@ -105,20 +105,20 @@ def _check_advances(advances: Sequence[Advance], offsets: Mapping[str, Document]
             )
 
 
-def _require(what: str, given: object, kind: type[T]) -> T:
-    if not isinstance(given, kind):
-        raise ContractBroken(f"{what} is a {type(given).__name__}, not a {kind.__name__}")
-    return given
+def _require(what: str, value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ContractBroken(f"{what} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
 
 
-def _check_text(what: str, given: object) -> None:
-    if flaw := _flaw_in_text(_require(what, given, str)):
+def _check_text(what: str, value: object) -> None:
+    if flaw := _flaw_in_text(_require(what, value, str)):
         raise ContractBroken(f"{what} {flaw}")
 
 
-def _check_count(what: str, given: object, least: int) -> None:
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _LARGEST:
-        raise ContractBroken(f"{what} is {given!r:.80}, not a whole number from {least} on")
+def _check_count(what: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
+        raise ContractBroken(f"{what} is {value!r:.80}, not a whole number from {least} on")
 
 
 def _flaw_in_value(value: object) -> str:

@@ -79,7 +79,7 @@ class Cast(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the types by field; an empty name stands for the whole key or value."""
+        """Store the types by field; an empty name stands for the whole key or value."""
         super().__init__(settings, context)
         self._targets = {name: _TARGETS[kind] for name, kind in map(_read, settings.items("spec"))}
 
@@ -110,8 +110,8 @@ def cast(field: Field, target: DataType, name: str) -> Field:
     else:
         sql = None
     if sql is None:
-        told = f"{source.simpleString()} to {target.simpleString()}"
-        raise ConfigInvalid(f"{name} cannot be cast from {told}")
+        kinds = f"{source.simpleString()} to {target.simpleString()}"
+        raise ConfigInvalid(f"{name} cannot be cast from {kinds}")
     return Field(sql, target)
 
 

@@ -57,15 +57,15 @@ class DebeziumEvent:
     def __init__(
         self, envelope: Mapping[str, Field], deletes: Deletes, *, keeps_tombstones: bool
     ) -> None:
-        """Take the columns of the events; raises `ConfigInvalid` if they have no row."""
+        """Store the columns of the events; raises `ConfigInvalid` if they have no row."""
         self.envelope = envelope
         self._deletes = deletes
         self._keeps_tombstones = keeps_tombstones
         absent = Field(NULL, StructType())
         self._images = [envelope.get(name, absent) for name in (_AFTER, _BEFORE)]
         if not any(map(fields_in, self._images)):
-            told = ", ".join(f"{name} is {kind.type.simpleString()}" for name, kind in self._named)
-            raise ConfigInvalid(f"neither image of the row has columns: {told}; give the schema")
+            kinds = ", ".join(f"{name} is {kind.type.simpleString()}" for name, kind in self._named)
+            raise ConfigInvalid(f"neither image of the row has columns: {kinds}; give the schema")
 
     @property
     def _named(self) -> Iterator[tuple[str, Field]]:

@@ -62,21 +62,20 @@ class InsertField(RecordTransform):
         }
         keys["static.field"] = "Name of the field that is the same for all; `!` and `?` as above."
         keys["static.value"] = "The value of that field."
-        given = (text_key(name, told) for name, told in keys.items())
-        return ConfigDef((*given, NULL_DEFAULTS))
+        definitions = (text_key(name, documentation) for name, documentation in keys.items())
+        return ConfigDef((*definitions, NULL_DEFAULTS))
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
         """Require a field, and a value for a static field."""
-        given = [what for what in (*_INSERTED, "static") if settings.values[f"{what}.field"]]
-        if not given:
+        fields = [what for what in (*_INSERTED, "static") if settings.values[f"{what}.field"]]
+        if not fields:
             return {"static.field": "no field to insert is named, by this key or its siblings"}
-        if "static" in given and settings.values["static.value"] is None:
+        if "static" in fields and settings.values["static.value"] is None:
             return {"static.value": "the static field needs a value"}
         return {}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names of the fields."""
         super().__init__(settings, context)
         self._wanted = {what: settings.text(f"{what}.field") for what in _INSERTED}
         self._static = settings.text("static.field")
@@ -127,11 +126,12 @@ class ReplaceField(RecordTransform):
             ("include", "Fields to keep, and no others. Empty: all.", distinct),
             ("renames", "New names of fields, each as `old:new`.", _pairs),
         )
-        given = (list_key(name, told, validator=valid) for name, told, valid in lists)
-        return ConfigDef((*given, NULL_DEFAULTS))
+        definitions = (
+            list_key(name, documentation, validator=valid) for name, documentation, valid in lists
+        )
+        return ConfigDef((*definitions, NULL_DEFAULTS))
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the lists."""
         super().__init__(settings, context)
         self._exclude = frozenset(settings.items("exclude"))
         self._include = frozenset(settings.items("include"))
@@ -177,7 +177,6 @@ class MaskField(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names of the fields, and the replacement."""
         super().__init__(settings, context)
         self._masked = frozenset(settings.items("fields"))
         replacement = settings.values["replacement"]
@@ -197,8 +196,8 @@ class MaskField(RecordTransform):
         else:
             mask = _replacement_of(field.type, self._replacement)
         if mask is None:
-            told = "" if self._replacement is None else " with a replacement"
-            raise ConfigInvalid(f"{name} is {field.type.simpleString()}: that has no mask{told}")
+            how = "" if self._replacement is None else " with a replacement"
+            raise ConfigInvalid(f"{name} is {field.type.simpleString()}: that has no mask{how}")
         return field._replace(sql=f"IF({field.sql} IS NULL, NULL, {mask})")
 
 

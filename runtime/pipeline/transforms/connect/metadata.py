@@ -56,7 +56,6 @@ class TimestampRouter(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the formats."""
         super().__init__(settings, context)
         self._topic = settings.text("topic.format")
         self._time = SimpleDateFormat(settings.text("timestamp.format"))
@@ -65,10 +64,12 @@ class TimestampRouter(RecordTransform):
         """Set the topic; a record without a timestamp fails the job."""
         topic, time = record.metadata(TOPIC), record.metadata(TIMESTAMP)
         millis = time.sql if time.type.simpleString() == "bigint" else millis_of(time)
-        told = refusal("'the record of topic '", topic.sql, "' has no timestamp'")
-        shown = f"IF({time.sql} IS NULL, {told}, {self._time.formatted(millis)})"
-        made = f"replace({literal(self._topic)}, '${{topic}}', {topic.sql})"
-        return record.with_metadata(TOPIC, text(f"replace({made}, '${{timestamp}}', {shown})"))
+        error = refusal("'the record of topic '", topic.sql, "' has no timestamp'")
+        shown = f"IF({time.sql} IS NULL, {error}, {self._time.formatted(millis)})"
+        topic_text = f"replace({literal(self._topic)}, '${{topic}}', {topic.sql})"
+        return record.with_metadata(
+            TOPIC, text(f"replace({topic_text}, '${{timestamp}}', {shown})")
+        )
 
 
 class RegexRouter(RecordTransform):
@@ -97,7 +98,6 @@ class RegexRouter(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take both."""
         super().__init__(settings, context)
         self._regex = settings.text("regex")
         self._replacement = settings.text("replacement")
@@ -122,7 +122,6 @@ class DropHeaders(RecordTransform):
         return ConfigDef((_names("headers", "Names of the headers to remove.", some_distinct),))
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names."""
         super().__init__(settings, context)
         self._dropped = settings.items("headers")
 
@@ -163,7 +162,6 @@ class HeaderFrom(RecordTransform):
         return {} if fields == headers else {"headers": f"{headers} for {fields} fields"}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names, and whether to move."""
         super().__init__(settings, context)
         self._headers = list(zip(settings.items("fields"), settings.items("headers"), strict=True))
         self._moved = settings.items("fields") if settings.text("operation") == "move" else ()
@@ -200,7 +198,6 @@ class InsertHeader(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take both."""
         super().__init__(settings, context)
         self._header = settings.text("header"), settings.text("value.literal")
 

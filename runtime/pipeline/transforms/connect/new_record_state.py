@@ -59,11 +59,10 @@ class ExtractNewRecordState(RecordTransform):
         """Refuse `drop.fields.header.name`, since a column cannot be missing in some rows."""
         if not settings.text(_DROPPED_FIELDS).strip():
             return {}
-        told = "no column can be left out of some rows: use ReplaceField, or leave this key out"
-        return {_DROPPED_FIELDS: told}
+        reason = "no column can be left out of some rows: use ReplaceField, or leave this key out"
+        return {_DROPPED_FIELDS: reason}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the handling of deletes, the fields to add, and the field with the topic."""
         super().__init__(settings, context)
         self._deletes, self._keeps_tombstones = _handling(settings)
         self._fields, self._headers = (
@@ -103,17 +102,17 @@ class ExtractNewRecordState(RecordTransform):
 
     def _with_headers(self, record: ConnectRecord, event: DebeziumEvent) -> ConnectRecord:
         """Add headers from the envelope; a tombstone only gets the operation."""
-        found = [
+        headers = [
             (literal(each.name), header_text(field))
             for each in self._headers
             if (field := each.found_in(event.envelope))
         ]
         if not self._keeps_tombstones:
-            return with_headers(record, found) if found else record
+            return with_headers(record, headers) if headers else record
         deletes = [(literal(each.name), "'d'") for each in self._headers if each.field == OPERATION]
         if deletes:
             record = with_headers(record, deletes, event.is_tombstone)
-        return with_headers(record, found, f"NOT ({event.is_tombstone})") if found else record
+        return with_headers(record, headers, f"NOT ({event.is_tombstone})") if headers else record
 
     def _with_topic(self, record: ConnectRecord, event: DebeziumEvent) -> ConnectRecord:
         if not self._route:

@@ -45,7 +45,6 @@ class Predicate(ABC):
         return ConfigDef(())
 
     def __init__(self, settings: ParsedConfig) -> None:
-        """Take its parsed keys."""
         del settings
 
     @abstractmethod
@@ -60,7 +59,7 @@ class RecordTransform(Transform):
     may_use_file_names = False
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take its keys; type `X$Key` works on the key, `X` and `X$Value` on the value."""
+        """Choose the part to edit: type `X$Key` edits the key, `X` and `X$Value` the value."""
         super().__init__(settings, context)
         is_key = str(settings.values.get("type")).endswith("$Key")
         self._part = RecordPart.KEY if is_key else RecordPart.VALUE
@@ -127,7 +126,6 @@ class TopicNameMatches(Predicate):
         )
 
     def __init__(self, settings: ParsedConfig) -> None:
-        """Take the pattern."""
         super().__init__(settings)
         self._pattern = settings.text("pattern")
 
@@ -154,7 +152,6 @@ class HasHeaderKey(Predicate):
         )
 
     def __init__(self, settings: ParsedConfig) -> None:
-        """Take the name."""
         super().__init__(settings)
         self._header = settings.text("name")
 

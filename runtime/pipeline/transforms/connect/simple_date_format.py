@@ -75,14 +75,14 @@ class SimpleDateFormat:
         parts = list(self._parts())
         places = [n for n, each in enumerate(parts) if isinstance(each, PatternLetter)]
         regex = literal("\\A" + "".join(_regex(parts, n) for n in range(len(parts))))
-        given: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for group, n in enumerate(places, start=1):
             part = parts[n]
             assert isinstance(part, PatternLetter)  # noqa: S101  # by how the places were found
-            given[_field_of(part)] = _read(part, f"regexp_extract({text}, {regex}, {group})")
+            fields[_field_of(part)] = _read(part, f"regexp_extract({text}, {regex}, {group})")
         pattern = literal(f") does not match pattern ({self.pattern})")
-        told = refusal("'Could not parse timestamp: value ('", text, pattern)
-        return f"IF({text} IS NULL OR {text} RLIKE {regex}, {_millis(given)}, {told})"
+        error = refusal("'Could not parse timestamp: value ('", text, pattern)
+        return f"IF({text} IS NULL OR {text} RLIKE {regex}, {_millis(fields)}, {error})"
 
     def _parts(self) -> Iterator[PatternLetter | str]:
         """Yield runs of letters, and the literal texts between them."""
@@ -207,21 +207,21 @@ def _read(part: PatternLetter, text: str) -> str:
             return f"CAST({text} AS BIGINT)"
 
 
-def _millis(given: dict[str, str]) -> str:
+def _millis(fields: dict[str, str]) -> str:
     """Return the time of the parsed numbers by letter; defaults are those of 1970-01-01."""
-    year, month = given.get("y", "1970"), given.get("M", "1")
-    if "D" in given and "d" not in given:
+    year, month = fields.get("y", "1970"), fields.get("M", "1")
+    if "D" in fields and "d" not in fields:
         month = "1"
-    day = given.get("d", given.get("D", "1"))
+    day = fields.get("d", fields.get("D", "1"))
     months = f"add_months(make_date(CAST({year} AS INT), 1, 1), CAST({month} AS INT) - 1)"
     days = f"CAST(unix_date(date_add({months}, CAST({day} AS INT) - 1)) AS BIGINT)"
-    if "H" in given or "k" in given:
-        hour = given.get("H") or f"coalesce(nullif({given['k']}, 24), 0)"
+    if "H" in fields or "k" in fields:
+        hour = fields.get("H") or f"coalesce(nullif({fields['k']}, 24), 0)"
     else:
-        half = given.get("K") or f"coalesce(nullif({given.get('h', '0')}, 12), 0)"
-        hour = f"({half} + {given.get('a', '0')})"
+        half = fields.get("K") or f"coalesce(nullif({fields.get('h', '0')}, 12), 0)"
+        hour = f"({half} + {fields.get('a', '0')})"
     clock = (
-        f"{hour} * 3600000 + {given.get('m', '0')} * 60000 + {given.get('s', '0')} * 1000"
-        f" + {given.get('S', '0')} - {given.get('Z', '0')}"
+        f"{hour} * 3600000 + {fields.get('m', '0')} * 60000 + {fields.get('s', '0')} * 1000"
+        f" + {fields.get('S', '0')} - {fields.get('Z', '0')}"
     )
     return f"({days} * {DAY_MS} + {clock})"

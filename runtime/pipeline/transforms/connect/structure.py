@@ -45,7 +45,6 @@ class ValueToKey(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names of the fields."""
         super().__init__(settings, context)
         self._fields = settings.items("fields")
 
@@ -56,8 +55,8 @@ class ValueToKey(RecordTransform):
             raise ConfigInvalid(f"the record has no field {missing[0]}; it has {', '.join(there)}")
         key = struct_of({name: there[name] for name in self._fields})
         if record.tombstone:
-            told = refusal("'a tombstone has no fields to make a key of'")
-            key = Field(f"IF({record.tombstone}, {told}, {key.sql})", key.type)
+            error = refusal("'a tombstone has no fields to make a key of'")
+            key = Field(f"IF({record.tombstone}, {error}, {key.sql})", key.type)
         return record.with_metadata(KEY, key)
 
 
@@ -97,7 +96,6 @@ class ExtractField(RecordTransform):
         return {}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the path to the field."""
         super().__init__(settings, context)
         self._written = settings.text("field")
         self._path = _path_of(settings)
@@ -106,12 +104,12 @@ class ExtractField(RecordTransform):
         """Follow the path; a null on the way gives null."""
         fields = record.fields(self._part)
         for step, following in pairwise((*self._path, None)):
-            found = fields.get(step or "")
-            if found is None or (following is not None and isinstance(found.type, MapType)):
+            field = fields.get(step or "")
+            if field is None or (following is not None and isinstance(field.type, MapType)):
                 raise ConfigInvalid(f"unknown field {self._written}; there are {', '.join(fields)}")
             if following is None:
-                return record.with_whole(self._part, found)
-            fields = fields_in(found)
+                return record.with_whole(self._part, field)
+            fields = fields_in(field)
         raise ConfigInvalid(f"unknown field {self._written}")
 
 
@@ -132,7 +130,6 @@ class HoistField(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the name of the field."""
         super().__init__(settings, context)
         self._field = settings.text("field")
 
@@ -161,7 +158,6 @@ class Flatten(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the delimiter."""
         super().__init__(settings, context)
         self._delimiter = settings.text("delimiter")
 

@@ -92,7 +92,6 @@ class TimestampConverter(RecordTransform):
         return {}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the field, the target type, the format and the unit."""
         super().__init__(settings, context)
         self._field = settings.text("field")
         self._target = settings.text("target.type")
