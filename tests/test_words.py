@@ -46,7 +46,6 @@ NOT_YET = {
     "runtime/pipeline/stores/jdbc",
     "runtime/pipeline/stores/kafka",
     "runtime/pipeline/stores/postgres",
-    "runtime/pipeline/untrusted",
     "runtime/planning",
     "runtime/simulation",
 }

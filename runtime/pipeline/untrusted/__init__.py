@@ -1,1 +1,1 @@
-"""What a config names, whoever wrote it: files are read, patterns matched, with bounds."""
+"""Files and patterns that a config names: whoever wrote it, reads and matches have bounds."""

@@ -77,22 +77,22 @@ _DEFINED: Final[Mapping[str, Definition]] = {each.name: each for each in PLACEME
 
 def with_placement(validation: Validation, config: Mapping[str, str]) -> Validation:
     """Return a plugin's validation with the errors of the placement keys added."""
-    found = {each.definition.name: each for each in validation.checked}
+    by_name = {each.definition.name: each for each in validation.checked}
     complaints = {
         key: complaint
         for key in sorted(config)
         if key.startswith(PREFIX)
         and key not in validation.misspelt
-        and not (key in found and found[key].errors)
+        and not (key in by_name and by_name[key].errors)
         and (complaint := _complaint(key, config[key]))
     }
     strange = tuple(
         Checked(_definition_of(key), config[key], config[key], (complaint,))
         for key, complaint in complaints.items()
-        if key not in found
+        if key not in by_name
     )
-    known = validation.plus({key: text for key, text in complaints.items() if key in found})
-    return replace(known, checked=(*known.checked, *strange))
+    judged = validation.plus({key: text for key, text in complaints.items() if key in by_name})
+    return replace(judged, checked=(*judged.checked, *strange))
 
 
 def _complaint(key: str, text: str) -> str:
