@@ -26,10 +26,10 @@ from .kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTop
 from .model import Key
 from .records import (
     ClassicGroup,
-    ConfiguredShard,
+    ConfiguredPart,
     ConnectorsTasksMetadata,
     CurrentAssignment,
-    CurrentShard,
+    CurrentPart,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
@@ -39,7 +39,7 @@ from .records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
-    TargetShard,
+    TargetPart,
     Tombstone,
 )
 
@@ -91,8 +91,8 @@ PER_BATCH: Final = KeyFields(
 )
 PER_SUBJECT: Final = KeyFields(("scope.value", "name"), ("task",))
 PER_TOPIC_PARTITION: Final = KeyFields(("topic",), ("partition",))
-PER_SHARD: Final = KeyFields((), ("number",))
-PER_MEMBER_AND_SHARD: Final = KeyFields(("member_id",), ("number",))
+PER_PART: Final = KeyFields((), ("number",))
+PER_MEMBER_AND_PART: Final = KeyFields(("member_id",), ("number",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class RecordType:
     """What tells records of the type apart."""
 
     fold: Callable[..., None] | None = None
-    """Changes a group by a record. None: such a record never changes one by itself. Shards are
+    """Changes a group by a record. None: such a record never changes one by itself. Parts are
     read with their head, and the records of the offset log are no matter of the group."""
 
     bury: Callable[..., None] | None = None
@@ -116,6 +116,14 @@ class RecordType:
 
     upcasts: tuple[Upcast, ...] = ()
     """From the first version to the newest, step by step; empty: there is but one version."""
+
+    shown_as: str = ""
+    """Its name where a log is shown, if its class has another: what is shown never changes."""
+
+    @property
+    def name(self) -> str:
+        """The name of the type where a log is shown."""
+        return self.shown_as or self.record.__name__
 
 
 CATALOGUE: Final = (
@@ -137,9 +145,9 @@ CATALOGUE: Final = (
     RecordType(24, Committed, PER_BATCH),
     RecordType(25, TaskProgress, PER_TASK),
     RecordType(26, GroupDeletion, PER_GROUP, folds.delete_group),
-    RecordType(27, ConfiguredShard, PER_SHARD),
-    RecordType(28, TargetShard, PER_SHARD),
-    RecordType(29, CurrentShard, PER_MEMBER_AND_SHARD),
+    RecordType(27, ConfiguredPart, PER_PART, shown_as="ConfiguredShard"),
+    RecordType(28, TargetPart, PER_PART, shown_as="TargetShard"),
+    RecordType(29, CurrentPart, PER_MEMBER_AND_PART, shown_as="CurrentShard"),
     RecordType(
         30, OffsetsAltered, PER_CONNECTOR, folds.put_offset_change, folds.drop_offset_change
     ),

@@ -17,10 +17,10 @@ from .records import Record, Tombstone
 def evolve(group: Group, record: Record, offset: int) -> None:
     """Change the group by the record at this log offset.
 
-    Shards take effect with their head. Raises KeyError for a record of the offset log.
+    Parts take effect with their head. Raises KeyError for a record of the offset log.
     """
     group.end = offset + 1
-    whole = group.log_shards.take(record)
+    whole = group.record_parts.assemble(record)
     if whole is not None:
         FOLDS[type(whole)](group, whole)
 

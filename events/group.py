@@ -25,6 +25,7 @@ from .model import (
     RunState,
     Token,
 )
+from .record_parts import RecordParts
 from .records import (
     ClassicGroup,
     CurrentAssignment,
@@ -36,7 +37,6 @@ from .records import (
     ScheduledRebalance,
     TargetAssignment,
 )
-from .shards import Shards
 
 LARGEST_EPOCH: Final = (1 << 63) - 1
 """The last epoch that a log holds."""
@@ -137,7 +137,7 @@ class Group:
     schedule: ScheduledRebalance = NO_SCHEDULE
     """What the target leaves for later."""
 
-    log_shards: Shards = field(default_factory=Shards)
+    record_parts: RecordParts = field(default_factory=RecordParts)
     """The parts in which the log holds the large ones of these facts."""
 
     # Indexes, all derived from the facts above.

@@ -51,8 +51,8 @@ class ConnectorsTasksMetadata:
     """The connectors and tasks that the group is to run (key type 4)."""
 
     configured: Resources
-    shards: int = field(default=0, compare=False)
-    """Into how many shards the resources went; 0: they are all here (see `shards.py`)."""
+    parts: int = field(default=0, compare=False)
+    """Into how many parts the resources went; 0: they are all here (see `record_parts.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class TargetAssignment:
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
-    shards: int = field(default=0, compare=False)
-    """Into how many shards `members` and `unplaceable` went; 0: they are all here."""
+    parts: int = field(default=0, compare=False)
+    """Into how many parts `members` and `unplaceable` went; 0: they are all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class CurrentAssignment:
     assigned: Grants
     pending: Grants
     """What it is asked to give up, and has not said yet that it did."""
-    shards: int = field(default=0, compare=False)
-    """Into how many shards `assigned` and `pending` went; 0: they are all here."""
+    parts: int = field(default=0, compare=False)
+    """Into how many parts `assigned` and `pending` went; 0: they are all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +232,15 @@ class ClassicGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfiguredShard:
-    """What is configured of some connectors (key type 27); its head is key type 4."""
+class ConfiguredPart:
+    """Those of some connectors that are configured (key type 27); its head is key type 4."""
 
     number: int
     configured: Resources
 
 
 @dataclass(frozen=True, slots=True)
-class TargetShard:
+class TargetPart:
     """What the target says of some connectors (key type 28); its head is key type 6."""
 
     number: int
@@ -250,7 +250,7 @@ class TargetShard:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentShard:
+class CurrentPart:
     """What a member holds of some connectors (key type 29); its head is key type 7."""
 
     member_id: str
@@ -285,15 +285,15 @@ ControlRecord = (
     | GroupDeletion
     | ClassicGroup
     | ConsumerRecord
-    | ConfiguredShard
-    | TargetShard
-    | CurrentShard
+    | ConfiguredPart
+    | TargetPart
+    | CurrentPart
 )
 Head = ConnectorsTasksMetadata | TargetAssignment | CurrentAssignment
-"""The facts whose resources may lie in shards, see `shards.py`.
+"""The facts whose resources may lie in parts, see `record_parts.py`.
 
 How many those are is the log's business: two facts that say the same are equal, however they lie.
 """
 HEADS: Final = (ConnectorsTasksMetadata, TargetAssignment, CurrentAssignment)
-Shard = ConfiguredShard | TargetShard | CurrentShard
+RecordPart = ConfiguredPart | TargetPart | CurrentPart
 Record = ControlRecord | OffsetRecord | Tombstone

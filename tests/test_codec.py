@@ -158,7 +158,7 @@ def test_every_kind_of_record_has_a_row_and_no_two_have_the_same_number() -> Non
 
 
 def test_a_record_changes_a_group_unless_its_head_does_or_it_is_of_the_offset_log() -> None:
-    silent = {*get_args(records.Shard), *get_args(OffsetRecord)}
+    silent = {*get_args(records.RecordPart), *get_args(OffsetRecord)}
     assert {row.record for row in CATALOGUE if row.fold is None} == silent
     never_buried = {*silent, records.GroupDeletion}
     assert {row.record for row in CATALOGUE if row.bury is None} == never_buried
@@ -209,9 +209,9 @@ def test_the_types_on_disk_never_change() -> None:
         "Committed": 24,
         "TaskProgress": 25,
         "GroupDeletion": 26,
-        "ConfiguredShard": 27,
-        "TargetShard": 28,
-        "CurrentShard": 29,
+        "ConfiguredPart": 27,
+        "TargetPart": 28,
+        "CurrentPart": 29,
         "OffsetsAltered": 30,
         "SubscribedTopics": 31,
         "ConsumerSubscription": 32,
@@ -246,7 +246,7 @@ def test_every_kind_has_its_golden_bytes_with_every_field_of_it() -> None:
     for golden in WRITTEN:
         kind = type(golden.record)
         shape: Any = SHAPES.get(kind)
-        told = shape.__struct_fields__ if shape else [each.name for each in fields(kind)]
+        told = shape.__struct_encode_fields__ if shape else [each.name for each in fields(kind)]
         assert golden.value.keys() == set(told)
 
 
@@ -386,8 +386,8 @@ def test_grants_without_their_epochs_are_malformed() -> None:
         decode(entry_of(record, value=msgpack.packb(cut)))
 
 
-def test_a_head_whose_resources_lie_in_shards_is_refused_by_who_knows_of_none() -> None:
-    head = records.ConnectorsTasksMetadata(frozenset(), shards=2)
+def test_a_head_whose_resources_lie_in_parts_is_refused_by_who_knows_of_none() -> None:
+    head = records.ConnectorsTasksMetadata(frozenset(), parts=2)
     assert entry_of(head).version == 2
     assert decode(entry_of(head)) == head
     with pytest.raises(NewerRecordError):

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ...events.entries.codec import UnwritableRecordError, encode
-from ...events.entries.shard_layout import Layout, lay_out
 from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
 from ...events.log.space import NoRoomError, Room
+from ...events.record_parts import Layout, lay_out
 from ...events.records import MemberMetadata, Tombstone
 from ..messages.commands import Command, CommandReply, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -224,7 +224,7 @@ class Coordinator:
     def carry_out(self, rule: Rule, now: Now) -> Decision:
         """Decide, and evolve the group; raises `UnwritableRecordError`, with nothing changed."""
         decision = rule(self.group, self._soft)
-        laid_out = lay_out(self.group.log_shards, decision.records)
+        laid_out = lay_out(self.group.record_parts, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
         if entries and self._room.is_out:
             raise NoRoomError(self._room.refusal())

@@ -65,8 +65,8 @@ class Form(NamedTuple):
     """The version that is written."""
 
     newest: int
-    """The newest version that is read: of a head whose resources lie in shards it is one more,
-    as a reader that knows of no shards must not take it for a head of nothing."""
+    """The newest version that is read: of a head whose resources lie in parts it is one more,
+    as a reader that knows of no parts must not take it for a head of nothing."""
 
     shape: type[Shape] | None
     """The form of the records on disk; None: they lie there as they are."""
@@ -112,8 +112,8 @@ def _encode(record: Record) -> NewEntry:
         return NewEntry(number, _FORM_OF[record.kind].version, key, None)
     form = _FORM_OF[type(record)]
     value = _write(form.shape.of(record) if form.shape else record)
-    is_sharded = isinstance(record, records.HEADS) and record.shards > 0
-    version = form.newest if is_sharded else form.version
+    is_in_parts = isinstance(record, records.HEADS) and record.parts > 0
+    version = form.newest if is_in_parts else form.version
     return NewEntry(form.row.number, version, pack_key(form.key_of(record)), value)
 
 
@@ -128,7 +128,7 @@ def decode(entry: Entry) -> Record | None:
     kind = form.row.record
     if entry.version > form.newest:
         raise NewerRecordError(
-            f"offset {entry.offset} holds a {kind.__name__} of version {entry.version}, "
+            f"offset {entry.offset} holds a {form.row.name} of version {entry.version}, "
             f"this fairlead reads up to {form.newest}; the log is intact and was not changed: "
             "run the version that wrote it"
         )
@@ -140,7 +140,7 @@ def decode(entry: Entry) -> Record | None:
         found: Record = value.to_record() if form.shape else value
     except (ValueError, TypeError, LookupError, RecursionError, MsgspecError) as error:
         raise MalformedRecordError(
-            f"offset {entry.offset} holds no readable {kind.__name__} ({error}); "
+            f"offset {entry.offset} holds no readable {form.row.name} ({error}); "
             "all before it is intact: restore a backup, or export and repair"
         ) from error
     return found

@@ -22,13 +22,13 @@ from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
 from .wire_classic import ClassicMemberWire
 from .wire_commits import CommittedWire, TaskProgressWire
 from .wire_resources import (
-    ConfiguredShardWire,
+    ConfiguredPartWire,
     ConnectorsTasksMetadataWire,
     CurrentAssignmentWire,
-    CurrentShardWire,
+    CurrentPartWire,
     ResourceList,
     TargetAssignmentWire,
-    TargetShardWire,
+    TargetPartWire,
 )
 
 CAUSES: Final = {why.value: why for why in Why}
@@ -241,8 +241,8 @@ SHAPES: Final[Mapping[type, type[Shape]]] = {
     records.Loss: LossWire,
     Committed: CommittedWire,
     TaskProgress: TaskProgressWire,
-    records.ConfiguredShard: ConfiguredShardWire,
-    records.TargetShard: TargetShardWire,
-    records.CurrentShard: CurrentShardWire,
+    records.ConfiguredPart: ConfiguredPartWire,
+    records.TargetPart: TargetPartWire,
+    records.CurrentPart: CurrentPartWire,
 }
 """By class of record; the records of all other classes are written as they are."""

@@ -9,7 +9,7 @@ from .wire_resources import GrantsByConnector, grants_by_connector, grants_from_
 
 
 class ClassicMemberWire(msgspec.Struct):
-    """A member of a generation; its grants lie there as in a shard."""
+    """A member of a generation; its grants lie there as in a part."""
 
     member_id: str
     session_timeout_ms: int

@@ -1,6 +1,6 @@
 """The shapes of the records that hold resources: what is configured, the target, what a member has.
 
-A head lists connectors, then each connector's tasks together. As a log has many shards, theirs
+A head lists connectors, then each connector's tasks together. As a log has many parts, theirs
 are maps by connector, which are shorter.
 """
 
@@ -14,6 +14,9 @@ import msgspec
 
 from .. import records
 from ..model import CONNECTOR, Grants, MemberState, Resource, Resources
+
+PARTS: Final = {"parts": "shards"}
+"""The name in the log of how many parts a head has: names there never change."""
 
 MEMBER_STATES: Final = {state.value: state for state in MemberState}
 
@@ -97,19 +100,19 @@ def map_reasons(listed: Iterable[ReasonWire]) -> dict[Resource, str]:
     return {Resource(each.connector, each.task): each.reason for each in listed}
 
 
-class ConnectorsTasksMetadataWire(msgspec.Struct):
+class ConnectorsTasksMetadataWire(msgspec.Struct, rename=PARTS):
     """Key type 4."""
 
     configured: ResourceList
-    shards: int = 0
+    parts: int = 0
 
     @classmethod
     def of(cls, record: records.ConnectorsTasksMetadata) -> Self:
-        return cls(ResourceList.of(record.configured), record.shards)
+        return cls(ResourceList.of(record.configured), record.parts)
 
     def to_record(self) -> records.ConnectorsTasksMetadata:
         configured = frozenset(self.configured.resources())
-        return records.ConnectorsTasksMetadata(configured, self.shards)
+        return records.ConnectorsTasksMetadata(configured, self.parts)
 
 
 class ShareWire(msgspec.Struct):
@@ -119,7 +122,7 @@ class ShareWire(msgspec.Struct):
     resources: ResourceList
 
 
-class TargetAssignmentWire(msgspec.Struct):
+class TargetAssignmentWire(msgspec.Struct, rename=PARTS):
     """Key type 6."""
 
     assignment_epoch: int
@@ -133,7 +136,7 @@ class TargetAssignmentWire(msgspec.Struct):
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
-    shards: int = 0
+    parts: int = 0
 
     @classmethod
     def of(cls, record: records.TargetAssignment) -> Self:
@@ -154,7 +157,7 @@ class TargetAssignmentWire(msgspec.Struct):
         return records.TargetAssignment(**fields)
 
 
-class CurrentAssignmentWire(msgspec.Struct, gc=False):
+class CurrentAssignmentWire(msgspec.Struct, gc=False, rename=PARTS):
     """Key type 7; the grant epochs lie in the order of the resource lists.
 
     An assignor's error is the target's (key type 6): the proposal's field for it says 0 here.
@@ -169,7 +172,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
     assigned_epochs: list[int] = []
     pending_epochs: list[int] = []
     assignor_error: int = 0
-    shards: int = 0
+    parts: int = 0
 
     @classmethod
     def of(cls, record: records.CurrentAssignment) -> Self:
@@ -185,7 +188,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
             assigned_epochs,
             pending_epochs,
             0,
-            record.shards,
+            record.parts,
         )
 
     def to_record(self) -> records.CurrentAssignment:
@@ -196,7 +199,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
             MEMBER_STATES.get(self.state, MemberState.UNKNOWN),
             self.assigned.grants(self.assigned_epochs),
             self.pending.grants(self.pending_epochs),
-            self.shards,
+            self.parts,
         )
 
 
@@ -207,21 +210,21 @@ GrantsByConnector = dict[str, list[int]]
 """By connector: the number of a task, or -1, and its grant epoch, in turn."""
 
 
-class ConfiguredShardWire(msgspec.Struct):
+class ConfiguredPartWire(msgspec.Struct):
     """Key type 27."""
 
     number: int
     configured: TasksByConnector
 
     @classmethod
-    def of(cls, record: records.ConfiguredShard) -> Self:
+    def of(cls, record: records.ConfiguredPart) -> Self:
         return cls(record.number, _by_connector(record.configured))
 
-    def to_record(self) -> records.ConfiguredShard:
-        return records.ConfiguredShard(self.number, _from_connectors(self.configured))
+    def to_record(self) -> records.ConfiguredPart:
+        return records.ConfiguredPart(self.number, _from_connectors(self.configured))
 
 
-class TargetShardWire(msgspec.Struct):
+class TargetPartWire(msgspec.Struct):
     """Key type 28."""
 
     number: int
@@ -229,18 +232,18 @@ class TargetShardWire(msgspec.Struct):
     unplaceable: list[ReasonWire] = []
 
     @classmethod
-    def of(cls, record: records.TargetShard) -> Self:
+    def of(cls, record: records.TargetPart) -> Self:
         shares = sorted(record.members.items())
         members = {member_id: _by_connector(share) for member_id, share in shares}
         return cls(record.number, members, list_reasons(record.unplaceable))
 
-    def to_record(self) -> records.TargetShard:
+    def to_record(self) -> records.TargetPart:
         shares = self.members.items()
         members = {member_id: _from_connectors(share) for member_id, share in shares}
-        return records.TargetShard(self.number, members, map_reasons(self.unplaceable))
+        return records.TargetPart(self.number, members, map_reasons(self.unplaceable))
 
 
-class CurrentShardWire(msgspec.Struct):
+class CurrentPartWire(msgspec.Struct):
     """Key type 29."""
 
     member_id: str
@@ -249,19 +252,19 @@ class CurrentShardWire(msgspec.Struct):
     pending: GrantsByConnector = {}
 
     @classmethod
-    def of(cls, record: records.CurrentShard) -> Self:
+    def of(cls, record: records.CurrentPart) -> Self:
         assigned = grants_by_connector(record.assigned)
         pending = grants_by_connector(record.pending)
         return cls(record.member_id, record.number, assigned, pending)
 
-    def to_record(self) -> records.CurrentShard:
+    def to_record(self) -> records.CurrentPart:
         assigned = grants_from_connectors(self.assigned)
         pending = grants_from_connectors(self.pending)
-        return records.CurrentShard(self.member_id, self.number, assigned, pending)
+        return records.CurrentPart(self.member_id, self.number, assigned, pending)
 
 
 def _by_connector(resources: Iterable[Resource]) -> TasksByConnector:
-    """Return resources in the form of shards."""
+    """Return resources in the form of parts."""
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for name, task in resources:
         numbers[name].append(task)
@@ -269,12 +272,12 @@ def _by_connector(resources: Iterable[Resource]) -> TasksByConnector:
 
 
 def _from_connectors(value: TasksByConnector) -> Resources:
-    """Return the resources that a shard lists."""
+    """Return the resources that a part lists."""
     return frozenset([Resource(name, task) for name, tasks in value.items() for task in tasks])
 
 
 def grants_by_connector(grants: Grants) -> GrantsByConnector:
-    """Return what is granted in the form of shards."""
+    """Return grants in the form of parts."""
     pairs: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for (name, task), epoch in grants.items():
         pairs[name].append((task, epoch))
@@ -282,7 +285,7 @@ def grants_by_connector(grants: Grants) -> GrantsByConnector:
 
 
 def grants_from_connectors(value: GrantsByConnector) -> Grants:
-    """Return what a shard grants; raises ValueError if a resource lacks its epoch."""
+    """Return the grants that a part lists; raises ValueError if a resource lacks its epoch."""
     return {
         Resource(name, task): epoch
         for name, numbers in value.items()

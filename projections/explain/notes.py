@@ -13,8 +13,8 @@ from ...events.entries.codec import decode
 from ...events.group import Group
 from ...events.log.frame import Entry
 from ...events.model import Why
+from ...events.record_parts import RecordParts
 from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata, Record, Tombstone
-from ...events.shards import Shards
 from .absences import Absences
 from .causes.changes import Changed
 from .causes.clients import GoneMembers, KafkaClient, client_of
@@ -62,10 +62,10 @@ class LogNotes:
 
     def take_latest(self, entries: Iterable[Entry]) -> None:
         """Take the latest entry of each key; raises `CodecError`."""
-        shards = Shards()
+        parts = RecordParts()
         for entry in entries:
             record = decode(entry)
-            whole = None if record is None else shards.take(record)
+            whole = None if record is None else parts.assemble(record)
             if whole is not None:
                 self.take(whole, entry.timestamp_ms)
 

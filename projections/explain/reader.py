@@ -155,7 +155,7 @@ class EpochReader:
 
     def _take_record(self, record: Record, entry: Entry) -> None:
         group = self._group
-        whole = group.log_shards.take(record)
+        whole = group.record_parts.assemble(record)
         evolve(group, record, entry.offset)
         if whole is None:
             return

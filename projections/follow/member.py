@@ -13,10 +13,10 @@ from ...events.log.tables import unpack_view_key, view_key
 from ...events.model import NOTHING, Grants, Key, Resource, Resources
 from ...events.records import (
     ClassicGroup,
-    ConfiguredShard,
+    ConfiguredPart,
     ConnectorsTasksMetadata,
     CurrentAssignment,
-    CurrentShard,
+    CurrentPart,
     MemberMetadata,
     TargetAssignment,
     Tombstone,
@@ -45,7 +45,7 @@ class MemberFollower:
     costs each member every step of all others, so that a change costs members x records. Here a
     member looks for the keys that concern it, and for nothing else:
 
-    * its own seat and step, with the shards of that, or the generation of a classic group;
+    * its own seat and step, with the parts of that, or the generation of a classic group;
     * what the connectors of its resources are to do, and how they split their work;
     * the status of resources that it has reported on;
     * the head of the target: who computed it, and what that one had to say to all;
@@ -167,9 +167,9 @@ class MemberFollower:
         wanted = {*self._own, *self._keys()}
         self._forget([*(self._known.keys() - wanted)])
         fresh = wanted - self._known.keys()
-        if any(BY_NUMBER[unpack_view_key(key)[0]].record is CurrentShard for key in fresh):
-            fresh.add(_spell(CurrentAssignment, (self.member_id,)))  # it joins its shards
-        if any(BY_NUMBER[unpack_view_key(key)[0]].record is ConfiguredShard for key in fresh):
+        if any(BY_NUMBER[unpack_view_key(key)[0]].record is CurrentPart for key in fresh):
+            fresh.add(_spell(CurrentAssignment, (self.member_id,)))  # it joins its parts
+        if any(BY_NUMBER[unpack_view_key(key)[0]].record is ConfiguredPart for key in fresh):
             fresh.add(_spell(ConnectorsTasksMetadata, ()))
         self._known.update(dict.fromkeys(fresh, -1))
         self._fresh |= fresh
@@ -196,11 +196,11 @@ class MemberFollower:
 
     def _keys(self) -> Iterator[bytes]:
         member = self._member()
-        for number in range(member.current.shards):
-            yield _spell(CurrentShard, (self.member_id, number))
-        configured = self.group.log_shards.wholes.get((ConnectorsTasksMetadata, ()))
-        for number in range(configured.shards if configured else 0):
-            yield _spell(ConfiguredShard, (number,))
+        for number in range(member.current.parts):
+            yield _spell(CurrentPart, (self.member_id, number))
+        configured = self.group.record_parts.wholes.get((ConnectorsTasksMetadata, ()))
+        for number in range(configured.parts if configured else 0):
+            yield _spell(ConfiguredPart, (number,))
         for connector in self._connectors():
             yield from _keys_of(connector)
         for resource in self._reported:

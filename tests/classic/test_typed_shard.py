@@ -218,7 +218,7 @@ def test_both_sides_write_into_one_log_in_the_order_in_which_they_decide(
     assert driver.control.end == end
     told: Group = driver.group
     driver.open()
-    assert driver.group == replace(told, log_shards=driver.group.log_shards)
+    assert driver.group == replace(told, record_parts=driver.group.record_parts)
 
 
 @pytest.mark.cluster

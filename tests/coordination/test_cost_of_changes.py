@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.members import HeartbeatReply
-from fairlead.events.entries import shard_layout
+from fairlead.events import record_parts
 from fairlead.events.model import GroupState
 from fairlead.projections.explain.epochs import Explanation
 from fairlead_tests.coordination.settled_group import MEMBERS, SettledGroup
@@ -41,11 +41,11 @@ def test_the_answer_to_a_change_waits_for_all_of_it_in_the_log(tmp_path: Path) -
     driver.close()
 
 
-def test_a_group_in_shards_starts_anew_as_it_was(tmp_path: Path) -> None:
+def test_a_group_in_parts_starts_anew_as_it_was(tmp_path: Path) -> None:
     driver = SettledGroup.with_connectors(tmp_path, 50)
     driver.create("another")
     before = driver.group
-    assert before.target.shards
+    assert before.target.parts
     driver.open()
     assert driver.group == before
     driver.delete("another")
@@ -65,11 +65,11 @@ def told(folder: Path) -> list[Explanation]:
     return [each.explain() for each in list(read_epochs(entries))]
 
 
-def test_a_log_in_shards_is_explained_as_one_without(
+def test_a_log_in_parts_is_explained_as_one_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_shards = told(tmp_path / "shards")
-    monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1_000_000)
-    assert in_shards == told(tmp_path / "whole")
-    causes = [each.report.bump.cause.why.value for each in in_shards]
+    in_parts = told(tmp_path / "parts")
+    monkeypatch.setattr(record_parts, "LEAST_PER_PART", 1_000_000)
+    assert in_parts == told(tmp_path / "whole")
+    causes = [each.report.bump.cause.why.value for each in in_parts]
     assert causes[-3:] == ["tasks-changed", "connector-deleted", "member-left"]

@@ -23,10 +23,10 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import restore
-from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
+from fairlead.events.record_parts import lay_out
 from fairlead.events.records import ConnectorsTasksMetadata, CurrentAssignment, Record
 from fairlead_tests.invariants import Witness
 
@@ -68,7 +68,7 @@ class Decider:
 
     def write(self, *records: Record, wrote: Assignment | None = None) -> None:
         """Write records, all or none."""
-        for whole, parts in lay_out(self.group.log_shards, records):
+        for whole, parts in lay_out(self.group.record_parts, records):
             for part in (*parts[:-1], whole):
                 evolve(self.group, part, self.group.end)
         self.witness.see(self.group, records, wrote)

@@ -428,12 +428,12 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.ConfiguredShard(3, frozenset({A, A0, A1})),
+        records.ConfiguredPart(3, frozenset({A, A0, A1})),
         b"3\0",
         {"number": 3, "configured": {"A": [-1, 0, 1]}},
     ),
     Golden(
-        records.TargetShard(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
+        records.TargetPart(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
         b"3\0",
         {
             "number": 3,
@@ -442,7 +442,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.CurrentShard("W1", 3, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        records.CurrentPart("W1", 3, {A1: 3, A: 5, A0: 4}, {B0: 2}),
         b"W1\0003\0",
         {
             "member_id": "W1",

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.events.entries.codec import decode, encode, restore
-from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
+from fairlead.events.record_parts import lay_out
 from fairlead.events.records import Record, TargetAssignment
 from fairlead.runtime.simulation.invariants import GroupInvariants, same
 
@@ -43,7 +43,7 @@ class Witness:
             same(group, restore(group.group_id, tail, group.end))
 
     def _append(self, records: Iterable[Record], wrote: Assignment | None) -> None:
-        laid_out = lay_out(self._folded.log_shards, records)
+        laid_out = lay_out(self._folded.record_parts, records)
         for record in (part for _, parts in laid_out for part in parts):
             kind, version, key, value = encode(record)
             entry = Entry(len(self.entries), kind, version, key, 0, value)

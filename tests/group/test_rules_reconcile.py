@@ -7,10 +7,10 @@ import pytest
 from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Resource, Why
+from fairlead.events.record_parts import lay_out
 from fairlead.events.records import CurrentAssignment, GroupMetadata, TargetAssignment
 from fairlead_tests.decider import Decider, resources
 
@@ -176,12 +176,12 @@ def test_the_holder_map_loses_what_was_given_up_and_has_what_was_granted() -> No
     assert decider.group.owner == {a: "W3", b: "W3"}
 
 
-def test_who_waits_stays_as_it_is_also_where_the_log_holds_what_it_has_in_shards() -> None:
+def test_who_waits_stays_as_it_is_also_where_the_log_holds_what_it_has_in_parts() -> None:
     group = Group("connect")
     many = " ".join(f"c{number}" for number in range(100))
-    ((whole, parts),) = lay_out(group.log_shards, [member(UNRELEASED, many, epoch=6, previous=6)])
+    ((whole, parts),) = lay_out(group.record_parts, [member(UNRELEASED, many, epoch=6, previous=6)])
     for part in (*parts[:-1], whole):
         evolve(group, part, group.end)
     before = group.members["m"].current
-    assert before.shards > 1
+    assert before.parts > 1
     assert reconcile(before, goal(f"{many} D", others="D"), None) is before

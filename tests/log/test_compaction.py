@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.events.entries import shard_layout
+from fairlead.events import record_parts
 from fairlead.events.entries.codec import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
@@ -77,11 +77,11 @@ IS_LOST_AND_RELEASED: list[Deed] = [
 ]
 
 
-@pytest.fixture(scope="module", params=[shard_layout.LEAST_PER_SHARD, 1], autouse=True)
-def least_per_shard(request: pytest.FixtureRequest) -> Generator[None]:
-    """Keep facts whole that are as small as these, or in shards."""
+@pytest.fixture(scope="module", params=[record_parts.LEAST_PER_PART, 1], autouse=True)
+def least_per_part(request: pytest.FixtureRequest) -> Generator[None]:
+    """Keep facts whole that are as small as these, or in parts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard_layout, "LEAST_PER_SHARD", request.param)
+        patch.setattr(record_parts, "LEAST_PER_PART", request.param)
         yield
 
 

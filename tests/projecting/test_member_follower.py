@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.entries.codec import decode, encode, restore
-from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader, Newer
@@ -26,24 +25,24 @@ from fairlead.events.model import (
     TaskConfig,
     Token,
 )
+from fairlead.events.record_parts import RecordParts, lay_out
 from fairlead.events.records import (
-    ConfiguredShard,
+    ConfiguredPart,
     CurrentAssignment,
-    CurrentShard,
+    CurrentPart,
     MemberMetadata,
     Record,
     TargetAssignment,
-    TargetShard,
+    TargetPart,
     Tombstone,
 )
-from fairlead.events.shards import Shards
 from fairlead.projections.follow.member import MemberFollower
 from fairlead.projections.launches import Launch, launches
 from fairlead_tests.golden.fixtures import generations, read_lines
 from fairlead_tests.log.samples import TIME_MS
 
 GROUP = "connect"
-SHARDS = {TYPE_OF[kind].number for kind in (ConfiguredShard, TargetShard, CurrentShard)}
+PARTS = {TYPE_OF[kind].number for kind in (ConfiguredPart, TargetPart, CurrentPart)}
 LIVES = [
     pytest.param(path, marks=marks, id=f"{path.parent.name}-{path.stem}")
     for age, folder in enumerate(reversed(generations()))
@@ -54,10 +53,10 @@ LIVES = [
 
 
 def batches(entries: Sequence[Entry], rng: Random) -> Iterator[Sequence[Entry]]:
-    """Yield the entries in batches; none ends between a fact's shards and their head."""
+    """Yield the entries in batches; none ends between a fact's parts and their head."""
     start = 0
     for end, entry in enumerate(entries, 1):
-        if entry.type not in SHARDS and (rng.random() < 0.15 or end == len(entries)):
+        if entry.type not in PARTS and (rng.random() < 0.15 or end == len(entries)):
             yield entries[start:end]
             start = end
 
@@ -128,7 +127,7 @@ def step(resources: Resources, number: int) -> CurrentAssignment:
 def test_a_member_with_many_resources_takes_its_step_from_the_shards(
     steps: list[tuple[Resources, bool]],
 ) -> None:
-    shards = Shards()
+    parts = RecordParts()
     with (
         TemporaryDirectory() as folder,
         GroupLog.open_writer(Path(folder) / "log", GROUP, reserve_bytes=0) as log,
@@ -136,9 +135,9 @@ def test_a_member_with_many_resources_takes_its_step_from_the_shards(
         reader = MemberFollower(GROUP, "W1", log)
         for number, (resources, is_looked_at) in enumerate(steps, 1):
             record = step(resources, number)
-            (laid,) = lay_out(shards, [record])
+            (laid,) = lay_out(parts, [record])
             for each in laid.parts:
-                shards.take(each)
+                parts.assemble(each)
             log.append(log.end, [encode(each) for each in laid.parts], TIME_MS)
             if is_looked_at or number == len(steps):
                 reader.catch_up()

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from fairlead.events.entries import shard_layout
+from fairlead.events import record_parts
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Crew, Size, draw
@@ -93,10 +93,10 @@ def test_a_single_worker_breaks_no_rule_either() -> None:
     assert told(search(range(4), SINGLE)) == ""
 
 
-def test_a_group_whose_facts_lie_in_shards_breaks_no_rule_either(
+def test_a_group_whose_facts_lie_in_parts_breaks_no_rule_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1)
+    monkeypatch.setattr(record_parts, "LEAST_PER_PART", 1)
     assert told(search(range(2), Size())) == ""
     assert told(search([7], Size(steps=40), on_disk=True)) == ""
 

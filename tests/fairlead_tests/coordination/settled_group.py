@@ -10,13 +10,12 @@ from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import encode
-from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState, TaskConfig
+from fairlead.events.record_parts import RecordParts, lay_out
 from fairlead.events.records import ConnectorsTasksMetadata, Record
-from fairlead.events.shards import Shards
 from fairlead_tests.coordination.driver import WALL_MS, CoordinatorDriver
 
 MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))
@@ -50,7 +49,7 @@ class SettledGroup(CoordinatorDriver):
             split = tuple(TaskConfig({"task": str(task)}, 1) for task in range(tasks))
             records.append(TaskConfigs(name, 1, split))
         control = GroupLog.open_writer(folder / "control", "connect")
-        entries = [encode(part) for _, parts in lay_out(Shards(), records) for part in parts]
+        entries = [encode(part) for _, parts in lay_out(RecordParts(), records) for part in parts]
         control.append(0, entries, WALL_MS)
         driver = cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
         for member in MEMBERS:

@@ -21,10 +21,19 @@ from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Succession
+from fairlead.events.record_parts import RecordParts
+from fairlead.events.records import HEADS
 from fairlead_tests import TESTS
 
 FOLDER = TESTS / "golden"
-AS_TOLD = {"target_of": "shares", "owner": "holders", "target_owner": "heirs"}
+AS_TOLD: Mapping[tuple[type, str], str] = {
+    (Group, "target_of"): "shares",
+    (Group, "owner"): "holders",
+    (Group, "target_owner"): "heirs",
+    (Group, "record_parts"): "log_shards",
+    (RecordParts, "by_head"): "rows",
+    **dict.fromkeys([(head, "parts") for head in HEADS], "shards"),
+}
 """The names in state files of fields that were renamed since: the files never change."""
 ALWAYS_TOLD = {(ConnectorConfig, "version"), (ConnectorConfig, "time_ms")}
 """Fields that had no default when the state files were written."""
@@ -90,10 +99,7 @@ def state_of(control: Iterable[Entry], offsets: Iterable[Entry]) -> dict[str, An
 
 def plain_group(group: Group) -> dict[str, Any]:
     """Return every field of a group, the indexes included."""
-    return {
-        AS_TOLD.get(each.name, each.name): plain(getattr(group, each.name))
-        for each in fields(Group)
-    }
+    return {_as_told(Group, each.name): plain(getattr(group, each.name)) for each in fields(Group)}
 
 
 def plain(value: Any) -> Any:
@@ -103,7 +109,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         told = {each.name: getattr(value, each.name) for each in fields(value)}
         return {
-            each.name: plain(told[each.name])
+            _as_told(type(value), each.name): plain(told[each.name])
             for each in fields(value)
             if (type(value), each.name) in ALWAYS_TOLD or told[each.name] != _default(each)
         }
@@ -114,6 +120,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(each) for each in value]
     return _scalar(value)
+
+
+def _as_told(kind: type, field: str) -> str:
+    return AS_TOLD.get((kind, field), field)
 
 
 def _name(key: Any) -> str:

@@ -28,7 +28,7 @@ from ..requests.options import LocalOptions
 from .narrator import Narrator
 
 FOLLOW_SECONDS: Final = 0.2
-KIND_WIDTH: Final = max(len(kind.__name__) for kind in TYPE_OF)
+KIND_WIDTH: Final = max(len(row.name) for row in BY_NUMBER.values())
 OFFSET_WIDTH: Final = 6
 
 Printer = Callable[[Entry], None]
@@ -149,7 +149,7 @@ class LogLine(NamedTuple):
     def kind(self) -> str:
         """The name of the record's type."""
         row = BY_NUMBER.get(self.entry.type)
-        return row.record.__name__ if row else f"type {self.entry.type}"
+        return row.name if row else f"type {self.entry.type}"
 
 
 def iterate_entries(reader: GroupReader, start: int) -> Iterator[Entry]:

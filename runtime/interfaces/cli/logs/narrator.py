@@ -60,15 +60,15 @@ def _bump(narrator: Narrator, record: records.GroupMetadata) -> str:
 
 
 def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
-    return f"configured: {_in_shards(record.shards) or format_resource_set(record.configured)}"
+    return f"configured: {_in_parts(record.parts) or format_resource_set(record.configured)}"
 
 
-def _in_shards(count: int) -> str:
+def _in_parts(count: int) -> str:
     """Return in how many further records the resources of a large one are; "" for a small one."""
     return f"what {count} shards say by now" if count else ""
 
 
-def _configured_shard(_: Narrator, record: records.ConfiguredShard) -> str:
+def _configured_part(_: Narrator, record: records.ConfiguredPart) -> str:
     return f"shard {record.number}: {format_resource_set(record.configured)}"
 
 
@@ -84,7 +84,7 @@ def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
     return f"{narrator.who(record.member_id)} {', '.join(filter(None, facts))}"
 
 
-def _shares(narrator: Narrator, record: records.TargetAssignment | records.TargetShard) -> str:
+def _shares(narrator: Narrator, record: records.TargetAssignment | records.TargetPart) -> str:
     shares = "; ".join(
         f"{narrator.who(member_id)} = {format_resource_set(record.members[member_id])}"
         for member_id in sorted(record.members)
@@ -95,7 +95,7 @@ def _shares(narrator: Narrator, record: records.TargetAssignment | records.Targe
     return f"{shares or 'nobody'}{left_out}"
 
 
-def _target_shard(narrator: Narrator, record: records.TargetShard) -> str:
+def _target_part(narrator: Narrator, record: records.TargetPart) -> str:
     return f"shard {record.number}: {_shares(narrator, record)}"
 
 
@@ -106,22 +106,22 @@ def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
             f" {record.failures} failed, {record.error}"
         )
     by = f" by {record.assignor}" if record.assignor else ""
-    shares = _in_shards(record.shards) or _shares(narrator, record)
+    shares = _in_parts(record.parts) or _shares(narrator, record)
     return f"assignment epoch {record.assignment_epoch}{by}: {shares}"
 
 
 def _step(narrator: Narrator, record: records.CurrentAssignment) -> str:
     return (
         f"{narrator.who(record.member_id)} epoch {record.previous_epoch} -> {record.member_epoch}"
-        f" {record.state.name}: holds {_in_shards(record.shards) or _grants(record)}"
+        f" {record.state.name}: holds {_in_parts(record.parts) or _grants(record)}"
     )
 
 
-def _current_shard(narrator: Narrator, record: records.CurrentShard) -> str:
+def _current_part(narrator: Narrator, record: records.CurrentPart) -> str:
     return f"{narrator.who(record.member_id)} shard {record.number}: holds {_grants(record)}"
 
 
-def _grants(record: records.CurrentAssignment | records.CurrentShard) -> str:
+def _grants(record: records.CurrentAssignment | records.CurrentPart) -> str:
     gives_up = f", gives up {format_resource_set(record.pending)}" if record.pending else ""
     return f"{format_resource_set(record.assigned)}{gives_up}"
 
@@ -276,7 +276,7 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     }
     if record.kind in by_member and record.key:
         return f"gone: {narrator.who(str(record.key[0]))}"
-    if record.kind is records.CurrentShard:
+    if record.kind is records.CurrentPart:
         return f"gone: {narrator.who(str(record.key[0]))} shard {record.key[1]}"
     if record.kind is records.Operator:
         scope, name, task = record.key
@@ -296,9 +296,9 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.MemberMetadata: _member,
     records.TargetAssignment: _target,
     records.CurrentAssignment: _step,
-    records.ConfiguredShard: _configured_shard,
-    records.TargetShard: _target_shard,
-    records.CurrentShard: _current_shard,
+    records.ConfiguredPart: _configured_part,
+    records.TargetPart: _target_part,
+    records.CurrentPart: _current_part,
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,

@@ -1,4 +1,4 @@
-"""A large fact lies in shards: a small change writes little, and nothing of it is lost."""
+"""A large fact lies in parts: a small change writes little, and nothing of it is lost."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 
 from fairlead.events.catalogue import key_of
 from fairlead.events.entries.codec import encode
-from fairlead.events.entries.shard_layout import lay_out, shard_count, shard_of
 from fairlead.events.evolve import evolve, evolve_copy
 from fairlead.events.group import Group
 from fairlead.events.model import MemberState, Resource
+from fairlead.events.record_parts import RecordParts, lay_out, part_count, part_of
 from fairlead.events.records import (
-    ConfiguredShard,
+    ConfiguredPart,
     ConnectorsTasksMetadata,
     CurrentAssignment,
-    CurrentShard,
+    CurrentPart,
     Head,
     Record,
     TargetAssignment,
-    TargetShard,
+    TargetPart,
     Tombstone,
 )
-from fairlead.events.shards import Shards
 
 RESOURCES = st.frozensets(
     st.builds(Resource, st.integers(0, 60).map("c{}".format), st.integers(-1, 3)), max_size=120
@@ -56,13 +55,13 @@ def current(resources: frozenset[Resource], number: int) -> Head:
     return CurrentAssignment("W1", number, 0, MemberState.UNREVOKED, assigned, pending)
 
 
-def laid_out(found: Shards, record: Record) -> list[Record]:
+def laid_out(found: RecordParts, record: Record) -> list[Record]:
     (laid,) = lay_out(found, [record])
     return laid.parts
 
 
-def take_all(found: Shards, records: Sequence[Record]) -> list[Record]:
-    return [whole for each in records if (whole := found.take(each)) is not None]
+def take_all(found: RecordParts, records: Sequence[Record]) -> list[Record]:
+    return [whole for each in records if (whole := found.assemble(each)) is not None]
 
 
 @pytest.mark.parametrize("fact", [configured, target, current])
@@ -71,7 +70,7 @@ def take_all(found: Shards, records: Sequence[Record]) -> list[Record]:
 def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
     fact: Callable[[frozenset[Resource], int], Head], steps: list[frozenset[Resource]]
 ) -> None:
-    found = Shards()
+    found = RecordParts()
     log: list[Record] = []
     record = fact(frozenset(), 0)
     for number, resources in enumerate(steps, 1):
@@ -79,7 +78,7 @@ def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
         parts = laid_out(found, record)
         (whole,) = take_all(found, parts)
         assert isinstance(whole, Head)
-        assert whole == replace(record, shards=whole.shards)
+        assert whole == replace(record, parts=whole.parts)
         log += parts
         latest: dict[object, Record] = {}
         for each in log:
@@ -87,13 +86,13 @@ def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
             latest.pop((of, key_of(each)), None)
             latest[of, key_of(each)] = each
         left = [each for each in latest.values() if not isinstance(each, Tombstone)]
-        compacted = Shards()
+        compacted = RecordParts()
         assert take_all(compacted, left)[-1] == whole
         assert compacted == found
     kind: type = type(record)
     gone = Tombstone(kind, key_of(record))
     assert take_all(found, laid_out(found, gone)) == [gone]
-    assert found == Shards(), "nothing of it is left"
+    assert found == RecordParts(), "nothing of it is left"
 
 
 def many(count: int) -> frozenset[Resource]:
@@ -101,30 +100,30 @@ def many(count: int) -> frozenset[Resource]:
 
 
 @pytest.mark.parametrize("count", [300, 3_000])
-def test_one_connector_more_or_less_writes_a_shard_and_what_makes_room(count: int) -> None:
+def test_one_connector_more_or_less_writes_a_part_and_what_makes_room(count: int) -> None:
     shares = {"W1": many(count), "W2": frozenset[Resource]()}
     more = shares | {"W2": frozenset({Resource("new")})}
     for before, after in ((shares, more), (more, shares)):
-        found = Shards()
+        found = RecordParts()
         take_all(found, laid_out(found, TargetAssignment(1, before)))
         parts = laid_out(found, TargetAssignment(2, after))
         assert len(parts) <= 1 + 1 + 2 * 2
         assert sum(len(encode(each).value or b"") for each in parts) < 5_000
 
 
-def test_one_shard_more_takes_its_connectors_from_one_shard() -> None:
+def test_one_part_more_takes_its_connectors_from_one_part() -> None:
     names = [f"c{number}" for number in range(2_000)]
     for count in range(2, 200):
-        was = {name: shard_of(name, count) for name in names}
-        moved = [name for name in names if shard_of(name, count + 1) != was[name]]
-        assert {shard_of(name, count + 1) for name in moved} <= {count}
+        was = {name: part_of(name, count) for name in names}
+        moved = [name for name in names if part_of(name, count + 1) != was[name]]
+        assert {part_of(name, count + 1) for name in moved} <= {count}
         assert len({was[name] for name in moved}) <= 1
 
 
-def test_shards_are_as_many_as_keeps_small_changes_and_large_ones_cheap() -> None:
-    assert [shard_count(size) for size in (0, 1, 31)] == [0, 0, 0]
-    assert [shard_count(size) for size in (32, 600, 6_000, 100_000)] == [1, 18, 154, 632]
-    counts = [shard_count(size) for size in range(20_000)]
+def test_parts_are_as_many_as_keeps_small_changes_and_large_ones_cheap() -> None:
+    assert [part_count(size) for size in (0, 1, 31)] == [0, 0, 0]
+    assert [part_count(size) for size in (32, 600, 6_000, 100_000)] == [1, 18, 154, 632]
+    counts = [part_count(size) for size in range(20_000)]
     assert all(0 <= more - less <= 2 for less, more in pairwise(counts[32:]))
 
 
@@ -133,27 +132,29 @@ def test_a_small_fact_is_one_record_of_the_first_version(
     fact: Callable[[frozenset[Resource], int], Head],
 ) -> None:
     record = fact(many(5), 1)
-    assert laid_out(Shards(), record) == [record]
+    assert laid_out(RecordParts(), record) == [record]
     assert encode(record).version == 1
 
 
-def test_who_reads_a_shard_sees_of_what_it_is() -> None:
-    parts = laid_out(Shards(), current(many(20), 1))
-    assert [type(each) for each in parts[:-1]] == [CurrentShard] * (len(parts) - 1)
+def test_who_reads_a_part_sees_of_what_it_is() -> None:
+    parts = laid_out(RecordParts(), current(many(20), 1))
+    assert [type(each) for each in parts[:-1]] == [CurrentPart] * (len(parts) - 1)
     assert encode(parts[-1]).version == 2
     head = parts[-1]
     assert isinstance(head, CurrentAssignment)
-    assert (head.shards, head.assigned, head.pending) == (1, {}, {})
-    assert {type(each) for each in laid_out(Shards(), configured(many(20), 1))[:-1]} == {
-        ConfiguredShard
+    assert (head.parts, head.assigned, head.pending) == (1, {}, {})
+    assert {type(each) for each in laid_out(RecordParts(), configured(many(20), 1))[:-1]} == {
+        ConfiguredPart
     }
-    assert {type(each) for each in laid_out(Shards(), target(many(20), 1))[:-1]} == {TargetShard}
+    assert {type(each) for each in laid_out(RecordParts(), target(many(20), 1))[:-1]} == {
+        TargetPart
+    }
 
 
-def test_what_is_only_weighed_leaves_the_shards_as_they_are() -> None:
+def test_what_is_only_weighed_leaves_the_parts_as_they_are() -> None:
     group = Group("connect")
-    for part in laid_out(group.log_shards, configured(many(50), 0)):
+    for part in laid_out(group.record_parts, configured(many(50), 0)):
         evolve(group, part, group.end)
-    before = copy(group.log_shards)
+    before = copy(group.record_parts)
     evolve_copy(group, [ConnectorsTasksMetadata(frozenset())])
-    assert group.log_shards == before
+    assert group.record_parts == before
