@@ -9,7 +9,6 @@ Importing this module patches Thespian's process base:
 """
 # pyright: basic
 
-import ctypes
 import gc
 import logging
 import multiprocessing
@@ -38,6 +37,7 @@ from thespian.system.transport import (
     TransmitIntent,
 )
 
+from ..tether import die_with
 from . import log_levels
 from .crashes import end_at_crashes, open_traces
 from .log_file import open_private
@@ -46,7 +46,6 @@ from .tcp import SEND_SECONDS, Transport
 
 FORK = multiprocessing.get_context("fork")
 
-_PR_SET_PDEATHSIG = 1
 _PLAIN_LOGGING = logging.root, logging.Logger.manager
 
 LOGGER = logging.getLogger(__name__)
@@ -261,10 +260,8 @@ def _start_actor(*args: Any) -> None:
 
 def _leave_parent() -> None:
     """Die with the parent process, and keep none of its sockets."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     parent = multiprocessing.parent_process()
-    if parent is not None and os.getppid() != parent.pid:
-        os._exit(1)  # the parent has ended before the call of prctl
+    die_with(os.getppid() if parent is None or parent.pid is None else parent.pid)
     for number in sorted(int(each) for each in os.listdir("/proc/self/fd")):  # noqa: PTH208
         with suppress(OSError):
             if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):  # noqa: PLR2004

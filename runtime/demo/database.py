@@ -3,7 +3,6 @@
 It ends with the demo. PostgreSQL refuses to run as root, so then another system user runs it.
 """
 
-import ctypes
 import os
 import pwd
 import secrets
@@ -16,17 +15,18 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ...actors.tether import die_with
 from ..pipeline.distribution import pip_install
 
 if TYPE_CHECKING:
     import psycopg
 
 _PATIENCE_S: Final = 30.0
-_PR_SET_PDEATHSIG: Final = 1
 _RUN_BY: Final = ("postgres", "nobody")
 _PLACES: Final = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt")
 _SETTINGS: Final[Mapping[str, str]] = {
@@ -94,7 +94,7 @@ class DemoServer:
                 command,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no thread runs yet
+                preexec_fn=partial(die_with, os.getpid(), signal.SIGQUIT),  # noqa: PLW1509 - no thread runs yet
                 **self._as_user(),
             )
         self._wait()
@@ -147,10 +147,6 @@ class DemoServer:
         home = {"HOME": str(self._folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
         ids = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
         return {"cwd": self._folder, "env": home, **ids}
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGQUIT), 0, 0, 0)
 
 
 def _bin() -> Path | None:

@@ -10,7 +10,6 @@ files are there, 1 failure, 2 usage, 128 + n stopped by signal n.
 """
 
 import argparse
-import ctypes
 import fcntl
 import os
 import signal
@@ -22,12 +21,12 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...actors.tether import die_with
 from .flights import PACKAGE, FlightsError, find_flights, read_flights
 
 DEFAULT_SECONDS = 30.0
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PR_SET_PDEATHSIG = 1
 _HIDDEN = ".{name}.part"
 
 
@@ -99,7 +98,7 @@ def main() -> int:
     # Signals are blocked and polled: so the feeder stops only between two files.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     options = _options()
-    _die_with_parent(options.parent)
+    die_with(options.parent, signal.SIGTERM)
     stopped_by: list[int] = []
 
     def wait(seconds: float) -> bool:
@@ -136,12 +135,6 @@ def _duration(text: str) -> float:
     if not 0 <= seconds <= 86_400:  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 86400 seconds")
     return seconds
-
-
-def _die_with_parent(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:  # the parent ended before the call of prctl
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager

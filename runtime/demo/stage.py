@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 
 from ...actors.transport.system import System, UnreachableError, connect
+from ...actors.tether import tied
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder
-from ..pipeline.engines import tether
 from .feeder import start_feeder
 
 CONNECTOR = "flights"
@@ -198,10 +198,13 @@ class Stage:
         given += [f"data.dir={self.data_dir}", *settings]
         options = [part for each in given for part in ("--set", each)]
         program = [sys.executable, "-m", "fairlead.runtime", verb, *options]
-        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *program]
         with self._log(verb).open("w") as log:
             process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                tied, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, text=True
+                tied(program),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
             )
         self._processes.append(process)
         return process

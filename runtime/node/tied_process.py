@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import subprocess
 import sys
 import time
@@ -11,9 +10,9 @@ from dataclasses import asdict
 from typing import ClassVar, Final
 
 from ...actors.backoff import Attempts
+from ...actors.tether import tied
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
-from ..pipeline.engines import tether
 from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 
@@ -33,8 +32,7 @@ class TiedProcess:
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Prepare the process; `command` are arguments of Python."""
-        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
-        self._command = [*tied, sys.executable, *command]
+        self._command = tied([sys.executable, *command])
         self._attempts = Attempts(node.backoff_ms)
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None

@@ -2,13 +2,10 @@
 
 import contextlib
 import getpass
-import os
 import resource
 import signal
 import socket
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +18,7 @@ from rest.conftest import KEY
 import fairlead
 from fairlead.actors.transport.log_file import SAME_TEXT
 from fairlead_tests.rest.group_process import GroupProcess
-from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, listening, running
+from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, running
 
 pytestmark = pytest.mark.xdist_group("rest-process")  # what they run is imported once
 
@@ -29,12 +26,6 @@ CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path":
     "source.format": "csv",
     "sink.format": "parquet",
 }
-SPAWN = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, "-m", "fairlead.runtime.interfaces.rest", *sys.argv[1:]])
-print(child.pid, flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
@@ -136,27 +127,6 @@ def test_a_folder_without_a_key_is_told_in_a_line(tmp_path: Path) -> None:
         f"the REST process cannot start: the cluster's key cannot be read from {path} (No such"
         " file or directory): `fairlead up` makes it when the node is first started\n",
     )
-
-
-def test_it_dies_with_its_parent(data_dir: Path) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", SPAWN, *arguments(data_dir)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=data_dir,
-    )
-    assert parent.stdout is not None
-    child = psutil.Process(int(parent.stdout.readline()))
-    assert listening(data_dir)
-    parent.kill()
-    parent.communicate()
-    child.wait(TIMEOUT_SECONDS)
-
-
-def test_it_does_not_start_for_a_parent_that_is_gone(data_dir: Path) -> None:
-    told = ended(*arguments(data_dir, "--parent", str(os.getppid())))
-    assert told == (1, b"", "")
 
 
 def with_entries_behind_its_end(sound: bytes) -> bytes:

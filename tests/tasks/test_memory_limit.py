@@ -1,6 +1,5 @@
 """A plugin that takes more memory than a worker may have fails its own task alone."""
 
-import os
 import re
 import resource
 import subprocess
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.actors.tether import tied
 from fairlead.events.model import RunState
 from fairlead.runtime.node.worker.assembly import limit_memory
-from fairlead.runtime.pipeline.engines import tether
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import PATIENCE_S, LocalEngine, Reports, written
@@ -58,10 +57,9 @@ def test_a_plugin_that_takes_too_much_memory_fails_its_task_which_goes_on_when_i
 
 
 def test_the_limit_of_a_worker_is_not_that_of_its_jvm(limit: int) -> None:
-    tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
     program = [sys.executable, "-I", "-S", "-c", TOLD]
     found = [
         int(subprocess.run(each, check=True, capture_output=True, text=True).stdout)
-        for each in (program, [*tied, *program])
+        for each in (program, tied(program))
     ]
     assert found == [limit, resource.getrlimit(resource.RLIMIT_DATA)[1]]

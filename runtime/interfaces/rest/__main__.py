@@ -1,11 +1,10 @@
 """The REST process: `python -m fairlead.runtime.interfaces.rest --data-dir DIR`.
 
-It ends with the process that started it. If that starts it with SIGINT ignored, it handles Ctrl-C
-for both. The log is `logs/rest.log` in the data folder; startup errors go to stderr.
+The launcher starts it so that it ends with it, and with SIGINT ignored: then the launcher handles
+Ctrl-C for both. The log is `logs/rest.log` in the data folder; startup errors go to stderr.
 """
 
 import argparse
-import ctypes
 import gc
 import logging
 import os
@@ -57,7 +56,6 @@ from .watch.teller import Teller
 LOGGER = logging.getLogger(__package__)
 EXIT_FAILED = 1
 GRACE_SECONDS = 1
-_PR_SET_PDEATHSIG = 1
 
 
 class CannotServe(Exception):  # noqa: N818  # says what happened
@@ -71,7 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    _die_with(options.parent)
     setproctitle(f"fairlead: rest {options.group}")
     try:
         key = read_key(options.data_dir / "run" / KEY)
@@ -147,9 +144,6 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument("--log-level", default="INFO", help="the log level")
     parser.add_argument("--log-format", default="text", help="of the log: text or json")
     parser.add_argument("--log-to", default="file", help="where to: file or stdout")
-    parser.add_argument(
-        "--parent", type=int, default=os.getppid(), metavar="PID", help="end with this process"
-    )
     parser.add_argument(
         "--ready", type=int, metavar="FD", help="a pipe to write to once it listens"
     )
@@ -239,14 +233,6 @@ def _say_ready(pipe: int | None) -> None:
         with suppress(OSError):
             os.write(pipe, b"1")
         os.close(pipe)
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; it has no state to clean up."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit(EXIT_FAILED)  # the parent ended before the call of prctl
 
 
 def _end(*_: object) -> None:

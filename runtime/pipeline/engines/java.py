@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from ....actors.tether import tied
 from .settings import BIND_ADDRESS, JAVA_OPTIONS, LOG4J, properties
 
 OLDEST = 17
@@ -158,14 +159,12 @@ def prepare(
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     log.touch(0o600)
     spark = spark_home()
-    tether = Path(__file__).with_name("tether.py")
     java = [str(launch.java.command), *_java_options(launch, folder, log), "-cp"]
-    command = [
-        *(sys.executable, "-I", "-S", str(tether), str(os.getpid())),
+    program = [
         *(*java, _class_path(launch.settings, spark), "org.apache.spark.deploy.SparkSubmit"),
         *("--properties-file", str(conf), "pyspark-shell"),
     ]
-    return command, _environ(launch.settings, spark, folder, info)
+    return tied(program), _environ(launch.settings, spark, folder, info)
 
 
 @contextmanager

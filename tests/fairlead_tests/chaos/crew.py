@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import psutil
 
+from fairlead.actors.tether import tied
 from fairlead.events.catalogue import entry_key
 from fairlead.events.commits import Committed, Offset
 from fairlead.events.connectors import TaskStatus
@@ -27,7 +28,6 @@ from fairlead.events.records import ClassicGroup, GroupMetadata
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
-from fairlead.runtime.pipeline.engines import tether
 from fairlead_tests.actor_system import runs, title_of
 from fairlead_tests.cluster.forks import PR_SET_CHILD_SUBREAPER
 
@@ -369,10 +369,9 @@ class Crew:
         options = [part for each in given for part in ("--set", each)]
         named = ["--name", name] if name else []
         program = [sys.executable, "-m", "fairlead.runtime", verb, *options, *named]
-        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *program]
         with (self.folder / f"{name or verb}.log").open("ab") as log:
             process = subprocess.Popen(
-                tied,
+                tied(program),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

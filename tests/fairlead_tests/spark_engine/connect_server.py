@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairlead.actors.transport.ports import free_port
-from fairlead.runtime.pipeline.engines import tether
+from fairlead.actors.tether import tied
 from fairlead.runtime.pipeline.engines.java import JVM_OPENS, find_java, spark_home
 from fairlead.runtime.pipeline.engines.settings import properties
 
@@ -71,7 +71,7 @@ class ConnectServerProcess:
         known["PYSPARK_PYTHON"] = sys.executable
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *java],
+                tied(java),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
