@@ -23,7 +23,8 @@ from xdist.remote import Producer
 import fairlead
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.engine import EngineState
-from fairlead.runtime.pipeline.engines.java import find_java, sharing_options
+from fairlead.runtime.pipeline.engines.java import sharing_options
+from fairlead.runtime.processes.java import find_java
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.running.rows import RowScheduling, place_of

@@ -14,8 +14,8 @@ from typing import Final
 
 from ..cluster.messages import AssignorAt, AssignorHangs, AssignorsOpen, OpenAssignors
 from ..cluster.spec import NodeSpec
+from ..processes.isolation import kill_group, kill_remaining_group, read_activity
 from .assignors.actor import AssignorActor
-from .assignors.isolation import kill_group, kill_remaining_group, read_activity
 from .children import ChildProcess, Host
 
 LOGGER = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from ..cluster.messages import (
     WorkerUp,
 )
 from ..cluster.spec import NodeSpec
-from .liveness import GroupProbe
+from ..processes.liveness import GroupProbe
 from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)

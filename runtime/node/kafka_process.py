@@ -4,18 +4,19 @@ import select
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
 from ...actors.group.state.settings import ShardLimits
+from ...events.log.process import ProcessId
 from ...events.placement import split_list
 from ..cluster.spec import KafkaSpec, NodeSpec
 from ..config.kafka_keys import parse_kafka_listener, parse_place
 from ..config.load import Config
-from .liveness import STARTS_FOR, ProcessProbe, Silence
+from ..processes.liveness import STARTS_FOR, ProcessProbe, Silence
+from ..processes.tied import BriefedProcess
 from .processes import ProcessFiles
-from .tied_process import BriefedProcess, EngineProcess, TiedProcess
 
 MINUTE_MS: Final = 60_000
 
@@ -53,10 +54,14 @@ class AskedProcess(BriefedProcess):
     """A process that gets one end of a socket pair, by its number, as the last argument."""
 
     def __init__(
-        self, module: str, brief: Mapping[str, object], files: ProcessFiles, node: NodeSpec
+        self,
+        module: str,
+        brief: Mapping[str, object],
+        record: Callable[[ProcessId], None],
+        node: NodeSpec,
     ) -> None:
         """Prepare `python -m MODULE`, as its base does."""
-        super().__init__(module, brief, files, node)
+        super().__init__(module, brief, record, node.backoff_ms)
         limit_seconds = node.answer_timeout_ms / 1000
         self.probe = ProcessProbe(limit_seconds)
         self._start = Silence(limit_seconds * STARTS_FOR, 0.0)
@@ -106,8 +111,6 @@ class AskedProcess(BriefedProcess):
 class KafkaProcess(AskedProcess):
     """The process that listens for Kafka clients; their groups are in other processes."""
 
-    kind = "kafka"
-    name = "listener"
     title = "Kafka listener"
 
     def __init__(self, files: ProcessFiles, node: NodeSpec, spec: KafkaSpec) -> None:
@@ -118,14 +121,8 @@ class KafkaProcess(AskedProcess):
             "log": asdict(node.log),
             "kafka": asdict(spec),
         }
-        super().__init__("fairlead.runtime.kafka", brief, files, node)
-
-
-def processes_beside(files: ProcessFiles, node: NodeSpec) -> list[TiedProcess]:
-    """Return the engine and listener processes that a node needs; none is started yet."""
-    engine = [EngineProcess(files, node)] if node.engine.is_shared else []
-    listener = [KafkaProcess(files, node, node.kafka)] if node.kafka else []
-    return [*engine, *listener]
+        record = files.recorder("kafka", "listener")
+        super().__init__("fairlead.runtime.kafka", brief, record, node)
 
 
 def kafka_spec(config: Config) -> KafkaSpec | None:

@@ -22,8 +22,10 @@ from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, 
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
-from .kafka_process import processes_beside
-from .liveness import ProcessProbe, SignalWait, rest_of, slow_of
+from ..processes.liveness import ProcessProbe, SignalWait, Silence, rest_of
+from ..processes.tied import TiedProcess
+from .engine_process import EngineProcess
+from .kafka_process import KafkaProcess
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .supervisor import Supervisor
@@ -63,7 +65,7 @@ class Launcher:
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
-        self._beside = processes_beside(self._files, node)
+        self._beside = _processes_beside(self._files, node)
         self._tied = [*([self._rest] if self._rest else []), *self._beside]
         self._log_file = node.data_dir / "logs" / "actors.log"
         self._system: System | None = None  # none runs
@@ -297,4 +299,16 @@ class Launcher:
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
                 silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]
-        return slow_of(silent, self._node.answer_timeout_ms / 1000)
+        now, limit_seconds = time.monotonic(), self._node.answer_timeout_ms / 1000
+        return [
+            SlowProcess(kind, name, pid, now - seconds, limit_seconds)
+            for kind, name, pid, seconds in silent
+            if Silence(limit_seconds, now, seconds).is_slow
+        ]
+
+
+def _processes_beside(files: ProcessFiles, node: NodeSpec) -> list[TiedProcess]:
+    """Return the engine and listener processes that a node needs; none is started yet."""
+    engine = [EngineProcess(files, node)] if node.engine.is_shared else []
+    listener = [KafkaProcess(files, node, node.kafka)] if node.kafka else []
+    return [*engine, *listener]

@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,6 +70,10 @@ class ProcessFiles:
             write_json(path, {**asdict(process), "folder": folder_number(self._folder)})
         except OSError as error:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
+
+    def recorder(self, kind: str, name: str) -> Callable[[ProcessId], None]:
+        """Return what writes the record of a process that is no actor, whenever it is started."""
+        return lambda process: self.write(NodeProcess(kind, name, process))
 
     def remove(self, processes: Iterable[ProcessId]) -> None:
         """Remove the records of processes that have ended."""

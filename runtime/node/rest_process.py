@@ -14,9 +14,9 @@ from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
 from ..pipeline.engines.settings import SQL_MEANINGS
-from .liveness import STARTS_FOR, ProcessProbe, Silence
+from ..processes.liveness import STARTS_FOR, ProcessProbe, Silence
+from ..processes.tied import TiedProcess
 from .processes import ProcessFiles
-from .tied_process import TiedProcess
 
 LOOK_SECONDS: Final = 0.1
 _CONNECT_SECONDS: Final = 2.0
@@ -63,13 +63,11 @@ class HttpQuestion:
 class RestProcess(TiedProcess):
     """The REST process; it reports through a pipe when it listens, and is asked from then on."""
 
-    kind = "rest"
-    name = "interface"
     title = "REST"
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Prepare the process; `command` are arguments of Python."""
-        super().__init__(command, files, node)
+        super().__init__(command, files.recorder("rest", "interface"), node.backoff_ms)
         self._ready_pipe = -1
         """The read end of the pipe to which it writes when it listens; -1: closed."""
         limit_seconds = node.answer_timeout_ms / 1000

@@ -25,8 +25,8 @@ from ...actors.messages.assignors import (
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
 from ..cluster.spec import AssignorSpec
-from ..node.assignors.isolation import read_activity
 from ..node.assignors.sandbox import Answer, Question, Sandbox, SandboxEndedError
+from ..processes.isolation import read_activity
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"

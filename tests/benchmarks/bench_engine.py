@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.runtime.pipeline.engines.attach import warm_up
 from fairlead.runtime.pipeline.engines.embedded import Embedded
-from fairlead.runtime.pipeline.engines.java import find_java
+from fairlead.runtime.processes.java import find_java
 
 CORES = 2
 JOBS = 30

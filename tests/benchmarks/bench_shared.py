@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from fairlead.runtime.pipeline.engines.java import find_java
+from fairlead.runtime.processes.java import find_java
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.engines.java import find_java
+from fairlead.runtime.processes.java import find_java
 from fairlead_tests.chaos.crew import quick_to_start
 from fairlead_tests.chaos.secrets import ENV, hold_secrets
 from fairlead_tests.chaos.shared_crew import SharedCrew

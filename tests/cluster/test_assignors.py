@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.node.assignors.actor import FULL
-from fairlead.runtime.node.assignors.guard import LARGEST
 from fairlead.runtime.node.worker.core.assignor_client import UNTOLD
+from fairlead.runtime.processes.guard import LARGEST
 from fairlead_tests.actor_system import runs
 from fairlead_tests.cluster.deeds import overlaps
 from fairlead_tests.cluster.node import Node, eventually

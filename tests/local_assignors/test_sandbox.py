@@ -12,7 +12,8 @@ import pytest
 
 from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply, Worker
 from fairlead.runtime.cluster.spec import AssignorSpec
-from fairlead.runtime.node.assignors.sandbox import Sandbox, SandboxEndedError, filter_environment
+from fairlead.runtime.node.assignors.sandbox import Sandbox, SandboxEndedError
+from fairlead.runtime.processes.isolation import filter_environment
 from fairlead_tests.actor_system import eventually, runs
 from fairlead_tests.local_assignors.packages import ASSIGNOR, install
 

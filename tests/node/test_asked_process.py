@@ -26,14 +26,14 @@ while asked := end.recv(1):
 class Echoing(AskedProcess):
     """A program in place of the listener."""
 
-    kind = name = title = "echoing"
+    title = "echoing"
 
 
 @pytest.fixture
 def echoing(tmp_path: Path) -> Iterator[Echoing]:
     """A program that must answer within half a second."""
     node = node_at(tmp_path)
-    process = Echoing("unused", {}, ProcessFiles(tmp_path / "run"), node)
+    process = Echoing("unused", {}, ProcessFiles(tmp_path / "run").recorder("echo", ""), node)
     process._command[process._command.index("-m") :] = ["-c", ECHOING]
     process.start()
     yield process

@@ -36,8 +36,8 @@ from fairlead.runtime.node import children, workers
 from fairlead.runtime.node import supervisor as real
 from fairlead.runtime.node.assignor_process import ASSIGNOR
 from fairlead.runtime.node.children import TICK_SECONDS
-from fairlead.runtime.node.liveness import SLOW_SECONDS
 from fairlead.runtime.node.workers import BEGIN_SECONDS, STARTS_AT_ONCE, STUCK_SECONDS
+from fairlead.runtime.processes.liveness import SLOW_SECONDS
 
 WORKERS = 3 * STARTS_AT_ONCE
 

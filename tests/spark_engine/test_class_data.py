@@ -9,7 +9,8 @@ import pytest
 from fairlead.runtime.interfaces.cli.main import main
 from fairlead.runtime.node.engine.class_data import write_archive
 from fairlead.runtime.pipeline.engines.embedded import Embedded
-from fairlead.runtime.pipeline.engines.java import Java, archive_of, find_java, sharing_options
+from fairlead.runtime.pipeline.engines.java import archive_of, sharing_options
+from fairlead.runtime.processes.java import Java, find_java
 
 
 @pytest.fixture

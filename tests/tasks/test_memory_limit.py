@@ -12,8 +12,8 @@ import pytest
 
 from fairlead.actors.tether import tied
 from fairlead.events.model import RunState
-from fairlead.runtime.node.worker.assembly import limit_memory
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead.runtime.processes.isolation import limit_memory
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import PATIENCE_S, LocalEngine, Reports, written
 from fairlead_tests.tasks.wrong import Deeds, Wrong, wrong_launch, wrong_plugins
@@ -27,7 +27,7 @@ def limit() -> Iterator[int]:
     before = resource.getrlimit(resource.RLIMIT_DATA)
     (held,) = re.findall(r"VmData:\s*(\d+) kB", Path("/proc/self/status").read_text())
     limit = (int(held) << 10) + (1 << 29)
-    limit_memory(limit)
+    limit_memory(limit, is_for_children=False)
     yield limit
     resource.setrlimit(resource.RLIMIT_DATA, before)
 

@@ -24,10 +24,10 @@ from ....actors.messages.assignors import (
 from ....actors.transport.actor import Actor, Address
 from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
+from ...processes.guard import adopt_orphans, end_descendants
+from ...processes.isolation import isolate
 from .discovery import AssignorRefusedError
-from .guard import adopt_orphans, end_descendants
 from .host import AssignorHost, load_host
-from .isolation import isolate
 from .sandbox import Answer, Question, Sandbox, SandboxEndedError
 
 LOGGER = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from ....actors.messages.assignors import (
 from ....actors.messages.computing import Assignment, Snapshot
 from ....events.model import ClientAssignor
 from ...cluster.spec import AssignorSpec
+from ...processes.isolation import has_room, limit_memory, lower_priority, show_in_title
 from .discovery import AssignorRefusedError, find_assignor, make_assignor
-from .isolation import has_room, limit, show_in_title
 from .user_code import (
     USERS_ERRORS,
     client_assignor,
@@ -181,7 +181,11 @@ def load_host(spec: AssignorSpec) -> AssignorHost:
     Raises `AssignorRefusedError`, with the cause in the log.
     """
     try:
-        limit(spec.memory_bytes)
+        limit = limit_memory(spec.memory_bytes, is_for_children=True)
+        if limit < spec.memory_bytes:
+            told = "assignors get %d bytes, not %d: ulimit -d says so"
+            LOGGER.warning(told, limit, spec.memory_bytes)
+        lower_priority()
         return AssignorHost(spec.names, spec.conf, show_in_title)
     except AssignorRefusedError as error:
         log_trace(LOGGER, "an assignor is refused", error)

@@ -1,7 +1,7 @@
 """The sandbox process for third-party assignors: its program, and the parent's handle `Sandbox`.
 
 The process is a new interpreter: it shares no memory with the parent (which has the cluster's key),
-has no open file but one pipe, and only the environment variables in `ENVIRONMENT`. A `guard`
+has no open file but one pipe, and only the environment variables of `filter_environment`. A `guard`
 process limits its memory and kills its descendants. Access to files and the network is not
 restricted: it has that of the user.
 
@@ -19,7 +19,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import Pipe
@@ -40,10 +39,10 @@ from ....actors.messages.assignors import (
     NotifyAssignmentReply,
 )
 from ...cluster.spec import AssignorSpec
-from . import guard
+from ...processes.guard import TOO_MUCH, guarded
+from ...processes.isolation import filter_environment, isolate
 from .discovery import AssignorRefusedError
 from .host import AssignorHost, load_host
-from .isolation import isolate
 from .user_code import WrongResultError
 
 Question = DescribeAssignors | ComputeAssignment | NotifyAssignment | ForgetWorker
@@ -60,14 +59,6 @@ NOT_FULL: Final = b"0"
 ANSWER_BYTES: Final = 64 << 20
 """The longest answer that is read."""
 END_SECONDS: Final = 12.0  # a little longer than the guard takes at most
-ENVIRONMENT: Final = frozenset(
-    (
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
-        *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"),
-        *("PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
-    )
-)
-"""The environment variables that third-party code gets, besides `LC_*`."""
 
 
 class SandboxEndedError(Exception):
@@ -139,7 +130,7 @@ class Sandbox:
     @property
     def ended_by_itself(self) -> bool:
         """Whether it has ended for another reason than the memory limit."""
-        return self._guard.returncode not in {None, guard.TOO_MUCH}
+        return self._guard.returncode not in {None, TOO_MUCH}
 
     def abort(self) -> None:
         """Send SIGABRT: the process logs its stack and ends."""
@@ -177,20 +168,10 @@ class Sandbox:
                 os.kill(self._guard.pid, number)
 
     def _command(self, log_file: Path, descriptor: int) -> list[str]:
-        log, me = str(log_file), str(os.getpid())
-        watch = [str(guard.__file__), me, log, str(self._spec.memory_bytes)]
         level = logging.getLevelName(logging.root.level)
-        program = [sys.executable, "-m", __name__, str(descriptor), log, me, level]
-        return [sys.executable, "-I", "-S", *watch, *program]
-
-
-def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that third-party code may see."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name in ENVIRONMENT or name.startswith("LC_")
-    }
+        arguments = (str(descriptor), str(log_file), str(os.getpid()), level)
+        program = [sys.executable, "-m", __name__, *arguments]
+        return guarded(program, log_file, self._spec.memory_bytes)
 
 
 def _refuse(question: Question, why: str) -> Answer:

@@ -26,7 +26,7 @@ from ...config.redaction import Redaction
 from ...pipeline.engines.cluster import SparkCluster
 from ...pipeline.engines.embedded import Embedded
 from ...pipeline.engines.shared.owner import JvmOwner
-from ..liveness import Silence
+from ...processes.liveness import Silence
 
 EXIT_FAILED: Final = 1
 LOOK_SECONDS: Final = 0.1

@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from ...pipeline.engines.embedded import START_SECONDS, Embedded
-from ...pipeline.engines.java import archive_of, find_java
+from ...pipeline.engines.java import archive_of
 from ...pipeline.engines.settings import JAVA_OPTIONS
+from ...processes.java import find_java
 
 _WRITE_SECONDS: Final = 300.0
 """How long a JVM may take to write its classes at its end; a core needs 20."""

@@ -1,7 +1,6 @@
 """Builds the parts of a worker process from its `StartWorker` order."""
 
 import gc
-import resource
 import socket
 import uuid
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from ...cluster.identity import cluster_id
 from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder
 from ...pipeline.engines.java import environment
+from ...processes.isolation import limit_memory
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
@@ -74,7 +74,8 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     `report` gets the runner's reports, from any thread.
     """
     node, membership = order.node, membership_of(order)
-    limit_memory(node.engine.memory_bytes)
+    if node.engine.memory_bytes:
+        limit_memory(node.engine.memory_bytes, is_for_children=False)
     opened = _open_engine(order)  # first: it warms up while the rest is loaded
     folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
@@ -90,17 +91,6 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     rota = Rota(node.group_id, log, reader)
     runner = SparkRunner(node, order.name, opened, ledger, rota, report)
     return WorkerParts(core, runner, ledger, log)
-
-
-def limit_memory(memory_bytes: int) -> None:
-    """Have allocations of this process fail beyond so many bytes; 0: none does.
-
-    A limit that is inherited stays if it is lower. Only the soft limit is set, so that the JVM, a
-    child, can have more: see `tether.py`.
-    """
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    if memory_bytes and (most == resource.RLIM_INFINITY or memory_bytes < most):
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, most))
 
 
 def _open_engine(order: StartWorker) -> "OpenEngine | None":

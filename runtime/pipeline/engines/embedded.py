@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from ...processes.java import JavaNotFound, find_java
 from .attach import (
     ExtraGateway,
     attach,
@@ -23,7 +24,7 @@ from .attach import (
 from .cluster import NotShared, SparkCluster
 from .engine import EngineDown, EngineState
 from .failures import failure_text
-from .java import JavaNotFound, JvmLaunch, find_java
+from .java import JvmLaunch
 from .jobs import Driver, JobEngine
 from .jvm import Jvm, JvmGateway, new_folder, sweep
 from .settings import refuse_unsafe, settings

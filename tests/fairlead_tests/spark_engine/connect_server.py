@@ -11,8 +11,9 @@ from pathlib import Path
 
 from fairlead.actors.transport.ports import free_port
 from fairlead.actors.tether import tied
-from fairlead.runtime.pipeline.engines.java import JVM_OPENS, find_java, spark_home
+from fairlead.runtime.pipeline.engines.java import JVM_OPENS, spark_home
 from fairlead.runtime.pipeline.engines.settings import properties
+from fairlead.runtime.processes.java import find_java
 
 HOST = "127.0.0.1"
 SERVICE = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -17,8 +17,8 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
+from fairlead.runtime.node.engine_process import EngineProcess
 from fairlead.runtime.node.processes import ProcessFiles
-from fairlead.runtime.node.tied_process import EngineProcess
 from fairlead_tests import TESTS
 
 SHARER = TESTS / "fairlead_tests" / "spark_engine" / "sharer.py"

@@ -161,7 +161,7 @@ def choose_classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
 def prepare() -> None:
     """Have Spark start a third sooner from now on, by an archive of its classes (180 MB)."""
     from ....node.engine.class_data import NotWritten, write_archive  # noqa: PLC0415
-    from ....pipeline.engines.java import JavaNotFound  # noqa: PLC0415
+    from ....processes.java import JavaNotFound  # noqa: PLC0415
 
     try:
         archive = write_archive(say)

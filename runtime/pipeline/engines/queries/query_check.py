@@ -17,8 +17,9 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject, JVMVie
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from ....processes.java import JavaNotFound, find_java
 from ..failures import failure_text
-from ..java import JVM_OPENS, JavaNotFound, find_java, sharing_options, spark_home
+from ..java import JVM_OPENS, sharing_options, spark_home
 from ..settings import SQL_AS_WRITTEN
 from ..spelling import quoted
 from .query import (

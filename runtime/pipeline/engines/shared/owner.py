@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from .....actors.backoff import Attempts, Backoff
+from ....processes.liveness import Silence
 from ..attach import ExtraGateway
 from ..embedded import Embedded
 from ..engine import EngineState
@@ -27,19 +28,6 @@ from .channel import LineChannel, listen
 LOGGER = logging.getLogger(__name__)
 PING_SECONDS: Final = 1.0
 """The interval of the calls that check whether the JVM answers."""
-
-
-class Patience(Protocol):
-    """A limit for the time in which the JVM does not answer."""
-
-    def look(self, now: float, *, is_silent: bool) -> None:
-        """Note at a monotonic time, in seconds, whether an answer is outstanding."""
-        ...
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the JVM was silent for too long."""
-        ...
 
 
 @dataclass(eq=False, slots=True)
@@ -66,19 +54,20 @@ class JvmOwner:
         engine: Embedded,
         path: Path,
         learn: Callable[[Mapping[str, str]], None],
-        patience: Callable[[], Patience],
+        silence: Callable[[], Silence],
         backoff_ms: Backoff[int],
     ) -> None:
         """Configure the owner; `engine` must not be open yet, and `path` is the socket's.
 
         `learn` is called with the secrets of workers and their replacements, before a job uses
-        them.
+        them. `silence` makes the count of a new JVM, with its time limit.
         """
         self._engine = engine
         self._path = path
         self._learn = learn
-        self._new_patience = patience
-        self._patience = patience()
+        self._new_silence = silence
+        self._silence = silence()
+        """How long the JVM has not answered."""
         self._awaits_answer = False
         """Whether the JVM has not yet answered the last call."""
         self._attempts = Attempts(backoff_ms)
@@ -109,10 +98,10 @@ class JvmOwner:
     def look(self) -> None:
         """Kill or restart the JVM if needed, and notify workers; polled on the main thread."""
         now = time.monotonic()
-        self._patience.look(now, is_silent=self._awaits_answer)
-        if self._patience.is_over:
-            self._engine.kill(f"the JVM was killed: {self._patience}")
-            self._patience = self._new_patience()
+        self._silence.look(now, is_silent=self._awaits_answer)
+        if self._silence.is_over:
+            self._engine.kill(f"the JVM was killed: {self._silence}")
+            self._silence = self._new_silence()
         state, detail = self._engine.state, self._engine.detail
         if state is EngineState.DOWN:
             self._why = detail

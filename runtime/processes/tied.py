@@ -1,20 +1,23 @@
-"""The launcher's handles of processes that are not actors: it restarts them under back-off."""
+"""Tied processes that are to run for as long as this one: their handles restart and replace them.
+
+`look_after` is called often. It starts a process that has ended again once its back-off is over,
+and kills one that has not answered for too long: its end is then seen like any other. A process
+that ran for a minute has no failures behind it. A subclass says how to start its process (`_spawn`)
+and how to ask it (`_ask`, `probes`); one without a probe is replaced only when it ends.
+"""
 
 import json
 import logging
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from ...actors.backoff import Attempts
+from ...actors.backoff import Attempts, Backoff
 from ...actors.tether import tied
-from ...events.log.process import process_of
-from ..cluster.spec import NodeSpec
+from ...events.log.process import ProcessId, process_of
 from .liveness import ProcessProbe, Silence
-from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
 STOP_SECONDS: Final = 5.0
@@ -24,17 +27,22 @@ HEALTHY_SECONDS: Final = 60.0
 class TiedProcess:
     """A process that is restarted under back-off when it ends, and killed when this one ends."""
 
-    kind: ClassVar[str]
-    """Its name in logs and in the run folder."""
-    name: ClassVar[str]
     title: ClassVar[str]
     """Its name for users."""
 
-    def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
-        """Prepare the process; `command` are arguments of Python."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        record: Callable[[ProcessId], None],
+        backoff_ms: Backoff[int],
+    ) -> None:
+        """Prepare the process; `command` are arguments of Python.
+
+        `record` is called with each process that is started.
+        """
         self._command = tied([sys.executable, *command])
-        self._attempts = Attempts(node.backoff_ms)
-        self._files = files
+        self._attempts = Attempts(backoff_ms)
+        self._record = record
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         """On the monotonic clock."""
@@ -45,7 +53,7 @@ class TiedProcess:
         """Start it; raises `OSError`."""
         self._started_at, self._start_at = time.monotonic(), None
         self._process = self._spawn(self._command)
-        self._files.write(NodeProcess(self.kind, self.name, process_of(self._process.pid)))
+        self._record(process_of(self._process.pid))
 
     @property
     def pid(self) -> int | None:
@@ -80,8 +88,8 @@ class TiedProcess:
         if self._process is None or not self.is_settled:
             self._forget_answers()
         elif (silence := self._ask()) is not None and silence.is_over:
-            told = "the %s process (pid %s) is replaced: %s"
-            LOGGER.error(told, self.title, self._process.pid, silence)
+            pid = self._process.pid
+            LOGGER.error("the %s process (pid %s) is replaced: %s", self.title, pid, silence)
             self._process.kill()
             self._forget_answers()
 
@@ -125,10 +133,14 @@ class BriefedProcess(TiedProcess):
     """A process that gets its configuration through stdin, as it may have secrets."""
 
     def __init__(
-        self, module: str, brief: Mapping[str, object], files: ProcessFiles, node: NodeSpec
+        self,
+        module: str,
+        brief: Mapping[str, object],
+        record: Callable[[ProcessId], None],
+        backoff_ms: Backoff[int],
     ) -> None:
         """Prepare `python -m MODULE`, with `brief` as JSON in its stdin."""
-        super().__init__(("-m", module), files, node)
+        super().__init__(("-m", module), record, backoff_ms)
         self._brief = json.dumps(brief).encode()
 
     def _spawn(
@@ -145,24 +157,3 @@ class BriefedProcess(TiedProcess):
         except BrokenPipeError:
             pass  # it has ended already: `look_after` restarts it
         return process
-
-
-class EngineProcess(BriefedProcess):
-    """The process that owns the shared JVM; it outlives the workers and the supervisor."""
-
-    kind = "engine"
-    name = "shared"
-    title = "engine"
-
-    def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
-        """Prepare the command and its input; nothing is started yet."""
-        brief = {
-            "group": node.group_id,
-            "data_dir": str(node.data_dir),
-            "engine": asdict(node.engine),
-            "paths": node.reach.paths,
-            "answer_timeout_ms": node.answer_timeout_ms,
-            "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
-            "log": asdict(node.log),
-        }
-        super().__init__("fairlead.runtime.node.engine", brief, files, node)

@@ -1,8 +1,8 @@
-"""Isolation of a process that runs third-party assignors: process group, log, title and memory.
+"""Isolation of a process that runs third-party code: process group, log, title and memory.
 
 The process leads its own process group, so that it can be killed with its children. The output and
-the logs of its assignors go to a separate file, as does the stack when it crashes or gets SIGABRT.
-Its title shows its current activity.
+the logs of its code go to a separate file, as does the stack when it crashes or gets SIGABRT. Its
+title shows its current activity, and its environment has no secret.
 
 The memory limit is `RLIMIT_DATA`, which counts writable private memory (Linux includes anonymous
 mappings since 4.7). `RLIMIT_AS` would also count reserved addresses: a second thread alone reserves
@@ -16,16 +16,15 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import psutil
 from setproctitle import getproctitle, setproctitle
 
-from ....actors.transport.crashes import end_at_crashes
-
-LOGGER = logging.getLogger(__name__)
+from ...actors.transport.crashes import end_at_crashes
 
 DOING = ", "
 """Separates the usual title of a process from its current activity."""
@@ -37,6 +36,24 @@ LEAST_ROOM = 8
 """A process that ran out of memory is usable while 1/LEAST_ROOM of its limit is free."""
 
 OWNER_ONLY = 0o600
+
+ENVIRONMENT: Final = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"),
+        *("PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    )
+)
+"""The environment variables that third-party code gets, besides `LC_*`."""
+
+
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that third-party code may see."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in ENVIRONMENT or name.startswith("LC_")
+    }
 
 
 def isolate(log_file: Path, known_as: int) -> None:
@@ -89,13 +106,20 @@ def _log_to_stderr() -> None:
     logging.root.handlers[:] = [to_stderr]
 
 
-def limit(memory_bytes: int) -> None:
-    """Limit the memory and the priority of this process; a lower inherited limit is kept."""
+def limit_memory(memory_bytes: int, *, is_for_children: bool) -> int:
+    """Limit the memory of this process, and return the limit: a lower inherited one is kept.
+
+    Children inherit it, and cannot raise it unless it is for this process alone: then `tied`
+    programs have none.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    if most != resource.RLIM_INFINITY and most < memory_bytes:
-        LOGGER.warning("assignors get %d bytes, not %d: ulimit -d says so", most, memory_bytes)
-        memory_bytes = most
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    limit = memory_bytes if most == resource.RLIM_INFINITY else min(most, memory_bytes)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit if is_for_children else most))
+    return limit
+
+
+def lower_priority() -> None:
+    """Give this process less of the processor than others, and no core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(NICENESS)
 

@@ -14,7 +14,7 @@ import pytest
 
 from fairlead.actors.transport.question import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
-from fairlead.runtime.node.liveness import (
+from fairlead.runtime.processes.liveness import (
     ENDING,
     PING_SECONDS,
     GroupProbe,

@@ -1,4 +1,4 @@
-"""What sets an assignor process apart: its log, its group, its memory, and that it stays one."""
+"""A process with third-party code has a log, a group and memory of its own, and stays one."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 APART = """
 import logging, os, sys
 from pathlib import Path
-from fairlead.runtime.node.assignors.isolation import isolate, show_in_title
+from fairlead.runtime.processes.isolation import isolate, show_in_title
 isolate(Path(sys.argv[1]), 17)
 print("printed")
 logging.getLogger("shop").warning("logged")
@@ -40,10 +40,10 @@ def test_what_is_printed_and_logged_goes_to_the_log_and_a_fork_goes_no_further(
 
 LIMITED = """
 import resource, sys
-from fairlead.runtime.node.assignors.isolation import limit
+from fairlead.runtime.processes.isolation import limit_memory
 born_with, asked = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_DATA, (born_with, born_with))
-limit(asked)
+limit_memory(asked, is_for_children=True)
 print(*resource.getrlimit(resource.RLIMIT_DATA))
 """
 
@@ -60,8 +60,8 @@ def test_the_lower_of_two_limits_holds(born_with: int, asked: int, gets: int) ->
 
 
 FILLED = """
-from fairlead.runtime.node.assignors.isolation import has_room, limit
-limit(256 << 20)
+from fairlead.runtime.processes.isolation import has_room, limit_memory
+limit_memory(256 << 20, is_for_children=True)
 told, hoard = [has_room(256 << 20)], []
 try:
     while True:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.runtime.node.assignors import guard
+from fairlead.runtime.processes import guard
 from fairlead_tests.actor_system import eventually, runs, title_of
 
 
@@ -45,11 +45,9 @@ def test_a_log_that_is_not_there_is_no_trouble(tmp_path: Path) -> None:
 def guarded(tmp_path: Path, code: str, most_mib: int = 64) -> subprocess.Popen[bytes]:
     """A guard of a Python program, which can say `told` what it wants to be known."""
     program = f"import os, subprocess, sys, time\nfrom pathlib import Path\n{TOLD}\n{code}"
-    watch = [str(guard.__file__), str(os.getpid()), str(tmp_path / "log"), str(most_mib << 20)]
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", *watch, sys.executable, "-c", program, str(tmp_path / "told")],
-        stdin=subprocess.DEVNULL,
-    )
+    command = [sys.executable, "-c", program, str(tmp_path / "told")]
+    command = guard.guarded(command, tmp_path / "log", most_mib << 20)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
 TOLD = """
@@ -150,7 +148,7 @@ def test_all_ends_with_who_started_the_guard(tmp_path: Path) -> None:
 import subprocess, sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
-from local_assignors.test_guard import guarded
+from processes.test_guard import guarded
 guarded(Path({str(tmp_path)!r}), {code!r}).wait()
 """
     with subprocess.Popen([sys.executable, "-c", parent]) as starter:

@@ -2,9 +2,10 @@
 
 The probing process counts only time in which it ran itself: while an answer is due it checks
 several times a second, and a check adds one second at most. So a suspended machine, or a stopped
-probing process, makes no other process look unresponsive. The launcher uses `ProcessProbe`, the
-supervisor `GroupProbe`. Each tells for how long it need not be looked at: while all answer, the
-probing process sleeps from question to question.
+probing process, makes no other process look unresponsive. `Silence` counts that time. A
+`ProcessProbe` asks a process that is started from outside of the actor system, a `GroupProbe` an
+actor. Each tells for how long it need not be looked at: while all answer, the probing process
+sleeps from question to question, unless a signal comes (`SignalWait`).
 """
 
 import signal
@@ -13,8 +14,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 import psutil
-
-from ..cluster.node_files import SlowProcess
 
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0
@@ -185,18 +184,6 @@ def rest_of(probes: Iterable[ProcessProbe]) -> float:
     """Return for how long probes need not be looked at, so that all are due together then."""
     rests = [each.rest_seconds for each in probes]
     return max(rests) if all(rests) else 0.0
-
-
-def slow_of(
-    silent: Iterable[tuple[str, str, int | None, float]], limit_seconds: float
-) -> list[SlowProcess]:
-    """Return the slow ones of processes: kind, name, pid, and for how long each was silent."""
-    now = time.monotonic()
-    return [
-        SlowProcess(kind, name, pid, now - seconds, limit_seconds)
-        for kind, name, pid, seconds in silent
-        if Silence(limit_seconds, now, seconds).is_slow
-    ]
 
 
 ENDING: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

@@ -1,9 +1,10 @@
 """Guard a process that runs third-party code: limit its memory, and kill all its descendants.
 
-Run as a script: `python -I -S guard.py PARENT LOG BYTES PROGRAM ARGUMENT...`. It starts the
-program, truncates its log when it grows too large, and exits when its own parent exits. All
-descendants of the program end with it, even those that left its process group or session: as a
-subreaper (`PR_SET_CHILD_SUBREAPER`) the guard becomes the parent of orphans.
+`guarded(program, log, bytes)` is the command line of a guarded program: `python -I -S guard.py
+PARENT LOG BYTES PROGRAM ARGUMENT...`. The script starts the program, truncates its log when it
+grows too large, and exits when its own parent exits. The program is tied to the guard. All its
+descendants end with it, even those that left its process group or session: as a subreaper
+(`PR_SET_CHILD_SUBREAPER`) the guard becomes the parent of orphans.
 
 The limit is on the resident memory of all descendants together: private memory, shared memory (each
 page counts once), and files in memory (memfd, /dev/shm).
@@ -29,12 +30,22 @@ TOO_MUCH = 77
 MOST_FILES = 4_096
 HAS_CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists()
 """Whether this kernel lists the children of a process; else the parent of each is looked up."""
+_TETHER = Path(__file__).parents[2] / "actors" / "tether.py"
+"""The script that ties the program to the guard; a script cannot import its module."""
 _OWNER_ONLY = 0o600
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_SIGNALS = {signal.SIGUSR1, signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD}
+_SIGNALS = {signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD}
 _IN_MEMORY = ("/memfd:", "/dev/shm/", "/run/shm/", "/SYSV", "/dev/zero")  # noqa: S108
 _BLOCK_BYTES = 512
+
+
+def guarded(program: Sequence[str], log: Path, most_bytes: int) -> list[str]:
+    """Return the command line of a program whose descendants may use so much memory in total.
+
+    `log` is what the program writes to. The guard ends them all when this process ends.
+    """
+    guard_of_it = [__file__, str(os.getpid()), str(log), str(most_bytes)]
+    return [sys.executable, "-I", "-S", *guard_of_it, *program]
 
 
 def guard(parent: int, log: Path, most_bytes: int, program: list[str]) -> int:
@@ -45,7 +56,6 @@ def guard(parent: int, log: Path, most_bytes: int, program: list[str]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     adopt_orphans()
-    _set(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     child = _start(program)
     os.closerange(3, MOST_FILES)  # else the pipe to the program would stay open here
     try:
@@ -77,10 +87,9 @@ def _start(program: list[str]) -> int:
     if child:
         return child
     try:
-        _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        if os.getppid() == me:
-            os.execv(program[0], program)  # noqa: S606  # no shell is wanted
+        tied = [sys.executable, "-I", "-S", str(_TETHER), str(me), *program]
+        os.execv(tied[0], tied)  # noqa: S606  # no shell is wanted
     finally:
         os._exit(1)
 
@@ -100,7 +109,8 @@ def _reap(child: int) -> int | None:
 
 def adopt_orphans() -> None:
     """Become a subreaper: descendants whose parent ends become children of this process."""
-    _set(_PR_SET_CHILD_SUBREAPER, 1)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_descendants() -> None:
@@ -212,11 +222,6 @@ def _copy_to_older(log: Path, start: int, length: int) -> None:
     with log.open("rb") as whole:
         whole.seek(start)
         older.write_bytes(whole.read(length))
-
-
-def _set(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The mechanics of processes that this one starts: Java, output, memory, isolation, liveness."""
