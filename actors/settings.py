@@ -23,6 +23,9 @@ Without any words where `Setting.allowed` says it all.
 Validator = Callable[[Value], str | None]
 """Returns what is wrong with a parsed value, or None; a text that is no value comes as None."""
 
+HIDDEN: Final = "********"
+"""What people read in place of a secret."""
+
 MISSING: Final = "a value is required, and there is no default"
 NO_VALUE: Final = "Value must be non-null"
 """What is wrong where a text is no value, and one is needed."""

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from fairlead.actors.backoff import Attempts, Backoff
+from fairlead.actors.timing import Attempts, Backoff
 
 
 @pytest.mark.parametrize(

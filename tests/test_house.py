@@ -30,7 +30,7 @@ LEANS_ON = {
 
 ROOMS_LEAN_ON = {
     "actors": set[str](),
-    "actors/transport": {"events"},
+    "actors/transport": {"events", "actors"},
     "actors/messages": {"events"},
     "actors/assignors": {"events", "actors/messages"},
     "actors/classic": {"events", "actors", "actors/messages", "actors/assignors"},
@@ -280,7 +280,6 @@ PURE = (
     "events/evolve.py",
     "events/placement.py",
     "events/orders.py",
-    "actors/backoff.py",
     "actors/misspelling.py",
     "actors/settings.py",
     "actors/timing.py",

@@ -102,7 +102,7 @@ def test_a_seed_chooses_the_same_whatever_is_written_elsewhere() -> None:
     ("path", "room"),
     [
         ("events/log/files.py", "events"),
-        ("actors/backoff.py", "actors"),
+        ("actors/timing.py", "actors"),
         ("actors/group/decide.py", "actors/group"),
         ("runtime/pipeline/tasks/task.py", "runtime/pipeline"),
     ],

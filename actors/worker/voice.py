@@ -11,14 +11,13 @@ A request is sent when there is news, and again after a lost answer, an error, o
 from dataclasses import dataclass, replace
 
 from ...events.model import ClientAssignor, Resources
-from ..backoff import Backoff
 from ..messages.members import (
     JOIN_EPOCH,
     NO_COORDINATOR_EPOCH,
     Heartbeat,
     HeartbeatReply,
 )
-from ..timing import earliest
+from ..timing import Backoff, earliest
 from .instructions import Identity, Instruction, Send, Timing
 
 Head = tuple[str, str, int, str, int, str | None]

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from ...actors.backoff import Backoff
 from ...actors.group.state.settings import (
     DEFAULT_ASSIGNOR,
     DEFAULT_LIMITS,
     GroupSettings,
     ShardLimits,
 )
+from ...actors.timing import Backoff
 from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from ..pipeline.spi.config import HIDDEN
+from ...actors.settings import HIDDEN
 from .redaction import LONGEST, Redaction
 from .references.resolving import is_reference, resolve
 

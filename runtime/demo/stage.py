@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 
-from ...actors.transport.system import System, UnreachableError, connect
 from ...actors.tether import tied
+from ...actors.transport.system import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder

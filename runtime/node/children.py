@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final
 
-from ...actors.backoff import Backoff
 from ...actors.group.actor import GroupOpened, OpenGroup, Ping
 from ...actors.messages.orders import ReleaseSeats
 from ...actors.shards.actor import ShardOpened
 from ...actors.shards.workers_group import WorkersGroupActor
+from ...actors.timing import Backoff
 from ...actors.transport.actor import Actor, Address
 from ...events.log.process import kill, process_of
 from ..cluster.messages import (

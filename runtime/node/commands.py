@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final
 
-from ...actors.backoff import Backoff
+from ...actors.timing import Backoff
 from ...actors.transport.actor import Address
 from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...actors.transport.system import System, UnreachableError, connect

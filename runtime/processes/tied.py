@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from ...actors.backoff import Attempts, Backoff
 from ...actors.tether import tied
+from ...actors.timing import Attempts, Backoff
 from ...events.log.process import ProcessId, process_of
 from .liveness import ProcessProbe, Silence
 

@@ -148,13 +148,13 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
     assert libraries == ""
     assert modules.split() == [
         "fairlead.actors",
-        "fairlead.actors.backoff",
         "fairlead.actors.messages",
         "fairlead.actors.messages.classic",
         "fairlead.actors.messages.consumers",
         "fairlead.actors.messages.errors",
         "fairlead.actors.messages.members",
         "fairlead.actors.messages.pickling",
+        "fairlead.actors.timing",
         "fairlead.actors.worker",
         "fairlead.actors.worker.callbacks",
         "fairlead.actors.worker.deadlines",

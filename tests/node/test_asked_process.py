@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.spec import EngineSpec, KafkaSpec, NodeSpec
 from fairlead.runtime.node.kafka_process import AskedProcess, KafkaProcess

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.config.load import load_config

@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 
 import pytest
 
-from fairlead.actors.backoff import Backoff
+from fairlead.actors.timing import Backoff
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins

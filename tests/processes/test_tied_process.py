@@ -4,7 +4,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from fairlead.actors.backoff import Backoff
+from fairlead.actors.timing import Backoff
 from fairlead.events.log.process import ProcessId
 from fairlead.runtime.processes.tied import TiedProcess
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.backoff import Backoff
+from fairlead.actors.timing import Backoff
 from fairlead.runtime.pipeline.engines.shared import owner
 from fairlead.runtime.pipeline.engines.shared.channel import (
     LineChannel,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources, Why
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ...backoff import Backoff
 from ...messages.commands import ContinueMoves, ReleaseParked, RetryAssignor
 from ...messages.computing import LONGEST_WAIT_MS, Assignment, Snapshot
+from ...timing import Backoff
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState, bump
 from .elect import preview_of

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from ....events.model import CONNECT, ClassicProtocol
-from ...backoff import Backoff
 from ...messages.classic import (
     NO_GENERATION,
     ClassicCall,
@@ -26,7 +25,7 @@ from ...messages.classic import (
     SyncGroup,
 )
 from ...messages.members import HeartbeatReply
-from ...timing import earliest
+from ...timing import Backoff, earliest
 from ..instructions import Identity, Instruction, SendCall, Timing
 
 BACKOFF_MS = 500

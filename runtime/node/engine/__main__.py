@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from setproctitle import setproctitle
 
-from ....actors.backoff import Backoff
+from ....actors.timing import Backoff
 from ....actors.transport import log_levels
 from ....actors.transport.log_format import LogOutput
 from ...cluster.engine_state import log_change, state_of

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ....actors.settings import HIDDEN
 from ...cluster.node_files import spark_folder
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
@@ -18,7 +19,6 @@ from ...pipeline.engines.embedded import Embedded
 from ...pipeline.engines.engine import Engine
 from ...pipeline.engines.settings import is_connect
 from ...pipeline.engines.shared.client import SharedEngine
-from ...pipeline.spi.config import HIDDEN
 
 
 class OpenEngine(NamedTuple):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ....actors.backoff import Attempts, Backoff
+from ....actors.timing import Attempts, Backoff
 from ....events.model import Resource, Resources
 from ....projections.launches import Launch
 from ....projections.metrics import WorkerMetrics

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import SparkSession
 
-from ....actors.backoff import Attempts, Backoff
+from ....actors.timing import Attempts, Backoff
 from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, may_be_lost_jvm
 from .sessions import cancel_tagged, count_running, tagged

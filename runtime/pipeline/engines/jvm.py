@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ....actors.settings import HIDDEN
 from ...processes.logged import LoggedProcess, ProcessOutput
-from ..spi.config import HIDDEN
 from .java import JvmLaunch, prepare
 
 _FOLDER = "jvm-"

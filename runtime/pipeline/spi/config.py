@@ -11,9 +11,17 @@ from enum import Enum
 from itertools import chain
 
 from ....actors.misspelling import did_you_mean, meant_by
-from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, spell, trimmed
+from ....actors.settings import (
+    HIDDEN,
+    MISSING,
+    NO_VALUE,
+    Setting,
+    SettingType,
+    Value,
+    spell,
+    trimmed,
+)
 
-HIDDEN = "********"
 MOST_SEARCHED = 250
 """How many unknown keys of one config are compared with the known keys, to find misspellings."""
 _ANY_NAME = "<name>"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ....actors.backoff import Attempts, Backoff
+from ....actors.timing import Attempts, Backoff
 from ....events.commits import Commit, CommitId, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from threading import Event
 
-from ....actors.backoff import Backoff
+from ....actors.timing import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
 from ..engines.engine import EngineExhaustedError
 from ..spi.config import ConfigInvalid

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
-from ....actors.backoff import Backoff
+from ....actors.timing import Backoff
 from ....events.commits import Commit, Document
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch

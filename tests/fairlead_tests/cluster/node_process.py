@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits

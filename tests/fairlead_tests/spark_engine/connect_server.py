@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlead.actors.transport.ports import free_port
 from fairlead.actors.tether import tied
+from fairlead.actors.transport.ports import free_port
 from fairlead.runtime.pipeline.engines.java import JVM_OPENS, spark_home
 from fairlead.runtime.pipeline.engines.settings import properties
 from fairlead.runtime.processes.java import find_java

@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 
+from .....actors.settings import HIDDEN
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..adapters.parameters import Argument, Ended, Option
 from ..output.printing import (
@@ -28,7 +29,6 @@ from ..requests.options import LocalOptions, LocalReadOptions, with_options
 if TYPE_CHECKING:
     from ....config.load import Loaded
 
-HIDDEN: Final = "********"
 SECRET: Final = re.compile(
     "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
 )

@@ -15,9 +15,10 @@ from traceback import format_tb
 from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
+from .....actors.settings import HIDDEN
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins
-from ....pipeline.spi.config import HIDDEN, Validation, error_message
+from ....pipeline.spi.config import Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
 from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
 
+from .....actors.settings import HIDDEN
 from .....events.commits import Lag, identity
 from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins
-from ....pipeline.spi.config import HIDDEN
 from ....pipeline.spi.context import Outside
 from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
 from ....pipeline.spi.keys.common import CONNECTOR_CLASS

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from .....actors.settings import SettingType
+from .....actors.settings import HIDDEN, SettingType
 from ....config.redaction import LONGEST, SHORTEST
 from ....config.references.resolving import is_reference, unknown_provider
 from ....config.secrets import PREFIX, passwords_in, sounds_secret
 from ....config.sources import SPARK
-from ....pipeline.spi.config import HIDDEN
 
 _LOGIN = re.compile(r"""\bpassword\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 """A password in the login of Java's clients."""

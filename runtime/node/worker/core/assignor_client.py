@@ -10,7 +10,6 @@ new process is also notified of the worker's share, unless several processes hav
 import time
 from collections.abc import Sequence
 
-from .....actors.backoff import Backoff
 from .....actors.messages.assignors import (
     ComputeAssignmentReply,
     DescribeAssignors,
@@ -21,7 +20,7 @@ from .....actors.messages.assignors import (
     Worker,
 )
 from .....actors.messages.computing import Install, InstallReply, PrepareReply
-from .....actors.timing import earliest
+from .....actors.timing import Backoff, earliest
 from .....events.model import ClientAssignor, Resources
 from .....events.records import TargetAssignment
 from ....cluster.messages import AssignorAt, AssignorHangs, WorkerSays

@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final, cast
 
-from .....actors.backoff import Attempts, Backoff
+from .....actors.timing import Attempts, Backoff
 from ....processes.liveness import Silence
 from ..attach import ExtraGateway
 from ..embedded import Embedded
