@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from . import folds, seats
+from . import folds
 from .commits import (
     CommitId,
     Committed,
@@ -130,9 +130,9 @@ CATALOGUE: Final = (
     RecordType(2, ClassicGroup, PER_GROUP, folds.set_generation, folds.drop_generation),
     RecordType(3, GroupMetadata, PER_GROUP, folds.raise_epoch, folds.drop_epoch),
     RecordType(4, ConnectorsTasksMetadata, PER_GROUP, folds.set_configured, folds.drop_configured),
-    RecordType(5, MemberMetadata, PER_MEMBER, seats.seat_member, seats.unseat_member),
+    RecordType(5, MemberMetadata, PER_MEMBER, folds.seat_member, folds.unseat_member),
     RecordType(6, TargetAssignment, PER_GROUP, folds.set_target, folds.drop_target),
-    RecordType(7, CurrentAssignment, PER_MEMBER, seats.take_step, seats.release_member),
+    RecordType(7, CurrentAssignment, PER_MEMBER, folds.set_step, folds.release_member),
     RecordType(8, GroupConfiguration, PER_GROUP, folds.set_configs, folds.drop_configs),
     RecordType(16, ConnectorConfig, PER_CONNECTOR, folds.put_connector, folds.drop_connector),
     RecordType(17, TaskConfigs, PER_CONNECTOR, folds.put_task_configs, folds.drop_task_configs),

@@ -1,16 +1,31 @@
-"""The effect of each record on a group, and of its tombstone; `seats.py` has those of members.
+"""The effect of each record on a group, and of its tombstone.
 
 The catalogue assigns them to the records. A fold takes the record, a burial the parts of the
-tombstone's key. Replay accepts every sequence that compaction can leave behind: tombstones without
-an earlier value, a target with shares of removed members.
+tombstone's key. Each also keeps up the indexes over what it changes: owners, counts, lists of
+members that are away. They are never stored, so a fold changes them by what differs, and never
+counts anew.
+
+Replay accepts every sequence that compaction can leave behind: tombstones without an earlier
+value, a target with shares of removed members, a step of a member whose metadata comes later.
 """
 
 from bisect import bisect_left, insort
+from dataclasses import replace
+from typing import TypeVar
 
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
-from .group import NO_SCHEDULE, NO_TARGET, Group, Member
+from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, AssignorRange, Group, Member
 from .kafka.consumers import ConsumerSubscription, SubscribedTopics
-from .model import CONNECT, NOTHING, ClassicMember, MemberState, Resource, Scope, Succession
+from .model import (
+    CONNECT,
+    NOTHING,
+    ClassicMember,
+    ClientAssignor,
+    MemberState,
+    Resource,
+    Scope,
+    Succession,
+)
 from .records import (
     ClassicGroup,
     ConnectorsTasksMetadata,
@@ -25,9 +40,11 @@ from .records import (
     TargetAssignment,
 )
 
+K = TypeVar("K")
+
 
 def raise_epoch(group: Group, record: GroupMetadata) -> None:
-    """Take a new group epoch, and why it rose."""
+    """Set the group epoch, and why it rose."""
     group.group_epoch, group.bump = record.group_epoch, record
 
 
@@ -38,7 +55,7 @@ def drop_epoch(group: Group) -> None:
 
 
 def set_generation(group: Group, record: ClassicGroup) -> None:
-    """Take a generation of classic members; it is a group epoch like any other."""
+    """Set the generation of classic members; it is a group epoch like any other."""
     drop_generation(group)
     group.classic, group.group_epoch = record, record.generation
     if record.protocol_type == CONNECT:
@@ -139,10 +156,158 @@ def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
 def _has_share_of_another(group: Group, member_id: str) -> bool:
     """Tell whether a member has the share of another seat, which it took over from its own."""
     member = group.members.get(member_id)
-    known = member.metadata.succession if member else None
-    if known is None or known.target_id == member_id:
+    succession = member.metadata.succession if member else None
+    if succession is None or succession.target_id == member_id:
         return False
-    return known.assignment_epoch >= group.assignment_epoch
+    return succession.assignment_epoch >= group.assignment_epoch
+
+
+def seat_member(group: Group, record: MemberMetadata) -> None:
+    """Add a member, or set its new metadata."""
+    member = group.members.get(record.member_id)
+    if member is None:
+        unstarted = replace(NOT_STARTED, member_id=record.member_id)
+        group.members[record.member_id] = Member(record, unstarted)
+        _count_stable(group, NOT_STARTED, 1)
+    else:
+        _index(group, member.metadata, -1)
+        group.members[record.member_id] = replace(member, metadata=record)
+    _index(group, record, 1)
+    if record.classic is None:
+        group.translated.discard(record.member_id)
+    else:
+        group.translated.add(record.member_id)
+    before = member.metadata if member else MemberMetadata(record.member_id)
+    if record.member_id in group.away:
+        _list_url(group, before, -1)
+        _list_url(group, record, 1)
+    elif record.assignors != before.assignors:
+        _list_runner(group, before, -1)
+        _list_runner(group, record, 1)
+    if record.joined_epoch > group.assignment_epoch:
+        drop_share(group, record.member_id)
+    elif record.succession is not None:
+        inherit_share(group, record.member_id, record.succession)
+
+
+def unseat_member(group: Group, member_id: str) -> None:
+    """End a member's seat, with its step and its share of the target."""
+    release_member(group, member_id)
+    member = group.members.pop(member_id, None)
+    if member is not None:
+        _count_stable(group, NOT_STARTED, -1)
+        _index(group, member.metadata, -1)
+        _list_runner(group, member.metadata, -1)
+        group.translated.discard(member_id)
+    drop_share(group, member_id)
+
+
+def set_step(group: Group, record: CurrentAssignment) -> None:
+    """Grant a member what its step says; the record's offset tags the step."""
+    member_id = record.member_id
+    member = group.members.get(member_id)
+    if member is None:
+        metadata, old = MemberMetadata(member_id), NOT_STARTED
+    else:
+        metadata, old = member.metadata, member.current
+        _count_stable(group, old, -1)
+    _hold(group, member_id, old, record)
+    stepped = group.members[member_id] = Member(metadata, record, group.end - 1)
+    _count_stable(group, record, 1)
+    if stepped.is_away and member_id not in group.away:
+        group.away.add(member_id)
+        _list_url(group, metadata, 1)
+        _list_runner(group, metadata, -1)
+    elif not stepped.is_away:
+        _come_back(group, metadata)
+
+
+def release_member(group: Group, member_id: str) -> None:
+    """Drop all grants of a member: its steps are buried."""
+    member = group.members.get(member_id)
+    if member is not None and member.offset >= 0:
+        _count_stable(group, member.current, -1)
+        _hold(group, member_id, member.current, NOT_STARTED)
+        _come_back(group, member.metadata)
+        group.members[member_id] = Member(
+            member.metadata, replace(NOT_STARTED, member_id=member_id)
+        )
+        _count_stable(group, NOT_STARTED, 1)
+
+
+def _come_back(group: Group, metadata: MemberMetadata) -> None:
+    """Count a member among those that are there, if it was away."""
+    if metadata.member_id in group.away:
+        group.away.discard(metadata.member_id)
+        _list_url(group, metadata, -1)
+        _list_runner(group, metadata, 1)
+
+
+def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
+    """Keep up the owner map: first the old entries go, then the new ones come."""
+    owner = group.owner
+    for grants in (old.assigned, old.pending):
+        for resource in grants:
+            if owner.get(resource) == member_id:
+                del owner[resource]
+    for grants in (new.assigned, new.pending):
+        for resource in grants:
+            owner[resource] = member_id
+
+
+def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Count in what a member says of itself (`change` 1), or out (-1)."""
+    for each in metadata.assignors:
+        _count(group.assignor_ranges, _range_of(each), change)
+    if metadata.assignors:
+        _count(group.ballots, tuple(each.name for each in metadata.assignors), change)
+    if metadata.server_assignor is not None:
+        _count(group.server_choices, metadata.server_assignor, change)
+    if metadata.classic is not None:
+        group.metadata_bytes += change * sum(each.size for each in metadata.classic.protocols)
+    if metadata.instance_id is not None:
+        if change > 0:
+            group.instances[metadata.instance_id] = metadata.member_id
+        elif group.instances.get(metadata.instance_id) == metadata.member_id:
+            del group.instances[metadata.instance_id]
+
+
+def _list_url(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Put a member that is away into the list of urls (`change` 1), or take it out (-1)."""
+    entry = (metadata.url, metadata.member_id)
+    if change > 0:
+        insort(group.away_urls, entry)
+    else:
+        del group.away_urls[bisect_left(group.away_urls, entry)]
+
+
+def _list_runner(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Put a member into the lists of the assignors it can run (`change` 1), or take it out (-1)."""
+    for each in metadata.assignors:
+        entry = (_range_of(each), metadata.member_id)
+        if change > 0:
+            insort(group.runners, entry)
+        else:
+            del group.runners[bisect_left(group.runners, entry)]
+
+
+def _range_of(assignor: ClientAssignor) -> AssignorRange:
+    return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
+
+
+def _count_stable(group: Group, current: CurrentAssignment, change: int) -> None:
+    if current.state is not MemberState.STABLE:
+        return
+    _count(group.stable_at, current.member_epoch, change)
+
+
+def _count(counts: dict[K, int], key: K, change: int) -> None:
+    """Change a count; those of nobody are not kept."""
+    count = counts.get(key, 0) + change
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 def set_schedule(group: Group, record: ScheduledRebalance) -> None:

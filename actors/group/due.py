@@ -17,7 +17,7 @@ from typing import Final
 
 from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group
-from ...events.orders import worker_name
+from ...events.placement import worker_name
 from ...events.records import CurrentAssignment, MemberMetadata, Operator, Record, Tombstone
 from ..messages.commands import (
     Command,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...events.group import Group
 from ...events.model import NOTHING, Grants, Resource, Resources
-from ...events.orders import Directory, directory_of, workers_in
+from ...events.placement import Directory, directory_of, workers_in
 from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from .reasons import Reason, reason_of, why_displaced
 

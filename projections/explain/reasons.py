@@ -6,8 +6,17 @@ from typing import NamedTuple
 
 from ...events.group import Group, Member
 from ...events.model import Cause, Resource, Why
-from ...events.orders import Directory, is_drained, placement_of, worker_name
-from ...events.placement import ANYWHERE, abilities, assignor_of, is_warm, placement_in
+from ...events.placement import (
+    ANYWHERE,
+    Directory,
+    abilities,
+    assignor_of,
+    is_drained,
+    is_warm,
+    placement_in,
+    placement_of,
+    worker_name,
+)
 from ...events.records import GroupMetadata, MemberMetadata
 
 DEPARTURES = frozenset(

@@ -9,7 +9,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Rebalance, RemoveMember, Uncordon
 from fairlead.events.model import Cause, Scope, Why
-from fairlead.events.orders import worker_name
+from fairlead.events.placement import worker_name
 from fairlead.events.records import (
     CurrentAssignment,
     GroupMetadata,

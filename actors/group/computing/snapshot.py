@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 from ....events.group import Group, Member
 from ....events.model import Resource
-from ....events.orders import directory_of, is_drained, placement_of, worker_name, workers_in
-from ....events.placement import ANYWHERE, Placement, assignor_of, placement_in
+from ....events.placement import (
+    ANYWHERE,
+    Placement,
+    assignor_of,
+    directory_of,
+    is_drained,
+    placement_in,
+    placement_of,
+    worker_name,
+    workers_in,
+)
 from ....events.records import MemberMetadata, Operator
 from ...messages.computing import LossView, MemberView, Needs, Snapshot
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from ....events.group import Group, Member
 from ....events.model import GroupState, Why
-from ....events.orders import worker_name
+from ....events.placement import worker_name
 from ....events.records import Loss, Record
 from ...messages.commands import EndExpectation
 from ...messages.errors import Error

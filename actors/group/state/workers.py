@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from ....events.catalogue import key_of
 from ....events.group import Group, Member
 from ....events.model import Scope
-from ....events.orders import (
+from ....events.placement import (
+    LONGEST_CALL,
     Directory,
     Names,
     directory_of,
@@ -24,7 +25,6 @@ from ....events.orders import (
     worker_name,
     workers_in,
 )
-from ....events.placement import LONGEST_CALL
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
 from ...messages.errors import listing
 

@@ -11,8 +11,7 @@ from ....events.catalogue import key_of
 from ....events.connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs
 from ....events.kafka.consumers import ConsumerSubscription, SubscribedTopics
 from ....events.model import Cause, Key, Resource, RunState, Scope, Why
-from ....events.orders import last_part
-from ....events.placement import KEYS, Abilities, abilities, assignor_of, placement_in
+from ....events.placement import KEYS, Abilities, abilities, assignor_of, last_part, placement_in
 from ....events.records import GroupMetadata, MemberMetadata, Operator, Record, Tombstone
 
 _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {

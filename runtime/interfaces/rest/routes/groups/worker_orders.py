@@ -22,7 +22,7 @@ from ......actors.group.state.workers import find_member, find_worker, order_for
 from ......actors.messages.errors import Error
 from ......actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
 from ......events.group import Group, Member
-from ......events.orders import worker_name
+from ......events.placement import worker_name
 from .....cluster.messages import ProcessView
 from .....config.kinds import INT32_MAX
 from ....replies.building.node import worker_order

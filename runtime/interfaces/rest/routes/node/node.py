@@ -16,7 +16,7 @@ from ......events.connectors import ConnectorConfig
 from ......events.entries.codec import CodecError
 from ......events.group import Group, Member, epoch_warning
 from ......events.log.errors import LogError
-from ......events.orders import worker_name
+from ......events.placement import worker_name
 from ......projections import views
 from ......projections.figures import Beats, EngineFigures, NodeFigures
 from .....cluster.messages import ProcessView
