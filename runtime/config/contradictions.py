@@ -1,18 +1,18 @@
 """Conflicts between settings that are each valid, such as timeouts that do not fit together."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from ...actors.group.state.settings import flaw_in_bounds
 from ...actors.worker.instructions import flaw_in_session
+from ..pipeline.distribution import pip_install
+from ..pipeline.engines.connect.address import ConnectAddress, missing_packages
+from ..pipeline.engines.settings import AUTH_SECRET, HOST, STANDALONE
 from .keys import NodeSettings
+from .setting import Contradiction
 
-
-class Contradiction(NamedTuple):
-    """A conflict between settings: their keys, and a text with valid values."""
-
-    keys: tuple[str, ...]
-    text: str
+CORES_MAX: Final = "spark.cores.max"
+_IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 
 
 class Contradictory(Exception):  # noqa: N818  # says what the settings are
@@ -45,4 +45,71 @@ def flaws_in_times(config: NodeSettings) -> Iterator[Contradiction]:
             ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
             f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
             f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
+        )
+
+
+def cluster_needs(
+    master: str, conf: Mapping[str, str], folders: str, drivers: int
+) -> Iterator[Contradiction]:
+    """Yield the missing settings of a Spark master; `drivers` is the number of JVMs of the node.
+
+    A standalone master has one shared secret. YARN and Kubernetes create one for each driver, but
+    their executors connect to the driver, which so needs an address that is not loopback.
+    """
+    named = f"spark.master = {master}"
+    is_standalone = master.startswith(STANDALONE)
+    if is_standalone and not conf.get(AUTH_SECRET):
+        yield Contradiction(
+            ("spark.master",),
+            f"{named} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
+            " driver or of an executor could run code there. The cluster's own daemons need the"
+            " same secret, spark.authenticate and spark.network.crypto.enabled",
+        )
+    if not is_standalone and not conf.get(HOST):
+        yield Contradiction(
+            ("spark.master",),
+            f"{named} needs spark.conf.{HOST}: the address at which executors reach this node",
+        )
+    if master.startswith("k8s://") and not any(map(conf.get, _IMAGES)):
+        yield Contradiction(
+            ("spark.master",),
+            f"{named} needs spark.conf.{_IMAGES[0]}: what executors run, with the same Python and"
+            " fairlead at the same path",
+        )
+    if not folders:
+        yield Contradiction(
+            ("spark.master", "paths.allow"),
+            f"{named} needs paths.allow: the folders that this node and all executors share, in"
+            " which sources and sinks lie; that they do is checked when Spark starts",
+        )
+    if is_standalone and drivers > 1 and CORES_MAX not in conf:
+        yield Contradiction(
+            ("spark.master", "workers", "engine.kind"),
+            f"{named} would give all its cores to the first of {drivers} workers, and the"
+            f" others would wait: leave out engine.kind, or set spark.conf.{CORES_MAX} for each",
+        )
+
+
+def connect_needs(master: str, folders: str, kind: str) -> Iterator[Contradiction]:
+    """Yield the missing settings of a Spark Connect server; texts have no secrets of its URL."""
+    address = ConnectAddress.parse(master)
+    named = f"spark.master = {address}"
+    if flaw := address.flaw():
+        yield Contradiction(("spark.master",), f"{named} {flaw}")
+    if missing := missing_packages():
+        yield Contradiction(
+            ("spark.master",),
+            f"{named} needs packages that are not installed ({', '.join(missing)}):"
+            f" {pip_install('connect')}",
+        )
+    if kind == "shared":
+        yield Contradiction(
+            ("spark.master", "engine.kind"),
+            f"{named}: each worker has a session there, and no JVM is shared: leave out engine.kind",
+        )
+    if not folders:
+        yield Contradiction(
+            ("spark.master", "paths.allow"),
+            f"{named} needs paths.allow: the folders that this node, the server and its executors"
+            " share, in which sources and sinks lie; that they do is checked when a session begins",
         )

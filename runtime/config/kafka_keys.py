@@ -10,7 +10,7 @@ from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
 from ..pipeline.distribution import pip_install
 from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, MILLISECONDS_OR_NONE, PORT_MAX
-from .setting import SAME, Domain, setting
+from .setting import SAME, Contradiction, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
 MOST_SHARDS: Final = 64
@@ -81,18 +81,19 @@ _FILE: Final = Domain(str.strip, "a file, or nothing")
 _PLAINTEXT: Final = Domain(word("loopback", "anywhere"), "loopback or anywhere")
 
 
-def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield conflicts between the settings of the listener, as keys and a text."""
+def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[Contradiction]:
+    """Yield conflicts between the settings of the listener."""
     if not settings.kafka_listeners:
         return
     address, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
     if find_spec("kio") is None:
-        yield (at,), f"{at} needs kio: {pip_install('kafka-listener')}"
+        yield Contradiction((at,), f"{at} needs kio: {pip_install('kafka-listener')}")
     if not settings.kafka_bootstrap_servers:
         servers = "kafka.bootstrap.servers"
-        yield (at, servers), f"{at} is set and {servers} is not: name the brokers behind"
+        text = f"{at} is set and {servers} is not: name the brokers behind"
+        yield Contradiction((at, servers), text)
     if not (address.is_encrypted or address.is_loopback or settings.kafka_plaintext == "anywhere"):
-        yield (
+        yield Contradiction(
             (at, "kafka.plaintext"),
             f"{at} = {settings.kafka_listeners} is not a loopback address, and any client there"
             " could join and delete groups: use SSL://, which requires client certificates, or"
@@ -100,11 +101,13 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
         )
     if settings.group_consumer_session_timeout_ms <= settings.group_consumer_heartbeat_interval_ms:
         names = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
-        yield names, f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
+        text = f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
+        yield Contradiction(names, text)
     stores = settings.kafka_ssl_keystore_location, settings.kafka_ssl_truststore_location
     if address.is_encrypted and not all(stores):
         names = "kafka.ssl.keystore.location", "kafka.ssl.truststore.location"
-        yield (at, *names), f"{at} is encrypted, and needs both {names[0]} and {names[1]}"
+        text = f"{at} is encrypted, and needs both {names[0]} and {names[1]}"
+        yield Contradiction((at, *names), text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,12 +22,12 @@ from ..pipeline.engines.settings import (
     without_parameters,
 )
 from ..pipeline.spi.context import Reach
-from .cluster_needs import cluster_needs, connect_needs
-from .contradictions import Contradiction, Contradictory, flaws_in_times
+from .contradictions import Contradictory, cluster_needs, connect_needs, flaws_in_times
 from .group_keys import ASSIGNOR_CONF
 from .kafka_keys import flaws_in_kafka
 from .keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
+from .setting import Contradiction
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
 BATCHES_PER_CORE: Final = 2
@@ -202,7 +202,7 @@ def load_with_sources(
 def _contradictions(config: Config) -> Iterator[Contradiction]:
     yield from flaws_in_times(config)
     yield from _flaws_in_parts(config)
-    yield from (Contradiction(*each) for each in flaws_in_kafka(config))
+    yield from flaws_in_kafka(config)
 
 
 def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
@@ -215,12 +215,10 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
             " worker.capacity, or remove group.remote.assignor so that workers compute",
         )
     if is_connect(config.cluster):
-        needs = connect_needs(config.cluster, config.paths_allow, config.engine_kind)
-        yield from (Contradiction(*each) for each in needs)
+        yield from connect_needs(config.cluster, config.paths_allow, config.engine_kind)
     elif config.cluster:
         drivers = 1 if config.is_shared else config.workers
-        needs = cluster_needs(config.cluster, config.spark_conf, config.paths_allow, drivers)
-        yield from (Contradiction(*each) for each in needs)
+        yield from cluster_needs(config.cluster, config.spark_conf, config.paths_allow, drivers)
     if config.actor_port and config.actor_port == config.listener.port:
         yield Contradiction(
             ("listeners", "actor.port"),

@@ -1,7 +1,7 @@
-"""The definition of a setting: its value domain, its metadata, and its dataclass field."""
+"""The definition of a setting: its domain, metadata and dataclass field; conflicts of settings."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...actors.settings import Convert, Setting, SettingType
 
@@ -22,6 +22,13 @@ class Domain:
     type: SettingType = SettingType.STRING
 
 
+class Contradiction(NamedTuple):
+    """A conflict between settings: their keys, and a text that says which values are valid."""
+
+    keys: tuple[str, ...]
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSetting(Setting):
     """One setting of a node."""
@@ -32,7 +39,7 @@ class NodeSetting(Setting):
 
 def setting(domain: Domain, default: str | int, documentation: str, in_connect: str = "") -> Any:  # noqa: ANN401  # what a dataclass takes for a field
     """Return the dataclass field of a setting; the field's name is that of the setting."""
-    made = NodeSetting(
+    node_setting = NodeSetting(
         "",
         domain.type,
         documentation,
@@ -42,10 +49,10 @@ def setting(domain: Domain, default: str | int, documentation: str, in_connect: 
         unit=domain.unit,
         in_connect=in_connect,
     )
-    return field(default=default, metadata={NodeSetting: made})
+    return field(default=default, metadata={NodeSetting: node_setting})
 
 
 def handed_on(allowed: str, documentation: str) -> Any:  # noqa: ANN401
     """Return the dataclass field of settings that are passed through, such as `spark.conf.NAME`."""
-    made = NodeSetting("", SettingType.STRING, documentation, allowed=allowed)
-    return field(default_factory=dict[str, str], repr=False, metadata={NodeSetting: made})
+    passed_on = NodeSetting("", SettingType.STRING, documentation, allowed=allowed)
+    return field(default_factory=dict[str, str], repr=False, metadata={NodeSetting: passed_on})

@@ -2,15 +2,19 @@
 
 All values are texts here. All unknown or malformed settings are reported together, each with its
 source and the setting with the most similar name.
+
+What belongs to other programs is passed over: a node is started where a Connect worker was, with
+its file, and in pods. Kubernetes gives each process variables for the services beside it, and those
+of a service `fairlead` begin as ours do.
 """
 
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from ...actors.misspelling import hint
-from .foreign import is_of_connect, is_of_kubernetes
 
 
 class ConfigError(Exception):
@@ -35,6 +39,59 @@ PROPERTIES: Final = ".properties"
 COMMAND_LINE: Final = "the command line"
 FIRST_PRINTABLE: Final = " "
 DELETE: Final = "\x7f"
+
+CONNECT: Final = (
+    "bootstrap.servers",
+    "client.",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "config.storage.",
+    "offset.storage.",
+    "status.storage.",
+    "config.providers",
+    "plugin.",
+    "producer.",
+    "consumer.",
+    "admin.",
+    "ssl.",
+    "sasl.",
+    "security.",
+    "topic.",
+    "inter.worker.",
+    "worker.sync.",
+    "worker.unsync.",
+    "exactly.once.source.support",
+    "connector.client.config.override.policy",
+    "metric",
+    "rest.extension.classes",
+    "response.http.headers.config",
+    "access.control.",
+    "offset.flush.",
+    "internal.key.converter",
+    "internal.value.converter",
+    "metadata.",
+    "reconnect.backoff.",
+    "retry.backoff.",
+    "request.timeout.ms",
+    "send.buffer.bytes",
+    "receive.buffer.bytes",
+    "connections.max.idle.ms",
+    "socket.connection.setup.",
+    "auto.include.jmx.reporter",
+    "rest.advertised.listener",
+    "enable.metrics.push",
+)
+"""Prefixes of Kafka Connect's worker settings (`WorkerConfig`, `DistributedConfig`) without a
+meaning here."""
+
+_SERVICE: Final = re.compile(
+    r"FAIRLEAD(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?"
+    r"|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)",
+    re.ASCII,
+)
+"""The variables of a service that no setting can be meant by (the kubelet's `FromServices`)."""
+_SERVICE_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://\S+:\d+", re.ASCII | re.IGNORECASE)
 
 
 class GivenValue(NamedTuple):
@@ -194,3 +251,18 @@ def _from_overrides(
             yield key.strip(), GivenValue(text.strip(), COMMAND_LINE)
         else:
             problems.append(f"{override!r} (from {COMMAND_LINE}) is not of the form key=value")
+
+
+def is_of_connect(key: str) -> bool:
+    """Return whether only a worker of Kafka Connect has this setting, if it is unknown here."""
+    return key.startswith(CONNECT)
+
+
+def is_of_kubernetes(variable: str, value: str) -> bool:
+    """Return whether Kubernetes made a variable for a service whose name begins with `fairlead`.
+
+    FAIRLEAD_ACTOR_PORT is one of a service `fairlead-actor` if it has a URL, else the setting.
+    """
+    if variable.endswith("_PORT") and _SERVICE_ADDRESS.fullmatch(value):
+        return True
+    return bool(_SERVICE.fullmatch(variable))

@@ -24,7 +24,7 @@ from fairlead.projections.follow.group import Follower
 from fairlead.runtime.cluster.messages import AddWorker, Begin, ShutDown, WhereIs
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.node.supervisor import Supervisor
+from fairlead.runtime.node.supervisor.supervisor import Supervisor
 from fairlead_tests.benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
 from fairlead_tests.benchmarks.figures import median, tell
 

@@ -24,8 +24,8 @@ from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.interfaces.cli.verbs.logs import read_entries
-from fairlead.runtime.node import commands
-from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
+from fairlead.runtime.node.launcher import commands
+from fairlead.runtime.node.launcher.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import launch_fork, without_remains
@@ -123,7 +123,7 @@ def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> 
         " moves from w1 to w2: constraint, drain [connector=story",
         ": worker-uncordoned w1 by rest ann",
         " moves from w2 to w1: balance [connector=story",
-        "fairlead.runtime.node.children: worker w2 (pid ",
+        "fairlead.runtime.node.supervisor.children: worker w2 (pid ",
         "worker w2 is no member any more [epoch=",
         ": process-ended w2 [epoch=",
         "worker w2 joined as member",

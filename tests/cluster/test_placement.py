@@ -11,7 +11,7 @@ from cluster.test_commands import Shell
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.node.commands import OK
+from fairlead.runtime.node.launcher.commands import OK
 from fairlead_tests.cluster.deeds import overlaps
 from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import without_remains

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import node_spec
+from fairlead.runtime.node.launcher.commands import node_spec
 
 
 def spec_of(*overrides: str, file: Path | None = None) -> AssignorSpec:

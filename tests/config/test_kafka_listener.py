@@ -4,7 +4,7 @@ import pytest
 
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.config.sources import ConfigError
-from fairlead.runtime.node.kafka_process import kafka_spec
+from fairlead.runtime.node.launcher.kafka_process import kafka_spec
 
 BEHIND = "kafka.bootstrap.servers=10.0.0.1:9092, [::1]:9093"
 STORES = ("kafka.ssl.keystore.location=/k.pem", "kafka.ssl.truststore.location=/t.pem")

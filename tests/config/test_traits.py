@@ -10,7 +10,7 @@ from fairlead.events.placement import ORDINARY, Abilities
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.spec import WorkerTraits
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import node_spec
+from fairlead.runtime.node.launcher.commands import node_spec
 
 
 def traits_of(*overrides: str, file: Path | None = None) -> WorkerTraits:

@@ -10,7 +10,7 @@ from config.conftest import Refused
 from fairlead.runtime.config.keys import SETTINGS
 from fairlead.runtime.config.load import load_config, load_with_sources
 from fairlead.runtime.interfaces.cli.verbs.node import list_settings
-from fairlead.runtime.node.rest_process import rest_command
+from fairlead.runtime.node.launcher.rest_process import rest_command
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or nothing"

@@ -12,8 +12,8 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.spec import EngineSpec, KafkaSpec, NodeSpec
-from fairlead.runtime.node.kafka_process import AskedProcess, KafkaProcess
-from fairlead.runtime.node.processes import ProcessFiles
+from fairlead.runtime.node.launcher.kafka_process import AskedProcess, KafkaProcess
+from fairlead.runtime.node.process_files import ProcessFiles
 
 ECHOING = """
 import socket, sys

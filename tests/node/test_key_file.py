@@ -15,7 +15,7 @@ from fairlead.runtime.cluster.run_folder import (
     read_key,
 )
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import FAILED, up
+from fairlead.runtime.node.launcher.commands import FAILED, up
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fairlead.actors.transport import ports
 from fairlead.actors.transport.ports import UNSEEN, PortTakenError, check_free, free_port
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.config.sources import ConfigError
-from fairlead.runtime.node.commands import FAILED, up
+from fairlead.runtime.node.launcher.commands import FAILED, up
 
 ME = f"(pid {os.getpid()})"
 

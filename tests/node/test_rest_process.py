@@ -14,8 +14,8 @@ from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.processes import ProcessFiles
-from fairlead.runtime.node.rest_process import HttpQuestion, RestProcess, rest_command
+from fairlead.runtime.node.launcher.rest_process import HttpQuestion, RestProcess, rest_command
+from fairlead.runtime.node.process_files import ProcessFiles
 
 PROGRAM = """
 import http.server, os, sys

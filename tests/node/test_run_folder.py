@@ -16,8 +16,8 @@ from fairlead.events.log.process import ProcessId, process_of
 from fairlead.runtime.cluster.node_files import spark_folder, write_private
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import OK, UNREACHABLE, down
-from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
+from fairlead.runtime.node.launcher.commands import OK, UNREACHABLE, down
+from fairlead.runtime.node.process_files import NodeProcess, ProcessFiles
 
 ADDRESS = SystemAddress("127.0.0.1", 9, bytes(32))
 

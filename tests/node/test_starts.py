@@ -32,11 +32,11 @@ from fairlead.runtime.cluster.messages import (
 )
 from fairlead.runtime.cluster.node_files import EngineFile, engine_file, read_engines, write_engine
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.node import children, workers
-from fairlead.runtime.node import supervisor as real
-from fairlead.runtime.node.assignor_process import ASSIGNOR
-from fairlead.runtime.node.children import TICK_SECONDS
-from fairlead.runtime.node.workers import BEGIN_SECONDS, STARTS_AT_ONCE, STUCK_SECONDS
+from fairlead.runtime.node.supervisor import children, workers
+from fairlead.runtime.node.supervisor import supervisor as real
+from fairlead.runtime.node.supervisor.assignor_process import ASSIGNOR
+from fairlead.runtime.node.supervisor.children import TICK_SECONDS
+from fairlead.runtime.node.supervisor.workers import BEGIN_SECONDS, STARTS_AT_ONCE, STUCK_SECONDS
 from fairlead.runtime.processes.liveness import SLOW_SECONDS
 
 WORKERS = 3 * STARTS_AT_ONCE

@@ -10,7 +10,7 @@ from fairlead.events.model import ClientAssignor
 from fairlead.runtime.cluster.node_files import read_assignors, write_assignors
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import node_spec
+from fairlead.runtime.node.launcher.commands import node_spec
 from fairlead.runtime.planning.sandbox import built_in_assignors
 from fairlead_tests.decider import JOIN, Decider
 

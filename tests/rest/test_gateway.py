@@ -18,7 +18,7 @@ from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.interfaces.rest.commands.gateway import CommandGateway
 from fairlead.runtime.interfaces.rest.server.errors import Unanswered
-from fairlead.runtime.node.supervisor import Supervisor
+from fairlead.runtime.node.supervisor.supervisor import Supervisor
 from fairlead_tests.actor_system import Running, actor_system, eventually
 from fairlead_tests.rest.process import running
 

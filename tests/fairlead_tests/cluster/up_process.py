@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.interfaces.cli.main import main as fairlead
-from fairlead.runtime.node.commands import up
+from fairlead.runtime.node.launcher.commands import up
 from fairlead_tests.system_process import watch_files
 
 

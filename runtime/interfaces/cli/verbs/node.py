@@ -59,7 +59,7 @@ def up(
     loaded = options.load()
     _tell_passed_over(options, loaded)
     config = loaded.config if log is None else replace(loaded.config, log_to=log.value)
-    from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
+    from ....node.launcher.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
     raise Ended(run(config, new_key=new_key))
 
@@ -77,7 +77,7 @@ def _tell_passed_over(options: LocalOptions, loaded: "Loaded") -> None:
 def down(options: LocalOptions) -> None:
     """Stop the node that runs on this data folder; its workers leave gracefully."""
     config = options.load_config()
-    from ....node.commands import down as run  # noqa: PLC0415
+    from ....node.launcher.commands import down as run  # noqa: PLC0415
 
     raise Ended(run(config))
 
@@ -125,7 +125,7 @@ def worker(
     _refuse(name, zone, tags or (), protocol)
     loaded = options.load()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
-    from ....node.commands import run_worker  # noqa: PLC0415
+    from ....node.launcher.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
     mode = choose_classic_mode(loaded, protocol)

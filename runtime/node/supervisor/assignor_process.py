@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ..cluster.messages import AssignorAt, AssignorHangs, AssignorsOpen, OpenAssignors
-from ..cluster.spec import NodeSpec
-from ..processes.isolation import kill_group, kill_remaining_group, read_activity
-from .assignors.actor import AssignorActor
+from ...cluster.messages import AssignorAt, AssignorHangs, AssignorsOpen, OpenAssignors
+from ...cluster.spec import NodeSpec
+from ...processes.isolation import kill_group, kill_remaining_group, read_activity
+from ..assignors.actor import AssignorActor
 from .children import ChildProcess, Host
 
 LOGGER = logging.getLogger(__name__)

@@ -12,23 +12,29 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from ...actors.transport import log_levels
-from ...actors.transport.actor import Address
-from ...actors.transport.ports import LOOPBACK, PortTakenError, SystemAddress, check_free, free_port
-from ...actors.transport.question import Question
-from ...actors.transport.system import CannotStartError, System, UnreachableError, start_system
-from ...events.log.process import ProcessId, is_alive, kill, process_of
-from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
-from ..cluster.node_files import SlowProcess, write_assignors, write_slow
-from ..cluster.run_folder import RunFolder
-from ..cluster.spec import NodeSpec
-from ..processes.liveness import ProcessProbe, SignalWait, Silence, rest_of
-from ..processes.tied import TiedProcess
+from ....actors.transport import log_levels
+from ....actors.transport.actor import Address
+from ....actors.transport.ports import (
+    LOOPBACK,
+    PortTakenError,
+    SystemAddress,
+    check_free,
+    free_port,
+)
+from ....actors.transport.question import Question
+from ....actors.transport.system import CannotStartError, System, UnreachableError, start_system
+from ....events.log.process import ProcessId, is_alive, kill, process_of
+from ...cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
+from ...cluster.node_files import SlowProcess, write_assignors, write_slow
+from ...cluster.run_folder import RunFolder
+from ...cluster.spec import NodeSpec
+from ...processes.liveness import ProcessProbe, SignalWait, Silence, rest_of
+from ...processes.tied import TiedProcess
+from ..process_files import NodeProcess, ProcessFiles
+from ..supervisor.supervisor import Supervisor
 from .engine_process import EngineProcess
 from .kafka_process import KafkaProcess
-from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
-from .supervisor import Supervisor
 
 LOGGER = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5

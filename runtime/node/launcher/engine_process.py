@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from ..cluster.spec import NodeSpec
-from ..processes.tied import BriefedProcess
-from .processes import ProcessFiles
+from ...cluster.spec import NodeSpec
+from ...processes.tied import BriefedProcess
+from ..process_files import ProcessFiles
 
 
 class EngineProcess(BriefedProcess):

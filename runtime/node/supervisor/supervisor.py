@@ -13,13 +13,13 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from ...actors.group.actor import GroupOpened, Ping, Pong
-from ...actors.messages.commands import CommandReply
-from ...actors.messages.errors import Error
-from ...actors.shards.actor import ShardOpened
-from ...actors.transport.actor import Actor, Address, Failure, address_key
-from ...events.log.process import kill, process_of
-from ..cluster.messages import (
+from ....actors.group.actor import GroupOpened, Ping, Pong
+from ....actors.messages.commands import CommandReply
+from ....actors.messages.errors import Error
+from ....actors.shards.actor import ShardOpened
+from ....actors.transport.actor import Actor, Address, Failure, address_key
+from ....events.log.process import kill, process_of
+from ...cluster.messages import (
     SUPERVISOR,
     AddWorker,
     AllLeft,
@@ -42,9 +42,9 @@ from ..cluster.messages import (
     WorkerUp,
     answer_before_begin,
 )
+from ..process_files import Deaths, NodeProcess, ProcessFiles
 from .assignor_process import ASSIGNOR, AssignorChild
 from .children import REPORTS, ChildProcess, GroupChild, Host
-from .processes import Deaths, NodeProcess, ProcessFiles
 from .shards import GroupShards, ShardChild
 from .workers import NodeWorkers, WorkerChild
 

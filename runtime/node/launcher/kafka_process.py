@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from ...actors.group.state.settings import ShardLimits
-from ...events.log.process import ProcessId
-from ...events.placement import split_list
-from ..cluster.spec import KafkaSpec, NodeSpec
-from ..config.kafka_keys import parse_kafka_listener, parse_place
-from ..config.load import Config
-from ..processes.liveness import STARTS_FOR, ProcessProbe, Silence
-from ..processes.tied import BriefedProcess
-from .processes import ProcessFiles
+from ....actors.group.state.settings import ShardLimits
+from ....events.log.process import ProcessId
+from ....events.placement import split_list
+from ...cluster.spec import KafkaSpec, NodeSpec
+from ...config.kafka_keys import parse_kafka_listener, parse_place
+from ...config.load import Config
+from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
+from ...processes.tied import BriefedProcess
+from ..process_files import ProcessFiles
 
 MINUTE_MS: Final = 60_000
 

@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free
-from ..cluster.spec import NodeSpec
-from ..config.load import Config
-from ..pipeline.engines.settings import SQL_MEANINGS
-from ..processes.liveness import STARTS_FOR, ProcessProbe, Silence
-from ..processes.tied import TiedProcess
-from .processes import ProcessFiles
+from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free
+from ...cluster.spec import NodeSpec
+from ...config.load import Config
+from ...pipeline.engines.settings import SQL_MEANINGS
+from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
+from ...processes.tied import TiedProcess
+from ..process_files import ProcessFiles
 
 LOOK_SECONDS: Final = 0.1
 _CONNECT_SECONDS: Final = 2.0

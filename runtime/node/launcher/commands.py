@@ -9,12 +9,12 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final
 
-from ...actors.timing import Backoff
-from ...actors.transport.actor import Address
-from ...actors.transport.ports import LOOPBACK, PortTakenError, check_free, free_port
-from ...actors.transport.system import System, UnreachableError, connect
-from ...events.log.process import ProcessId, is_alive, kill
-from ..cluster.messages import (
+from ....actors.timing import Backoff
+from ....actors.transport.actor import Address
+from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ....actors.transport.system import System, UnreachableError, connect
+from ....events.log.process import ProcessId, is_alive, kill
+from ...cluster.messages import (
     SUPERVISOR,
     AddWorker,
     DescribeNode,
@@ -23,18 +23,18 @@ from ..cluster.messages import (
     StopWorker,
     WorkerAdded,
 )
-from ..cluster.run_folder import (
+from ...cluster.run_folder import (
     KeyRefusedError,
     NodeRunsError,
     NoNodeError,
     RunFolder,
     folder_mode_warnings,
 )
-from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
-from ..config.load import Config
+from ...cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
+from ...config.load import Config
+from ..process_files import ProcessFiles
 from .kafka_process import kafka_spec
 from .launcher import Launcher, NodeFailedError
-from .processes import ProcessFiles
 from .rest_process import rest_command
 
 OK, FAILED, UNREACHABLE = 0, 1, 3

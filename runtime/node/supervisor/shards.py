@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...actors.shards.actor import OpenShard, ShardActor, ShardOpened
-from ...actors.transport.actor import Address
-from ..cluster.messages import ProcessView, ShardsAt
-from ..cluster.spec import NodeSpec
+from ....actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from ....actors.transport.actor import Address
+from ...cluster.messages import ProcessView, ShardsAt
+from ...cluster.spec import NodeSpec
 from .children import GroupChild, Host
 
 

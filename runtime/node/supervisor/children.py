@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final
 
-from ...actors.group.actor import GroupOpened, OpenGroup, Ping
-from ...actors.messages.orders import ReleaseSeats
-from ...actors.shards.actor import ShardOpened
-from ...actors.shards.workers_group import WorkersGroupActor
-from ...actors.timing import Backoff
-from ...actors.transport.actor import Actor, Address
-from ...events.log.process import kill, process_of
-from ..cluster.messages import (
+from ....actors.group.actor import GroupOpened, OpenGroup, Ping
+from ....actors.messages.orders import ReleaseSeats
+from ....actors.shards.actor import ShardOpened
+from ....actors.shards.workers_group import WorkersGroupActor
+from ....actors.timing import Backoff
+from ....actors.transport.actor import Actor, Address
+from ....events.log.process import kill, process_of
+from ...cluster.messages import (
     AssignorsOpen,
     AssignorUp,
     EngineRuns,
@@ -23,9 +23,9 @@ from ..cluster.messages import (
     WorkerSays,
     WorkerUp,
 )
-from ..cluster.spec import NodeSpec
-from ..processes.liveness import GroupProbe
-from .processes import NodeProcess, ProcessFiles
+from ...cluster.spec import NodeSpec
+from ...processes.liveness import GroupProbe
+from ..process_files import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0

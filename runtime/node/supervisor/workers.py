@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...actors.messages.assignors import ForgetWorker
-from ...events.log.process import ProcessId, is_alive, kill, process_of
-from ...events.placement import ORDINARY
-from ..cluster.messages import (
+from ....actors.messages.assignors import ForgetWorker
+from ....events.log.process import ProcessId, is_alive, kill, process_of
+from ....events.placement import ORDINARY
+from ...cluster.messages import (
     AddWorker,
     AssignorAt,
     EngineRuns,
@@ -26,13 +26,13 @@ from ..cluster.messages import (
     WorkerSays,
     WorkerUp,
 )
-from ..cluster.node_files import engine_file
-from ..cluster.run_folder import RunFolder
-from ..cluster.spec import NodeSpec, WorkerTraits
+from ...cluster.node_files import engine_file
+from ...cluster.run_folder import RunFolder
+from ...cluster.spec import NodeSpec, WorkerTraits
+from ..worker.actor import WorkerActor
+from ..worker.assembly import load_work
 from .assignor_process import AssignorChild
 from .children import TICK_SECONDS, ChildProcess, GroupChild, Host
-from .worker.actor import WorkerActor
-from .worker.assembly import load_work
 
 LOGGER = logging.getLogger(__name__)
 
