@@ -39,13 +39,9 @@ NOT_YET = {
     "runtime/interfaces",
     "runtime/kafka",
     "runtime/node",
-    "runtime/pipeline/connectors",
-    "runtime/pipeline/engines",
     "runtime/pipeline/formats",
     "runtime/pipeline/stores/files",
-    "runtime/pipeline/stores/jdbc",
     "runtime/pipeline/stores/kafka",
-    "runtime/pipeline/stores/postgres",
     "runtime/planning",
     "runtime/simulation",
 }

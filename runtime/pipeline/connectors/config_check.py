@@ -55,14 +55,14 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
     if outside.queries is not None and needs_columns:
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)
         try:
-            made = queries.columns(steps)
+            columns = queries.columns(steps)
         except CheckFailed as error:
             warnings.append(f"the SQL was not checked: {error}")
-            made = None
-        if made is not None and ends.sink.ignores_case:
-            errors |= _twins(made)
-        if made is not None and is_wanted:
-            names = WrittenColumns(list(made.types), may_grow=source.columns.may_grow)
+            columns = None
+        if columns is not None and ends.sink.ignores_case:
+            errors |= _twins(columns)
+        if columns is not None and is_wanted:
+            names = WrittenColumns(list(columns.types), may_grow=source.columns.may_grow)
             fits = ends.sink.check_columns(config, names)
             errors.update(fits.errors)
             warnings += fits.warnings
@@ -144,8 +144,8 @@ class _Queries:
         try:
             transform = make_transform(alias, self.config, context)
             if isinstance(transform, RecordTransform) and columns.json:
-                made = transform.made_of(StructType.fromJson(json.loads(columns.json)))
-                return self.spark.analyse(made.query, columns).columns
+                edited = transform.made_of(StructType.fromJson(json.loads(columns.json)))
+                return self.spark.analyse(edited.query, columns).columns
         except ConfigInvalid as error:
             self._refused(key, str(error), is_column=True)
         except QueryRefused as refused:
@@ -170,13 +170,13 @@ class _Queries:
             is_own = use.relations or {each.removesuffix("()") for each in use.functions} - builtin
             if wrong or is_own or use.other or tables or columns is None:
                 return None
-            made = self.spark.analyse(query, columns)
+            analysed = self.spark.analyse(query, columns)
         except QueryRefused as refused:
             self._refused(key, str(refused))
             return None
-        if made.has_current and (words := suspects(use, list(columns.types), allowed)):
+        if analysed.has_current and (words := suspects(use, list(columns.types), allowed)):
             self.errors[key] = "; ".join(map(told_function, words))
-        return made.columns
+        return analysed.columns
 
     def _refused(self, key: str, text: str, *, is_column: bool = False) -> None:
         source, is_column = self.source, is_column or text.startswith(_UNKNOWN_COLUMN)

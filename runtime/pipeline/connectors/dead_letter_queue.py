@@ -93,7 +93,7 @@ class DeadLetterQueue(Sink["DataFrame"]):
     """Stages letters in the configured queue; also publishes letters for a former queue."""
 
     def __init__(self, folder: FileSink, topic: "Sink[DataFrame] | None") -> None:
-        """Take both sinks; `folder` is needed to publish even if the config has none."""
+        """Store both sinks; `folder` is needed to publish even if the config has none."""
         self._folder = folder
         self._topic = topic
 

@@ -95,14 +95,14 @@ def keys_of_types() -> dict[str, list[Definition]]:
 
     A type that cannot be loaded is left out.
     """
-    found: dict[str, list[Definition]] = {}
+    definitions: dict[str, list[Definition]] = {}
     for key, types in ((SOURCE_TYPE, SOURCE_TYPES), (SINK_TYPE, SINK_TYPES)):
         for name in (*types.built_in, *types.further):
             with suppress(PluginUnknown):
                 kind = types.find(name)
-                found[f"{key}={name}"] = [*kind.keys(), *kind.families()]
-        del found[f"{key}={FILES}"]
-    return found
+                definitions[f"{key}={name}"] = [*kind.keys(), *kind.families()]
+        del definitions[f"{key}={FILES}"]
+    return definitions
 
 
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:

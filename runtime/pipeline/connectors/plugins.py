@@ -65,17 +65,17 @@ class Plugins:
             return found[0]
         raise PluginUnknown(self._complaint(name, found))
 
-    def _complaint(self, name: str, found: Iterable[Plugin]) -> str:
-        if names := ", ".join(plugin.name for plugin in found):
+    def _complaint(self, name: str, plugins: Iterable[Plugin]) -> str:
+        if names := ", ".join(plugin.name for plugin in plugins):
             return f"more than one connector class is called {name}: {names}"
         hint = hint_by_last_part(name, (plugin.short_name for plugin in self.plugins))
-        known = ", ".join(plugin.name for plugin in self.plugins)
+        available = ", ".join(plugin.name for plugin in self.plugins)
         remarks = "".join(
             f"; {each}" for each in (hint, hint_for(name), *self.broken.values()) if each
         )
         return (
             "Failed to find any class that implements Connector and which name matches"
-            f" {name[:LONGEST_SHOWN]}, available connectors are: {known}{remarks}"
+            f" {name[:LONGEST_SHOWN]}, available connectors are: {available}{remarks}"
         )
 
 
@@ -83,7 +83,7 @@ def find_plugins() -> Plugins:
     """Load the built-in classes and all that the entry-point group names."""
     from .spark_pipeline import SparkPipeline  # noqa: PLC0415  # takes half a second, and 50 MB
 
-    found = [Plugin(SparkPipeline)]
+    plugins = [Plugin(SparkPipeline)]
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:
@@ -91,5 +91,5 @@ def find_plugins() -> Plugins:
         except PluginUnknown as error:
             broken[point.name] = str(error)
         else:
-            found.append(Plugin(made_by))
-    return Plugins(tuple(dict.fromkeys(found)), broken)
+            plugins.append(Plugin(made_by))
+    return Plugins(tuple(dict.fromkeys(plugins)), broken)

@@ -69,7 +69,7 @@ class Engine(Protocol):
 
     @property
     def detail(self) -> str:
-        """What the engine does, or why it is down, for users; has no secrets."""
+        """The engine's activity, or why it is down, for users; has no secrets."""
         ...
 
     @property

@@ -99,7 +99,7 @@ class JobEngine(Generic[J]):
 
     @property
     def detail(self) -> str:
-        """What the engine does, or why it is down, for users; has no secrets."""
+        """The engine's activity, or why it is down, for users; has no secrets."""
         return self._detail
 
     def wait_warm(self, seconds: float) -> bool:

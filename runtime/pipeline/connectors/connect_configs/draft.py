@@ -78,7 +78,7 @@ class TranslatedConfig(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """What is left of a Connect config, and what was made of the rest."""
+    """A translation in progress: the keys still left of a Connect config, and the new config."""
 
     left: dict[str, str]
     bootstrap: str
@@ -159,21 +159,21 @@ class Draft:
     def converters(self, end: str) -> None:
         """Translate the converters of keys and values, for the end that is Kafka."""
         for part in ("key", "value"):
-            given = self.take(f"{part}.converter")
-            name = CONVERTERS.get(short_name(given), "")
+            converter = self.take(f"{part}.converter")
+            name = CONVERTERS.get(short_name(converter), "")
             before = f"{part}.converter."
             if name:
                 self.config[f"{end}{part}.converter"] = name
                 self.keep(end, (f"{before}{each}" for each in OF_CONVERTERS))
                 if name == "json":  # Connect's default, which a sink does not have here
                     self.config.setdefault(f"{end}{before}schemas.enable", "true")
-            elif part == "value" or given:
+            elif part == "value" or converter:
                 is_sink = end == "sink."
                 usual = "json" if is_sink or part == "value" else "string"
                 self.config[f"{end}{part}.converter"] = usual
                 if usual == "json":
                     self.config[f"{end}{before}schemas.enable"] = "false"
-                why = f"{given} is not known here" if given else "it was that of the worker"
+                why = f"{converter} is not known here" if converter else "it was that of the worker"
                 self.remark(f"{part}.converter", f"{why}: {usual} is taken, look at it")
             self.drop_prefix(before, "the converter has no such key here")
         self.drop("headers are bytes here", "header.converter")

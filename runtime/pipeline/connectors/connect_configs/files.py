@@ -103,13 +103,13 @@ def object_store(draft: Draft) -> None:
 
 def _folder(draft: Draft) -> str:
     """Return where the objects are, below the folder in which buckets are mounted."""
-    bucket = next((found for key in BUCKETS if (found := draft.take(key))), "")
+    bucket = next((name for key in BUCKETS if (name := draft.take(key))), "")
     url = draft.take("store.url") or draft.take("hdfs.url")
     if url:
         place = urlsplit(url)
         bucket = bucket or f"{place.hostname or ''}{place.path}".strip("/")
     inside = draft.take("topics.dir") or next(
-        (found for key in FOLDERS if (found := draft.take(key))), ""
+        (name for key in FOLDERS if (name := draft.take(key))), ""
     )
     if "{{" in inside or "${" in inside:
         draft.remark("sink.path", f"the folder {inside!r} is not made of dates here")
@@ -121,9 +121,9 @@ def _folder(draft: Draft) -> str:
 
 
 def _codec(draft: Draft) -> None:
-    given = next(
+    codec_name = next(
         (
-            found
+            name
             for key in (
                 "parquet.codec",
                 "s3.compression.type",
@@ -132,14 +132,14 @@ def _codec(draft: Draft) -> None:
                 "file.compression.type",
                 "avro.codec",
             )
-            if (found := draft.take(key))
+            if (name := draft.take(key))
         ),
         "",
     )
-    if codec := CODECS.get(given):
+    if codec := CODECS.get(codec_name):
         draft.config["sink.option.compression"] = codec
-    elif given:
-        draft.remark("sink.option.compression", f"{given} is not written here")
+    elif codec_name:
+        draft.remark("sink.option.compression", f"{codec_name} is not written here")
 
 
 def _partitions(draft: Draft) -> None:

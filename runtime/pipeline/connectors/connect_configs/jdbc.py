@@ -29,9 +29,9 @@ def jdbc_source(draft: Draft) -> None:
     mode = draft.take("mode", "bulk")
     if not is_postgres and mode not in {"bulk", "incrementing"}:
         column = "incrementing.column.name" in draft.left
-        told = "incrementing" if column else "bulk"
-        draft.remark("mode", f"{mode} is of PostgreSQL alone here: {told} is taken, look at it")
-        mode = told
+        usual = "incrementing" if column else "bulk"
+        draft.remark("mode", f"{mode} is of PostgreSQL alone here: {usual} is taken, look at it")
+        mode = usual
     draft.config["source.mode"] = mode
     if mode == "bulk":
         draft.remark("source.mode", "bulk reads all rows once here, not again at each poll")
@@ -49,8 +49,8 @@ def jdbc_source(draft: Draft) -> None:
         draft.write_topic(f"{prefix}{tables[0].rpartition('.')[2]}")
     else:
         draft.config["source.topic.prefix"] = prefix
-        told = "topics are called PREFIXschema.table here, without a schema there"
-        draft.remark("topic.prefix", told)
+        reason = "topics are called PREFIXschema.table here, without a schema there"
+        draft.remark("topic.prefix", reason)
         draft.write_topic()
 
 
@@ -81,8 +81,8 @@ def _own_keys(draft: Draft, *, is_postgres: bool) -> None:
             "query" not in draft.left
         ):
             draft.remark("source.table.whitelist", "name the tables to read, or source.query")
-    told = "what is new is found from the first row on: set offsets with `fairlead offsets`"
-    draft.drop(told, "timestamp.initial", "incrementing.initial", "timestamp.granularity")
+    reason = "what is new is found from the first row on: set offsets with `fairlead offsets`"
+    draft.drop(reason, "timestamp.initial", "incrementing.initial", "timestamp.granularity")
 
 
 def jdbc_sink(draft: Draft) -> None:
@@ -98,8 +98,8 @@ def jdbc_sink(draft: Draft) -> None:
     else:
         topics = draft.config.get("source.topics", "")
         if "${topic}" in tables and "," in f"{topics or ','}":
-            told = "one table for each connector: name it in sink.table.name.format"
-            draft.remark("table.name.format", told)
+            reason = "one table for each connector: name it in sink.table.name.format"
+            draft.remark("table.name.format", reason)
         name = topics.partition(",")[0].strip() or "table"
         draft.config["sink.table.name.format"] = tables.replace("${topic}", name)
         mode = draft.take("insert.mode", "insert").lower()
@@ -121,8 +121,8 @@ def _keys(draft: Draft) -> None:
         draft.config["sink.insert.mode"] = draft.config["sink.insert.mode"].lower()
     mode = draft.take("pk.mode", "none").lower()
     if mode == "kafka":
-        told = "a row is added exactly once here without topic, partition and offset as its key"
-        draft.remark("pk.mode", told)
+        reason = "a row is added exactly once here without topic, partition and offset as its key"
+        draft.remark("pk.mode", reason)
         mode = "none"
         draft.config.pop("sink.pk.fields", None)
     draft.config["sink.pk.mode"] = mode
@@ -143,8 +143,10 @@ def _connection(draft: Draft, end: str) -> bool:
     draft.keep(end, CONNECTION)
     if not is_postgres:
         draft.keep(end, ("connection.driver",))
-        told = "the node's jdbc.allow must have its beginning, and the driver's jar be on its path"
-        draft.remark(f"{end}connection.url", told)
+        reason = (
+            "the node's jdbc.allow must have its beginning, and the driver's jar be on its path"
+        )
+        draft.remark(f"{end}connection.url", reason)
     draft.drop("the database says how it is written", *DIALECTS)
     draft.drop("it is tried again by errors.retry.timeout", *RETRIES)
     draft.drop_prefix("connection.", "parameters of a driver stand in its URL")

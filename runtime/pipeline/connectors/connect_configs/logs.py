@@ -55,8 +55,8 @@ def debezium_postgres(draft: Draft) -> None:
     if "source.slot.name" in draft.config:
         draft.remark("slot.name", "stop the connector of Debezium first: a slot has one reader")
     _unwrap(draft)
-    for told, names in WITHOUT.items():
-        draft.drop(told, *names)
+    for reason, names in WITHOUT.items():
+        draft.drop(reason, *names)
     draft.drop_prefix("column.", COLUMNS)
     for before in ("snapshot.", "signal.", "heartbeat.", "read.only", "incremental.snapshot."):
         draft.drop_prefix(before, "the snapshot and the slot are looked after by the source itself")
@@ -73,10 +73,10 @@ def _database(draft: Draft) -> None:
 
 
 def _snapshot(draft: Draft) -> None:
-    given = draft.take("snapshot.mode", "initial")
-    draft.config["source.snapshot.mode"] = SNAPSHOTS.get(given, "initial")
-    if SNAPSHOTS.get(given) != given and given != "never":
-        draft.remark("snapshot.mode", f"{given} is not known here: initial is taken")
+    mode = draft.take("snapshot.mode", "initial")
+    draft.config["source.snapshot.mode"] = SNAPSHOTS.get(mode, "initial")
+    if SNAPSHOTS.get(mode) != mode and mode != "never":
+        draft.remark("snapshot.mode", f"{mode} is not known here: initial is taken")
 
 
 def _schemas(draft: Draft) -> None:

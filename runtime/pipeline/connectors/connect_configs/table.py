@@ -1,4 +1,4 @@
-"""The table: which class of Connect does what, and what does that here."""
+"""The table of Connect's classes and their counterparts here."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -13,9 +13,10 @@ MOUNT: Final = "/mnt"
 
 
 class Counterpart(NamedTuple):
-    """What does here what a class of Connect does."""
+    """The counterpart of a class of Connect."""
 
-    told: str
+    keys: str
+    """The keys that select it, as users read them."""
     translate: Callable[[Draft], None] | None = None
     """None: no config can be written for it."""
 
@@ -62,19 +63,19 @@ COUNTERPARTS: Final[Mapping[str, Counterpart]] = {
 
 
 def counterpart_of(connector: str) -> Counterpart | None:
-    """Return what does here what a class of Connect does, by its full or its short name."""
+    """Return the counterpart of a class of Connect, by its full or its short name."""
     return COUNTERPARTS.get(short_name(connector).removesuffix("Connector"))
 
 
 def hint_for(connector: str) -> str:
     """Return a sentence for somebody who has a config of this class; "" if it is not known."""
-    found = counterpart_of(connector)
-    if found is None:
+    counterpart = counterpart_of(connector)
+    if counterpart is None:
         return ""
-    if found.translate is None:
-        return f"of {short_name(connector)}: {found.told}"
+    if counterpart.translate is None:
+        return f"of {short_name(connector)}: {counterpart.keys}"
     return (
-        f"what {short_name(connector)} does is done here by {found.told}:"
+        f"what {short_name(connector)} does is done here by {counterpart.keys}:"
         " `fairlead translate FILE` writes such a config"
     )
 
@@ -83,11 +84,11 @@ def translate(
     name: str, config: Mapping[str, str], *, bootstrap: str = BOOTSTRAP, mount: str = MOUNT
 ) -> TranslatedConfig | None:
     """Return the config of a pipeline for that of a Connect connector; None for other classes."""
-    found = counterpart_of(config.get("connector.class", ""))
-    if found is None or found.translate is None:
+    counterpart = counterpart_of(config.get("connector.class", ""))
+    if counterpart is None or counterpart.translate is None:
         return None
     left = {key: value for key, value in config.items() if key not in {"connector.class", "name"}}
     draft = Draft(left, bootstrap, mount, {"connector.class": PIPELINE})
     draft.common()
-    found.translate(draft)
+    counterpart.translate(draft)
     return draft.finish(name)

@@ -97,15 +97,15 @@ class ConnectSession(SparkSession):
         """Return the variant with these settings over its own; raises `SettingRefused`."""
         key = frozenset(settings.items())
         with self._variants_lock:
-            if (made := self._variants.get(key)) is None:
-                made = ConnectSession(self._address, self._is_alive, self._folder, self._record)
-                self._record(made.session_id)
-                made.client.thread_local = self.client.thread_local  # it holds the tags
-                made._rows = self._rows
-                made.defaultParallelism = self.defaultParallelism
-                made._set({**self._settings, **settings})
-                self._variants[key] = made
-        return made
+            if (variant := self._variants.get(key)) is None:
+                variant = ConnectSession(self._address, self._is_alive, self._folder, self._record)
+                self._record(variant.session_id)
+                variant.client.thread_local = self.client.thread_local  # it holds the tags
+                variant._rows = self._rows
+                variant.defaultParallelism = self.defaultParallelism
+                variant._set({**self._settings, **settings})
+                self._variants[key] = variant
+        return variant
 
     def interruptTag(self, tag: str) -> list[str]:  # noqa: N802  # PySpark's name
         """Cancel the jobs of a tag in this session and its variants."""

@@ -1,1 +1,1 @@
-"""What SQL may ask for, found out with the JVM of an engine, or one for that alone."""
+"""Checks of the SQL of users, with the JVM of an engine, or one for checks alone."""

@@ -168,8 +168,8 @@ class SharedEngine(JobEngine[SharedJvm]):
     def _send_secrets(self, jvm: SharedJvm) -> None:
         """Send the owner all secrets that a job may use; raises `EngineDown`."""
         with jvm.sending_secrets:
-            known = self._secrets()
-            new = {each: shown for each, shown in known.items() if each not in jvm.known_secrets}
+            secrets = self._secrets()
+            new = {each: shown for each, shown in secrets.items() if each not in jvm.known_secrets}
             if not new or jvm.channel is None:
                 return
             jvm.are_secrets_known.clear()
@@ -180,4 +180,4 @@ class SharedEngine(JobEngine[SharedJvm]):
             jvm.are_secrets_known.wait()
             if jvm.ended.is_set():
                 raise EngineDown(jvm.why)
-            jvm.known_secrets = dict(known)
+            jvm.known_secrets = dict(secrets)

@@ -153,20 +153,20 @@ SINK: Sequence[Definition] = (
 
 def complaints(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of an end's keys that do not fit together, by the key to change."""
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     url = config.get(f"{end}.connection.url", "")
     if url and not is_deferred(url):
         if not url.startswith("jdbc:"):
-            found[f"{end}.connection.url"] = "is no URL of JDBC: jdbc:mysql://host:3306/shop"
+            errors[f"{end}.connection.url"] = "is no URL of JDBC: jdbc:mysql://host:3306/shop"
         elif "password" in url.lower():
             sealed = f"{end}.connection.password"
-            found[f"{end}.connection.url"] = f"holds a password: give it as {sealed}"
+            errors[f"{end}.connection.url"] = f"holds a password: give it as {sealed}"
     if end == "sink":
         if "${" in config.get(TABLE, ""):
-            found[TABLE] = "one table takes all rows here: give its name as it is"
-        return found
+            errors[TABLE] = "one table takes all rows here: give its name as it is"
+        return errors
     if bool(config.get(TABLES)) == bool(config.get(QUERY)):
-        found[TABLES] = f"give either {TABLES} or {QUERY}"
+        errors[TABLES] = f"give either {TABLES} or {QUERY}"
     if (config.get(MODE) == BY_NUMBER) != bool(config.get(INCREMENTING)):
-        found[INCREMENTING] = f"goes with {MODE}={BY_NUMBER}, and that with it"
-    return found
+        errors[INCREMENTING] = f"goes with {MODE}={BY_NUMBER}, and that with it"
+    return errors

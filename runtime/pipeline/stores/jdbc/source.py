@@ -56,7 +56,7 @@ class JdbcSource(Source[TableRange]):
         poll_s: float,
         on_spark: Callable[[SparkJob], Any],
     ) -> None:
-        """Take Spark's options, and the tables by name with their FROM expressions.
+        """Store Spark's options, and the tables by name with their FROM expressions.
 
         Without a column of numbers all rows are read once.
         """
@@ -96,17 +96,17 @@ class JdbcSource(Source[TableRange]):
         """
         (part,) = ranges
         query = f"SELECT * FROM {self._rows_of(part)}"  # noqa: S608  # by whoever may ask anything
-        told = {**self._options, "dbtable": f"({query}) fairlead_rows"}
+        options = {**self._options, "dbtable": f"({query}) fairlead_rows"}
         if part.last is not None and self._column.isidentifier():
             readers = min(_cores(spark), 1 + part.rows // _ROWS_EACH)
             if readers > 1:
-                told |= {
+                options |= {
                     "partitionColumn": self._column,
                     "lowerBound": str(part.above),
                     "upperBound": str(part.last),
                     "numPartitions": str(readers),
                 }
-        frame = spark.read.format("jdbc").options(**told).load()
+        frame = spark.read.format("jdbc").options(**options).load()
         if taken := [each for each in frame.columns if each.lower() == _TOPIC]:
             raise BadInput(
                 f"{part.table} has a column {taken[0]}, by which rows tell their topic, so that "

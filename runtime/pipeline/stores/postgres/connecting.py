@@ -162,13 +162,13 @@ class Server:
         `Away`.
         """
         try:
-            made = self._begun()
-            refuse_shared(self._login, made, self._begun)
+            connection = self._begun()
+            refuse_shared(self._login, connection, self._begun)
         except psycopg.Error as error:
             if error.sqlstate and (error.sqlstate[:2] == "22" or error.sqlstate in _NO_SETTING):
                 raise ConfigInvalid(f"{self.key}: {self.shown}: {brief(str(error))}") from None
             raise self._refused(str(error)) from None
-        return made
+        return connection
 
     @property
     def _login(self) -> Login:
@@ -176,15 +176,15 @@ class Server:
         return Login(self.shown, str(user or ""))
 
     def _begun(self) -> "WatchedConnection":
-        made = WatchedConnection.connect(self.conninfo, autocommit=True)
-        made.watch = Watch(self.conninfo, self.timeout_s)
+        connection = WatchedConnection.connect(self.conninfo, autocommit=True)
+        connection.watch = Watch(self.conninfo, self.timeout_s)
         try:
-            row = made.execute(first_query(self.settings)).fetchone()
+            row = connection.execute(first_query(self.settings)).fetchone()
         except psycopg.Error:
-            made.close()
+            connection.close()
             raise
-        made.watch.pid = row[0] if row else 0
-        return made
+        connection.watch.pid = row[0] if row else 0
+        return connection
 
     def connect_adbc(self, *, autocommit: bool = False) -> "adbc.Connection":
         """Open an ADBC connection; without `autocommit` the caller commits.

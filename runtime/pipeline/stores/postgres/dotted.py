@@ -41,16 +41,16 @@ def by_present_names(
     if not dotted:  # as nearly always; each batch asks
         return offsets
     names = {each.name.key for each in tables}
-    found = dict[str, Document]()
+    renamed = dict[str, Document]()
     for partition, offset in offsets.items():
         head, _, name = partition.partition("table=")
         table = dotted.get(name)
         is_alone = table is not None and str(table.name) not in names
         if table is not None and offset.get("oid", table.oid if is_alone else None) == table.oid:
-            found.setdefault(f"{head}table={table.name.key!r}", offset)
+            renamed.setdefault(f"{head}table={table.name.key!r}", offset)
         else:
-            found[partition] = offset
-    return found
+            renamed[partition] = offset
+    return renamed
 
 
 def with_logged_starts(plan: BatchPlan[Range], offsets: Mapping[str, Document]) -> BatchPlan[Range]:

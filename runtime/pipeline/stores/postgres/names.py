@@ -47,7 +47,7 @@ class TableName(NamedTuple):
 
     @property
     def spellings(self) -> frozenset[str]:
-        """What patterns may match: the parts as they are, and dotted ones quoted."""
+        """The texts that patterns may match: the parts as they are, and dotted ones quoted."""
         return frozenset({str(self), self.quoted})
 
     @property

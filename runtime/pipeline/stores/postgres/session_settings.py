@@ -31,7 +31,7 @@ _DURABLE: Final = sql.SQL(
 """Turns on synchronous_commit, so that commits are durable whatever the server's default."""
 _OPTION: Final = re.compile(r"(?:-c\s*|--)(?P<name>[\w.-]+)=(?P<value>(?:\\.|\S)*)\s*")
 _CHECKED_S: Final = 60.0
-"""How long a server is taken to be reached as it was."""
+"""How long the result of a check holds."""
 _LOOKS: Final = 3
 _LOST: Final = re.compile("prepared statement .*(already exists|does not exist)")
 _SHARED: Final = (
@@ -49,7 +49,7 @@ class Login(NamedTuple):
 
 
 _checked: Final[dict[Login, float]] = {}
-"""When a server was last looked at."""
+"""The monotonic time of the last check of a server."""
 
 
 def settings_of(options: str, zone: str, timeout_ms: int) -> tuple[Mapping[str, str], str]:
@@ -57,53 +57,57 @@ def settings_of(options: str, zone: str, timeout_ms: int) -> tuple[Mapping[str, 
 
     `options` are those of a URL, as libpq has them; switches other than settings are left.
     """
-    found, rest = dict[str, str](), options.strip()
+    from_options, rest = dict[str, str](), options.strip()
     while match := _OPTION.match(rest):
-        found[match["name"].replace("-", "_").lower()] = re.sub(r"\\(.)", r"\1", match["value"])
+        from_options[match["name"].replace("-", "_").lower()] = re.sub(
+            r"\\(.)", r"\1", match["value"]
+        )
         rest = rest[match.end() :]
     if rest:
-        found, rest = {}, options
-    given = {"timezone": zone, "statement_timeout": str(timeout_ms)}
-    return {**found, **_OURS, **given}, rest
+        from_options, rest = {}, options
+    from_config = {"timezone": zone, "statement_timeout": str(timeout_ms)}
+    return {**from_options, **_OURS, **from_config}, rest
 
 
 def first_query(settings: Mapping[str, str]) -> sql.Composed:
     """Return the query that sets up a session; its first column is the pid of its process."""
-    given = [
+    settings_sql = [
         sql.SQL("set_config({}, {}, false)").format(sql.Literal(name), sql.Literal(value))
         for name, value in settings.items()
     ]
-    return sql.SQL("SELECT pg_backend_pid(), {}").format(sql.SQL(", ").join([*given, _DURABLE]))
+    return sql.SQL("SELECT pg_backend_pid(), {}").format(
+        sql.SQL(", ").join([*settings_sql, _DURABLE])
+    )
 
 
 def is_checked(login: Login) -> bool:
-    """Tell whether `refuse_shared` has looked at a server lately."""
+    """Tell whether `refuse_shared` has checked a server lately."""
     return time.monotonic() - _checked.get(login, -_CHECKED_S) < _CHECKED_S
 
 
 def refuse_shared(
     login: Login,
-    made: "psycopg.Connection[Any]",
+    connection: "psycopg.Connection[Any]",
     connect: Callable[[], "psycopg.Connection[Any]"],
 ) -> None:
     """Raise `ConfigInvalid` if transactions share the sessions of a server.
 
-    A pooler tells its clients other pids than those of the server's processes; only then is `made`
-    compared with a second connection.
+    A pooler tells its clients other pids than those of the server's processes; only then is
+    `connection` compared with a second one.
     """
     try:
-        is_shared = not is_checked(login) and _is_shared(made, connect)
+        is_shared = not is_checked(login) and _is_shared(connection, connect)
     except psycopg.Error:
-        made.close()
+        connection.close()
         raise
     if is_shared:
-        made.close()
+        connection.close()
         raise ConfigInvalid(f"{login.server}: {_SHARED}. Nothing was read or written")
     _checked[login] = time.monotonic()
 
 
 def remedy_of(text: str) -> str:
-    """Return what to do about an error that a pooler causes; empty for other errors."""
+    """Return the remedy for an error that a pooler causes; empty for other errors."""
     if "unsupported startup parameter" in text:
         return (
             ": a pooler is there, which takes none of the switches in the URL's options but "
@@ -114,13 +118,13 @@ def remedy_of(text: str) -> str:
 
 
 def _is_shared(
-    made: "psycopg.Connection[Any]", connect: Callable[[], "psycopg.Connection[Any]"]
+    connection: "psycopg.Connection[Any]", connect: Callable[[], "psycopg.Connection[Any]"]
 ) -> bool:
-    pid = _pid_of(made)
-    if pid == made.info.backend_pid:
+    pid = _pid_of(connection)
+    if pid == connection.info.backend_pid:
         return False
     with connect() as other:
-        looks = [(_pid_of(other), _pid_of(made)) for _ in range(_LOOKS)]
+        looks = [(_pid_of(other), _pid_of(connection)) for _ in range(_LOOKS)]
     return any(its == pid or mine != pid for its, mine in looks)
 
 

@@ -93,23 +93,23 @@ def parameters(url: str) -> dict[str, str]:
     split = urlsplit(url.removeprefix("jdbc:"))
     if split.scheme != "postgresql":
         raise ValueError("is no URL of a database: jdbc:postgresql://host:5432/database")
-    found = _of_libpq(urlunsplit(split._replace(query="")))
+    parsed = _of_libpq(urlunsplit(split._replace(query="")))
     for name, value in parse_qsl(split.query):
         if name not in _OF_JDBC:
             raise ValueError(f"the parameter {name} of a JDBC URL means nothing here")
         if name == "currentSchema":
-            found["options"] = f"-c search_path={value}"
+            parsed["options"] = f"-c search_path={value}"
         elif name == "ssl":
-            found.setdefault("sslmode", "require" if value != "false" else "prefer")
+            parsed.setdefault("sslmode", "require" if value != "false" else "prefer")
         elif _OF_JDBC[name]:
-            found[_OF_JDBC[name]] = value
-    return found
+            parsed[_OF_JDBC[name]] = value
+    return parsed
 
 
-def flaw_in_files(given: Mapping[str, str], reach: Reach) -> str:
+def flaw_in_files(libpq_parameters: Mapping[str, str], reach: Reach) -> str:
     """Return why a connector must not use a file that its parameters name; empty if it may."""
     for name in (each for each, why in ALLOWED.items() if why == _FILE):
-        path = given.get(name, "")
+        path = libpq_parameters.get(name, "")
         if not path or (name, path) == ("sslrootcert", _SYSTEM):
             continue
         if flaw := reach.flaw_in_path(path) or flaw_in_plain_file(path):
@@ -119,17 +119,17 @@ def flaw_in_files(given: Mapping[str, str], reach: Reach) -> str:
 
 def _of_libpq(url: str) -> dict[str, str]:
     try:
-        found = conninfo_to_dict(url)
+        parsed = conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
         raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
-    for name, value in found.items():
+    for name, value in parsed.items():
         if name not in ALLOWED:
             raise ValueError(
                 f"the parameter {name} is none of those that a connector may give: leave it out"
             )
         if name == "connect_timeout" and not _is_short(str(value)):
             raise ValueError(f"connect_timeout is from 1 to {_LONGEST_WAIT_S}, in seconds")
-    return {name: str(value) for name, value in found.items() if value is not None}
+    return {name: str(value) for name, value in parsed.items() if value is not None}
 
 
 def _is_short(text: str) -> bool:

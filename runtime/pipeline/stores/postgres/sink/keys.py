@@ -132,14 +132,14 @@ DEFINITIONS: Sequence[Definition] = (
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of keys that do not fit together, by the key to change."""
-    found = dict(flaws_in_url("sink", config))
+    errors = dict(flaws_in_url("sink", config))
     mode, pk = config.get(INSERT_MODE, INSERT), config.get(PK_MODE, NONE)
     if mode in {UPSERT, UPDATE} and pk == NONE:
-        found[PK_MODE] = f"{INSERT_MODE}={mode} needs a key: record_key or record_value"
+        errors[PK_MODE] = f"{INSERT_MODE}={mode} needs a key: record_key or record_value"
     if config.get(DELETE_ENABLED) == "true" and mode != UPSERT:
-        found[DELETE_ENABLED] = f"needs {INSERT_MODE}={UPSERT}"
+        errors[DELETE_ENABLED] = f"needs {INSERT_MODE}={UPSERT}"
     if config.get(ORDER) and mode == INSERT:
-        found[ORDER] = f"needs {INSERT_MODE}={UPSERT} or {UPDATE}"
+        errors[ORDER] = f"needs {INSERT_MODE}={UPSERT} or {UPDATE}"
     if config.get(PK_FIELDS) and pk == NONE:
-        found[PK_FIELDS] = f"has no meaning with {PK_MODE}={NONE}"
-    return found
+        errors[PK_FIELDS] = f"has no meaning with {PK_MODE}={NONE}"
+    return errors

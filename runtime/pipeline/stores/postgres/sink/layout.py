@@ -109,10 +109,10 @@ class RowLayout:
         value = [each for each in table.column_names if each not in METADATA]
         if KEY not in table.column_names:
             return None
-        found = pc.is_valid(table[KEY])
+        is_tombstone = pc.is_valid(table[KEY])
         for each in value:
-            found = pc.and_(found, pc.is_null(table[each]))
-        if not pc.any(found).as_py():
+            is_tombstone = pc.and_(is_tombstone, pc.is_null(table[each]))
+        if not pc.any(is_tombstone).as_py():
             return None
         if not self.may_delete or self.pk_mode != keys.RECORD_KEY:
             raise RowsRefused(
@@ -120,7 +120,7 @@ class RowLayout:
                 f"true and {keys.PK_MODE}={keys.RECORD_KEY} to delete the row of its key, or leave "
                 "it out by a transform. Nothing of the batch was written"
             )
-        return found
+        return is_tombstone
 
     def _refuse_unordered(self, name: TableName, found: pa.ChunkedArray) -> None:
         if pc.any(found).as_py():
@@ -169,16 +169,16 @@ class RowLayout:
 
 
 def _deletes(table: pa.Table, tombstones: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
-    found = tombstones
+    deletes = tombstones
     if OP in table.column_names:
         marked = pc.equal(table[OP].cast(pa.string()), "d")
-        found = marked if found is None else pc.or_kleene(found, marked)
+        deletes = marked if deletes is None else pc.or_kleene(deletes, marked)
     if DELETED in table.column_names:
         marked = table[DELETED]
         if not pa.types.is_boolean(marked.type):
             marked = pc.equal(marked.cast(pa.string()), "true")
-        found = marked if found is None else pc.or_kleene(found, marked)
-    if found is None:
+        deletes = marked if deletes is None else pc.or_kleene(deletes, marked)
+    if deletes is None:
         return None
-    found = pc.fill_null(found, False)  # noqa: FBT003
-    return found if pc.any(found).as_py() else None
+    deletes = pc.fill_null(deletes, False)  # noqa: FBT003
+    return deletes if pc.any(deletes).as_py() else None

@@ -65,7 +65,7 @@ def staged_rows(
     shown: Sequence[tuple[str, str]] = [("3", column), ("1", SEQUENCE), ("2", IS_DELETE)]
     casts = {SEQUENCE: "::int8", IS_DELETE: "::bool"}
     parts = [sql.Identifier(each) for each in columns if each != column]
-    made = [
+    unpacked = [
         sql.SQL("{}[{}]{} AS {}").format(
             *(sql.Identifier(column), sql.SQL(at), sql.SQL(casts.get(each, ""))),  # pyright: ignore[reportArgumentType]
             sql.Identifier(each),
@@ -74,4 +74,4 @@ def staged_rows(
         if each != IS_DELETE or has_deletes
     ]
     query = sql.SQL("(SELECT {} FROM {}) AS staged")
-    return query.format(sql.SQL(", ").join([*parts, *made]), name.sql)
+    return query.format(sql.SQL(", ").join([*parts, *unpacked]), name.sql)

@@ -187,16 +187,16 @@ class PostgresSink(Sink["pa.Table"]):
     def _split(self, rows: pa.Table, commit_id: CommitId) -> list[TargetBatch]:
         """Return the rows of a batch by target table."""
         split = self._layout.split(rows)
-        found = [each for each in split if each.rows.num_rows or each.is_emptied]
-        fitted = [self._fit(each) for each in found]
+        batches = [each for each in split if each.rows.num_rows or each.is_emptied]
+        fitted = [self._fit(each) for each in batches]
         names = [
             TableName(self._layout.schema, self._staging.table(commit_id, number))
-            for number in range(len(found))
+            for number in range(len(batches))
         ]
         mode, order = self._layout.mode, self._layout.order
         return [
             TargetBatch(target, each, change_of(target, each, name, mode, order))
-            for target, each, name in zip(fitted, found, names, strict=True)
+            for target, each, name in zip(fitted, batches, names, strict=True)
         ]
 
     def _prepare(self, rows: pa.Table, commit_id: CommitId, batches: list[TargetBatch]) -> Manifest:

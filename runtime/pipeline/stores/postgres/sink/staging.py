@@ -118,12 +118,13 @@ def write(
 
     An unlogged table is empty after a crash of the server.
     """
-    given, has_deletes = columns_of(target, batch), batch.deletes is not None
+    staged_columns, has_deletes = columns_of(target, batch), batch.deletes is not None
     if one := packed_in(target, batch):
-        given[one] = packed(batch.rows[one], batch.deletes)
-    values = {each: column.values for each, column in given.items()}
+        staged_columns[one] = packed(batch.rows[one], batch.deletes)
+    values = {each: column.values for each, column in staged_columns.items()}
     types = {
-        each: _type(target, each, column, has_deletes=has_deletes) for each, column in given.items()
+        each: _type(target, each, column, has_deletes=has_deletes)
+        for each, column in staged_columns.items()
     }
     if one:
         types[one] = packed_type(target.by_name[one])
@@ -131,7 +132,7 @@ def write(
         values[SEQUENCE], types[SEQUENCE] = pa.array(range(batch.rows.num_rows), pa.int64()), "int8"
     if has_deletes and not one:
         values[IS_DELETE], types[IS_DELETE] = batch.deletes, "bool"
-    made = sql.SQL(", ").join(
+    definitions = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
     )
     with connection.cursor() as cursor:
@@ -139,12 +140,12 @@ def write(
             refuse_truncate(cursor, target.name)
         cursor.execute(_text(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql)))
         create = sql.SQL("CREATE TABLE {} ({})" if logged else "CREATE UNLOGGED TABLE {} ({})")
-        cursor.execute(_text(create.format(name.sql, made)))
+        cursor.execute(_text(create.format(name.sql, definitions)))
         try:
             rows = pa.table(values)
             cursor.adbc_ingest(name.table, rows, mode="append", db_schema_name=name.schema)
-            staged_as = staged_rows(name, given, one, has_deletes=has_deletes)
-            StagedRows(staged_as, target, given, has_deletes).refuse_broken(cursor)
+            staged_as = staged_rows(name, staged_columns, one, has_deletes=has_deletes)
+            StagedRows(staged_as, target, staged_columns, has_deletes).refuse_broken(cursor)
         except adbc.Error as error:
             if is_data(error):
                 raise RowsRefused(f"{target.name} refuses a row: {_told(str(error))}") from None

@@ -162,16 +162,16 @@ class TableRules:
         """
         _refuse_long(name, schema)
         with connection.transaction():
-            found = look(connection, name)
-            if found and not self._missing(found, schema) and not self._narrow(found, schema):
-                return self._checked(connection, found, schema, only_deletes=only_deletes)
+            table = look(connection, name)
+            if table and not self._missing(table, schema) and not self._narrow(table, schema):
+                return self._checked(connection, table, schema, only_deletes=only_deletes)
             lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
             connection.execute(lock, (f"fairlead {name}",))
-            found = look(connection, name)
-            if found is None:
+            table = look(connection, name)
+            if table is None:
                 self._create(connection, name, schema)
             else:
-                self._evolve(connection, found, schema)
+                self._evolve(connection, table, schema)
             if made := look(connection, name):
                 return self._checked(connection, made, schema, only_deletes=only_deletes)
             raise SchemaRefused(f"{name} is gone again")
@@ -247,22 +247,22 @@ class TableRules:
     ) -> TargetTable:
         """Check that rows fit a table; return it with its constraints. Raises `SchemaRefused`."""
         table = self._keyed(table)
-        given = set(schema.names)
-        lacking = [at.name for at in table.columns if at.is_required and at.name not in given]
+        names = set(schema.names)
+        lacking = [at.name for at in table.columns if at.is_required and at.name not in names]
         if lacking and not only_deletes:
             raise SchemaRefused(
                 f"{table.name} demands {', '.join(lacking)}, which rows do not have: give it a "
                 "default, let it be null, or add it by a transform"
             )
-        if without := [each for each in table.key if each not in given]:
+        if without := [each for each in table.key if each not in names]:
             raise SchemaRefused(f"rows for {table.name} have no {', '.join(without)}, of their key")
-        if self.order and self.order not in given:
+        if self.order and self.order not in names:
             raise SchemaRefused(f"rows for {table.name} have no {self.order}: see {keys.ORDER}")
         regclass = (table.name.sql.as_string(),)
         checks = (RowCheck(*each) for each in connection.execute(_CHECKS, regclass))
         may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
         once = table.unique if self.adds and may_read else ()
-        asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*given]}
+        asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*names]}
         shows = connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
         late = shows or bool(self.adds and table.unique and not may_read)
         copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)

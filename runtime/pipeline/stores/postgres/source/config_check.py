@@ -18,7 +18,8 @@ from ..tables.columns import TypeMapping
 from ..tables.cursors import XMIN_RANGE, cursor_of
 from ..tables.session import DatabaseSnapshot, ReadSession
 from .log.changes.rows import COLUMNS
-from .log.server.prerequisites import flaw_in_server, flaw_in_tables, remarks
+from .log.server.identities import Identities, key_of_target
+from .log.server.prerequisites import flaw_in_server, flaw_in_tables
 from .log.server.session import LogSession
 from .log.split import publication_of, slot_of
 from .query import offset_checks as query_offset_checks
@@ -28,11 +29,12 @@ def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedCon
     """Check that the tables exist and can be read incrementally; raises as the session does."""
     if settings.text(keys.QUERY):
         return query_offset_checks.look(session.server, settings)
+    rules = TableFilter.of(settings)
     with session.snapshot() as snapshot:
-        found = TableFilter.of(settings).find(snapshot)
-        seen = _look(snapshot, config, settings, found)
-    flaws = _flaws_in_log(session.server, config, settings, found)
-    return seen.plus(Look(flaws, _idle(config)))
+        tables = rules.find(snapshot)
+        result = _look(snapshot, config, settings, rules, tables)
+    flaws = _flaws_in_log(session.server, config, settings, tables)
+    return result.plus(Look(flaws, _idle(config)))
 
 
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _flaws_in_log(
-    server: Server, config: Mapping[str, str], settings: ParsedConfig, found: Sequence[FoundTable]
+    server: Server, config: Mapping[str, str], settings: ParsedConfig, tables: Sequence[FoundTable]
 ) -> Mapping[str, str]:
     """Return the errors that prevent reading the WAL, by the key to change."""
     if settings.text(keys.MODE) != keys.LOG:
@@ -56,7 +58,7 @@ def _flaws_in_log(
             slot.look(connection)
         except BadInput as bad:
             return {keys.SLOT: str(bad)}
-        names = [each.name for each in found]
+        names = [each.name for each in tables]
         flaw = publication_of(settings, slot).flaw(connection, names)
         return {keys.INCLUDE: flaw} if flaw else {}
 
@@ -65,52 +67,53 @@ def _look(
     snapshot: DatabaseSnapshot,
     config: Mapping[str, str],
     settings: ParsedConfig,
-    found: Sequence[FoundTable],
+    rules: TableFilter,
+    tables: Sequence[FoundTable],
 ) -> Look:
-    rules, is_logged = TableFilter.of(settings), settings.text(keys.MODE) == keys.LOG
-    unread = Unread.find(snapshot, rules)
+    unread = Unread.find(snapshot, rules, tables)
     views = unread.views if rules.include else {}
-    told = (*(f"{name} {reason}" for name, reason in views.items()), *unread.remarks)
-    key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
-    if told and not found and rules.include:
-        return Look({key: "; ".join(told)})
-    if is_logged and (flaw := flaw_in_tables(snapshot, settings, config, found)):
-        return Look({keys.INCLUDE: flaw})
-    if is_logged:
+    warnings = [*(f"{name} {reason}" for name, reason in views.items()), *unread.remarks]
+    if warnings and not tables and rules.include:
+        key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
+        return Look({key: "; ".join(warnings)})
+    if rules.is_logged:
+        identities = Identities.find(snapshot, tables, key_of_target(config))
+        if flaw := flaw_in_tables(settings, unread, identities):
+            return Look({keys.INCLUDE: flaw})
         publication = publication_of(settings, slot_of(settings, config.get("name", "")))
-        told = tuple(dict.fromkeys((*told, *remarks(settings, config, publication, snapshot))))
-    warnings = (*told, *_ambiguous(snapshot, settings))
-    return _look_at_tables(snapshot, settings, found).plus(Look(warnings=warnings))
+        warnings += (*identities.remarks, *publication.remarks(snapshot))
+    warnings += _ambiguous(snapshot, settings)
+    return _columns(snapshot, settings, tables).plus(Look(warnings=tuple(warnings)))
 
 
 def _ambiguous(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> tuple[str, ...]:
     """Return a warning if rows may be older than the 32 bits of xmin can tell."""
-    mode, seen = settings.text(keys.MODE), snapshot.horizon()
-    if mode not in {keys.XMIN, keys.LOG} or seen.hi < XMIN_RANGE:
+    mode, highest = settings.text(keys.MODE), snapshot.horizon().hi
+    if mode not in {keys.XMIN, keys.LOG} or highest < XMIN_RANGE:
         return ()
     happens = "comes again" if mode == keys.XMIN else "may be missing in the snapshot"
     return (
-        f"{keys.MODE}={mode}: the server has had {seen.hi} transactions, and a row that is older "
+        f"{keys.MODE}={mode}: the server has had {highest} transactions, and a row that is older "
         f"than the last 2^32 of them {happens} when the number of its transaction is given again",
     )
 
 
-def _look_at_tables(
-    snapshot: DatabaseSnapshot, settings: ParsedConfig, found: Sequence[FoundTable]
+def _columns(
+    snapshot: DatabaseSnapshot, settings: ParsedConfig, tables: Sequence[FoundTable]
 ) -> Look:
-    if not found:
-        return Look(warnings=("no table is there that is to be read; new ones are looked for",))
-    mode, shapes = settings.text(keys.MODE), []
-    for table in found:
-        mapping, is_logged = TypeMapping.of(settings), mode == keys.LOG
+    """Check that each table can be read by the cursor of the mode; return the columns of one."""
+    if not tables:
+        return Look(warnings=("no table matches yet; each poll looks for new ones",))
+    is_logged, mapping = settings.text(keys.MODE) == keys.LOG, TypeMapping.of(settings)
+    schemas = []
+    for table in tables:
         shape = TableShape.read(snapshot, table.name, mapping, is_logged=is_logged)
         cursor_of(settings, table.name, shape)
-        shapes.append(shape)
-    if len(shapes) > 1:
+        schemas.append(shape.schema)
+    if len(schemas) > 1:
         return Look()
-    (shape,) = shapes
-    schema = shape.schema
-    if mode == keys.LOG:
+    (schema,) = schemas
+    if is_logged:
         schema = pa.schema([*schema, *COLUMNS])
     fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)

@@ -96,12 +96,12 @@ class PostgresSourceType(SourceType):
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return exactly once, or best effort for modes that may miss rows."""
         if config.get(keys.QUERY) and config.get(keys.MODE) != keys.BULK:
-            told = f"of a {keys.QUERY} rows that commit late are not seen, unless it goes by xid8"
-            return Promise(Delivery.BEST_EFFORT, (told,))
+            reason = f"of a {keys.QUERY} rows that commit late are not seen, unless it goes by xid8"
+            return Promise(Delivery.BEST_EFFORT, (reason,))
         if config.get(keys.MODE) != keys.BULK:
             return Promise(cls.delivery)
-        told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
-        return Promise(Delivery.BEST_EFFORT, (told,))
+        reason = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
+        return Promise(Delivery.BEST_EFFORT, (reason,))
 
     @classmethod
     def datasets(
@@ -130,8 +130,8 @@ class PostgresSourceType(SourceType):
             try:
                 return look_at(session, config, settings)
             except ConfigInvalid as error:
-                key, _, told = str(error).partition(": ")
-                return Look({key: told})
+                key, _, text = str(error).partition(": ")
+                return Look({key: text})
             except BadInput as error:
                 key = keys.INCLUDE if isinstance(error, TableRefused) else keys.URL
                 return Look({key: str(error)})
@@ -168,12 +168,12 @@ class PostgresSourceType(SourceType):
                         session, slot, TableFilter.of(settings), to, offsets
                     )
                 with session.snapshot() as snapshot:
-                    seen = snapshot.horizon()
-                    found = offset_checks.seek(snapshot, settings, to, offsets)
-                session.wait_durable(seen)
+                    horizon = snapshot.horizon()
+                    sought = offset_checks.seek(snapshot, settings, to, offsets)
+                session.wait_durable(horizon)
             except TableChanged as changed:
                 raise SourceAway(str(changed)) from None
-        return found
+        return sought
 
     @classmethod
     def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
@@ -196,11 +196,11 @@ class PostgresSourceType(SourceType):
             if self._log is not None:
                 return self._log.split(max_tasks)
             with self._session.snapshot() as snapshot:
-                found = TableFilter.of(self.settings).find(snapshot)
-                refuse_none(snapshot, self.settings, found)
-                seen = snapshot.horizon()
-                tables = self._begun(snapshot, found, seen)
-            self._session.wait_durable(seen)
+                matching = TableFilter.of(self.settings).find(snapshot)
+                refuse_none(snapshot, self.settings, matching)
+                horizon = snapshot.horizon()
+                tables = self._begun(snapshot, matching, horizon)
+            self._session.wait_durable(horizon)
         except (Away, TableChanged) as away:
             raise NotReady(str(away)) from None
         self._known = {each.name: each for each in tables}
@@ -230,23 +230,27 @@ class PostgresSourceType(SourceType):
         share = TaskShare.parse(settings.text(keys.TASK_SHARE))
         if settings.text(keys.MODE) == keys.LOG:
             return _log_source(context, config, settings, share, session)
-        rules, told = TableFilter.of(settings), None
-        if context.resource.task == 0:
-            told = CatalogRemarks(lambda seen: Unread.find(seen, rules).remarks)
-        return TableSource(session, share, settings, context.published_offsets, told)
+        rules = TableFilter.of(settings)
+
+        def look(snapshot: DatabaseSnapshot) -> Sequence[str]:
+            return Unread.find(snapshot, rules, rules.find(snapshot)).remarks
+
+        catalog = CatalogRemarks(look) if context.resource.task == 0 else None
+        return TableSource(session, share, settings, context.published_offsets, catalog)
 
     def _begun(
-        self, snapshot: DatabaseSnapshot, found: Sequence[FoundTable], seen: Horizon
+        self, snapshot: DatabaseSnapshot, tables: Sequence[FoundTable], horizon: Horizon
     ) -> Sequence[TableShare]:
         """Return the shares of tables; the snapshots of new ones begin now."""
-        kept = {each.oid: begun_in(self._known, each.name, each.oid) for each in found}
-        pages = pages_of(snapshot, [each for each in found if not kept[each.oid]])
+        kept = {each.oid: begun_in(self._known, each.name, each.oid) for each in tables}
+        pages = pages_of(snapshot, [each for each in tables if not kept[each.oid]])
         return [
-            kept[each.oid] or self._begin(snapshot, each, seen, pages[each.oid]) for each in found
+            kept[each.oid] or self._begin(snapshot, each, horizon, pages[each.oid])
+            for each in tables
         ]
 
     def _begin(
-        self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon, pages: int
+        self, snapshot: DatabaseSnapshot, table: FoundTable, horizon: Horizon, pages: int
     ) -> TableShare:
         shape = TableShape.read(snapshot, table.name, TypeMapping.of(self.settings))
         cursor = cursor_of(self.settings, table.name, shape)
@@ -256,7 +260,7 @@ class PostgresSourceType(SourceType):
             *table.name,
             table.topic,
             table.file,
-            seen.lo,
+            horizon.lo,
             highest,
             0,
             chunks,
@@ -278,9 +282,9 @@ def _log_source(
         with session.snapshot() as snapshot:
             return TableFilter.of(settings).is_new(snapshot, name)
 
-    told = settings.text(keys.TASK_LOG)
-    log = LogShare.parse(told) if told else None
-    known = log.tables if log else share.tables
+    task_log = settings.text(keys.TASK_LOG)
+    log = LogShare.parse(task_log) if task_log else None
+    followed = log.tables if log else share.tables
     since = max((each.since for each in share.tables), default="")
     renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
@@ -293,5 +297,5 @@ def _log_source(
         ChangeStream(LogSession.of(config, context), slot, find, rows.columns_of),
         publication,
         log,
-        CountingOffsets(since, known, renews, context.published_offsets),
+        CountingOffsets(since, followed, renews, context.published_offsets),
     )

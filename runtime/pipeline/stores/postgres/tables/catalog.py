@@ -94,7 +94,7 @@ class TableFilter:
     def find(self, snapshot: DatabaseSnapshot) -> Sequence[FoundTable]:
         """Return the existing tables that match, by name; waits for no lock on a table."""
         rows = snapshot.table(sql.SQL(_TABLES)).to_pylist()
-        found = [
+        tables = [
             FoundTable(
                 TableName(each["schema"], each["name"]),
                 TableName(each["root_schema"], each["root"]),
@@ -104,24 +104,24 @@ class TableFilter:
             for each in rows
             if each["is_in_log"] or not self.is_logged
         ]
-        return [each for each in found if self.means(each.name, each.root)]
+        return [each for each in tables if self.means(each.name, each.root)]
 
     def is_new(self, snapshot: DatabaseSnapshot, name: TableName) -> bool:
         """Tell whether a table with changes belongs to the tables to read.
 
         Raises `BadInput` if it is a partitioned one of them, whose partitions are read.
         """
-        found = self.find(snapshot)
+        tables = self.find(snapshot)
         asked = sql.SQL(_PARTS).format(sql.Literal(name.sql.as_string()))
         parts = {each["oid"] for each in snapshot.table(asked).to_pylist()}
-        if any(each.oid in parts for each in found):
+        if any(each.oid in parts for each in tables):
             raise BadInput(
                 f"changes of {name} came by their root: the publication had "
                 "publish_via_partition_root = true then, and of such rows nobody knows where they "
                 "were. Set it to false. Read the tables again: stop the connector, drop its slot, "
                 "seek to earliest, resume"
             )
-        return any(each.name == name for each in found)
+        return any(each.name == name for each in tables)
 
     def means(self, name: TableName, root: TableName) -> bool:
         """Tell whether a table, or the partitioned table that it belongs to, is to be read."""

@@ -93,16 +93,16 @@ class SourceColumn:
 
         Errors tell the row by the columns of `key`.
         """
-        cast, made = _read_as(kind, width, dimensions, mapping)
+        cast, arrow_type = _read_as(kind, width, dimensions, mapping)
         its, to = sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")
         value = sql.SQL("{0}::{1}" if cast else "{0}").format(its, to)
-        if pa.types.is_list(made):
+        if pa.types.is_list(arrow_type):
             value = sql.SQL(_LIST).format(its, to, *_told(_DIMENSIONS, name, key))
         if mapping.is_zoned and kind.removeprefix("_") == _UNZONED and cast.startswith(_ZONED):
             stored = words(cast.replace(_ZONED, _UNZONED))
-            told = _told(_SKIPPED, name, key)
-            value = sql.SQL(_INSTANT).format(its, to, stored, *told, value)
-        return cls(name, sql.SQL("{} AS {}").format(value, its), made)
+            refusal = _told(_SKIPPED, name, key)
+            value = sql.SQL(_INSTANT).format(its, to, stored, *refusal, value)
+        return cls(name, sql.SQL("{} AS {}").format(value, its), arrow_type)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert values to the column's type; raises `BadInput` for a value that does not fit."""

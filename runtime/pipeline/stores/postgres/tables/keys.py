@@ -246,37 +246,37 @@ TASK_DEFINITIONS: Sequence[Definition] = (
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of keys that do not fit together, by the key to change."""
-    mode, found = config.get(MODE, ""), dict(flaws_in_url("source", config))
+    mode, errors = config.get(MODE, ""), dict(flaws_in_url("source", config))
     if mode in {INCREMENT, BOTH} and not config.get(INCREMENTING):
-        found[INCREMENTING] = f"{MODE}={mode} needs the column that grows"
+        errors[INCREMENTING] = f"{MODE}={mode} needs the column that grows"
     if mode in {STAMPED, BOTH} and not config.get(TIMESTAMP):
-        found[TIMESTAMP] = f"{MODE}={mode} needs the columns of the time"
+        errors[TIMESTAMP] = f"{MODE}={mode} needs the columns of the time"
     if config.get(SNAPSHOT_MODE) == INITIAL_ONLY and mode == LOG:
-        found[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
+        errors[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
     if config.get(SNAPSHOT_MODE) == WHEN_NEEDED and mode != LOG:
-        found[SNAPSHOT_MODE] = f"is for {MODE}={LOG}, whose slot may go"
+        errors[SNAPSHOT_MODE] = f"is for {MODE}={LOG}, whose slot may go"
     if config.get(DROP_SLOT, "").lower() == "true" and mode != LOG:
-        found[DROP_SLOT] = f"is for {MODE}={LOG}, which has a slot"
+        errors[DROP_SLOT] = f"is for {MODE}={LOG}, which has a slot"
     if config.get(SNAPSHOT_MODE) == NO_DATA and mode == BULK:
-        found[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
+        errors[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
     if config.get(QUERY):
-        found.update(_complaints_of_query(config))
-    return found
+        errors.update(_complaints_of_query(config))
+    return errors
 
 
 def _complaints_of_query(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of keys that do not fit a query, by the key to change."""
-    found, mode = dict[str, str](), config.get(MODE, "")
+    errors, mode = dict[str, str](), config.get(MODE, "")
     if mode in {XMIN, LOG}:
-        found[MODE] = (
+        errors[MODE] = (
             f"{mode} reads tables: rows of a query have no transaction of their own. Set "
             f"{INCREMENT} with a column of xid8, {STAMPED} or {BULK}"
         )
     if config.get(SNAPSHOT_MODE, INITIAL) != INITIAL:
-        found[SNAPSHOT_MODE] = "a query has no snapshot: the first look reads all that it gives"
+        errors[SNAPSHOT_MODE] = "a query has no snapshot: the first look reads all that it gives"
     if "," in config.get(TIMESTAMP, ""):
-        found[TIMESTAMP] = f"a query has one: give it coalesce(…) AS … in {QUERY}"
+        errors[TIMESTAMP] = f"a query has one: give it coalesce(…) AS … in {QUERY}"
     for key in (INCLUDE, WHITELIST, EXCLUDE):
         if config.get(key):
-            found[key] = f"has no meaning beside {QUERY}"
-    return found
+            errors[key] = f"has no meaning beside {QUERY}"
+    return errors

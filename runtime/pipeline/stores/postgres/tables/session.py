@@ -34,7 +34,7 @@ class TableChanged(Exception):  # noqa: N818  # what is the case
 
 @contextmanager
 def naming(table: TableName) -> Generator[None]:
-    """Let errors about values name their table."""
+    """Name the table in errors about its values."""
     name = f"table {table}: "
     try:
         yield
@@ -70,15 +70,15 @@ class ReadSession:
             self._give_up(error)
             raise
 
-    def wait_durable(self, seen: "Horizon") -> None:
+    def wait_durable(self, horizon: "Horizon") -> None:
         """Wait until all that a snapshot saw is on the server's disk; raises `SourceAway`.
 
         On a server in recovery it always is.
         """
-        if not seen.written:
+        if not horizon.written:
             return
         try:
-            if not any(self._is_durable(seen, pause_s) for pause_s in _SOON_S):
+            if not any(self._is_durable(horizon, pause_s) for pause_s in _SOON_S):
                 self._open().execute(_FLUSH)
         except Away as away:
             raise SourceAway(str(away)) from None

@@ -55,17 +55,17 @@ class LogSnapshot(NamedTuple):
 
     @classmethod
     def take(cls, connection: "psycopg.Connection[Any]", lsn: int) -> Self:
-        """Take a snapshot; the WAL is read from an LSN on."""
-        seen = _look(connection)
+        """Record which transactions are open; the WAL is read from an LSN on."""
+        look = _look(connection)
         tries = 0
         while True:
             tries += 1
-            lo, hi, tops = seen
-            found = connection.execute(_IN_PROGRESS, (max(lo, hi - _WIDEST), hi)).fetchone()
-            seen = _look(connection)
-            if tries == _TRIES or {*tops} <= {*seen[2]}:
-                known = {*tops, *(found[0] if found else ())}
-                return cls(lo, hi, tuple(sorted(known)), lsn)
+            lo, hi, tops = look
+            row = connection.execute(_IN_PROGRESS, (max(lo, hi - _WIDEST), hi)).fetchone()
+            look = _look(connection)
+            if tries == _TRIES or {*tops} <= {*look[2]}:
+                open_xids = {*tops, *(row[0] if row else ())}
+                return cls(lo, hi, tuple(sorted(open_xids)), lsn)
 
     def sees(self, xid: int) -> bool:
         """Tell whether it sees the rows of a transaction, by its 64-bit id."""

@@ -132,18 +132,18 @@ class TableSource(Source[pa.Table]):
         named = by_present_names(offsets, self.share.tables)
         try:
             with self._session.snapshot() as snapshot:
-                seen = snapshot.horizon()
+                horizon = snapshot.horizon()
                 if self.catalog is not None:
                     self.catalog.refresh(snapshot)
-                found = self._fetch(_Look(snapshot, seen, named, limit))
+                fetched = self._fetch(_Look(snapshot, horizon, named, limit))
         except TableChanged as changed:
             for each in self._tables:
                 each.reader = each.snapshot = None  # its shape and its file are read again
             raise SourceAway(str(changed)) from None
-        self._seen, remark = seen, self._with_audits(self._remark(seen) or self._waits)
-        if found is None:
+        self._seen, remark = horizon, self._with_audits(self._remark(horizon) or self._waits)
+        if fetched is None:
             return BatchPlan(remark=remark)
-        rows, advances, backlog, lag = found
+        rows, advances, backlog, lag = fetched
         plan = BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
         return plan if named is offsets else with_logged_starts(plan, offsets)
 
@@ -163,14 +163,14 @@ class TableSource(Source[pa.Table]):
         """Close its session."""
         self._session.close()
 
-    def _remark(self, seen: Horizon) -> str:
+    def _remark(self, horizon: Horizon) -> str:
         """Return a remark if an old open transaction holds back the horizon."""
-        if seen.lo != self._held[0] or seen.lo == seen.hi:
-            self._held = (seen.lo, time.monotonic())
+        if horizon.lo != self._held[0] or horizon.lo == horizon.hi:
+            self._held = (horizon.lo, time.monotonic())
         if not self._follows or time.monotonic() - self._held[1] < _HELD_S:
             return ""
         return (
-            f"rows wait for transaction {seen.lo}, which is open (its backend_xid in "
+            f"rows wait for transaction {horizon.lo}, which is open (its backend_xid in "
             "pg_stat_activity, or its row in pg_prepared_xacts): what commits is read when it ends"
         )
 
@@ -183,13 +183,13 @@ class TableSource(Source[pa.Table]):
     def _fetch(self, look: _Look) -> FetchedRows | None:
         for table in self._tables:
             is_due = table.has_snapshot and table.share.name not in self.held
-            if is_due and (found := self._snapshot(look, table)):
-                return found
+            if is_due and (rows := self._snapshot(look, table)):
+                return rows
         for _ in range(len(self._tables)):
             table = self._tables[0]
             self._tables.rotate(-1)
-            if self._follows and table.share.is_follower and (found := self._follow(look, table)):
-                return found
+            if self._follows and table.share.is_follower and (rows := self._follow(look, table)):
+                return rows
         return None
 
     def _snapshot(self, look: _Look, table: _TableState) -> FetchedRows | None:

@@ -79,36 +79,36 @@ class TablePlace(NamedTuple):
         """Return the position at a horizon; `begin` is the horizon of the snapshot."""
         return cls(horizon, cursor, None, None, cursor, begin is None, begin, oid=oid)
 
-    def remark(self, name: TableName, seen: Horizon) -> str:
+    def remark(self, name: TableName, horizon: Horizon) -> str:
         """Return the remark that the server was failed over; empty: it was not."""
-        if not self.timeline or seen.timeline in {0, self.timeline}:
+        if not self.timeline or horizon.timeline in {0, self.timeline}:
             return ""
         return (
-            f"the server went from timeline {self.timeline} to {seen.timeline} (a failover): if "
+            f"the server went from timeline {self.timeline} to {horizon.timeline} (a failover): if "
             f"the new primary lacked commits, rows of {name} that were written since may not be "
             "read, for they have the old transactions' numbers: read it again (seek to earliest). "
-            f"If it lacked none, set timeline in its offset to {seen.timeline}"
+            f"If it lacked none, set timeline in its offset to {horizon.timeline}"
         )
 
     @property
     def document(self) -> Document:
         """The offset."""
-        found: dict[str, Any] = {"horizon": self.horizon}
+        fields: dict[str, Any] = {"horizon": self.horizon}
         if self.cursor is not None:
-            found["cursor"] = self.cursor
+            fields["cursor"] = self.cursor
         if self.until is not None:
-            found |= {"until": self.until, "at": self.at}
+            fields |= {"until": self.until, "at": self.at}
             if self.file is not None:
-                found["file"] = self.file
+                fields["file"] = self.file
             if self.highest is not None:
-                found["highest"] = self.highest
+                fields["highest"] = self.highest
         if self.begin is not None:
-            found["begin"] = self.begin
+            fields["begin"] = self.begin
         if self.oid:
-            found["oid"] = self.oid
+            fields["oid"] = self.oid
         if self.timeline:
-            found["timeline"] = self.timeline
-        return {**found, "whole": True} if self.is_whole else found
+            fields["timeline"] = self.timeline
+        return {**fields, "whole": True} if self.is_whole else fields
 
 
 class WindowRead(NamedTuple):

@@ -89,14 +89,14 @@ class FollowedTables:
 
     def following(self, offsets: Mapping[str, Document]) -> Mapping[TableName, Following]:
         """Return the tables with their positions."""
-        found: dict[TableName, Following] = {}
+        positions: dict[TableName, Following] = {}
         held = {each.name for each in self.closed}
         for table in self.share.tables:
             offset = offsets.get(identity(table_partition(self._slot, table.name.key)))
             place = Position.parse(offset) if offset else Position(0)
             snapshot = self._snapshots.get(table.name)
-            found[table.name] = Following(table, snapshot, place, table.name in held)
-        return found
+            positions[table.name] = Following(table, snapshot, place, table.name in held)
+        return positions
 
     def _snapshot(
         self, logged: Mapping[str, Document], table: FollowedTable

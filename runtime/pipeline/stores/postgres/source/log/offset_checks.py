@@ -51,21 +51,21 @@ def check(partition: Document, offset: Document | None) -> None:
 
 
 def seek(
-    session: ReadSession, slot: Slot, tables: TableFilter, to: Seek, known: Offsets
+    session: ReadSession, slot: Slot, tables: TableFilter, to: Seek, offsets: Offsets
 ) -> Offsets:
     """Return the offsets for an end of the WAL; raises `OffsetRefused` for a time."""
     if to is SeekEnd.EARLIEST:
-        return seek_from_the_beginning(to, known)
+        return seek_from_the_beginning(to, offsets)
     if to is not SeekEnd.LATEST:
         raise OffsetRefused("to: the log can be read from an end of it, not from a time")
     with session.snapshot() as snapshot:
-        found = tables.find(snapshot)
+        matching = tables.find(snapshot)
     with session.server.connect() as connection:
         state = slot.look(connection)
     if state is None or state.is_lost:
         raise OffsetRefused(f"to: the slot {slot.name} is not there. {READ_AGAIN}")
     end = Position(state.written).document
-    gone = [each for each in known if "chunk" in each.partition]
+    gone = [each for each in offsets if "chunk" in each.partition]
     return [
         *(PartitionOffset(each.partition, None) for each in gone),
         PartitionOffset(slot_partition(slot.name), end),
@@ -74,7 +74,7 @@ def seek(
                 table_partition(slot.name, each.name.key),
                 {**end, "whole": True, "oid": each.oid},
             )
-            for each in found
+            for each in matching
         ),
     ]
 

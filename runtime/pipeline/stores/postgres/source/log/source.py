@@ -242,7 +242,7 @@ class LogSource(Source[pa.Table]):
         due: Sequence[FollowedTable],
         place: Position,
     ) -> BatchPlan[pa.Table]:
-        """Have the snapshots of tables read, by a batch without rows."""
+        """Plan a batch without rows, whose offsets have the snapshots of tables read."""
         nothing = self._rows.nothing(log.share.tables)
         if nothing is None:
             return BatchPlan(remark=self._remarks.text)

@@ -22,13 +22,14 @@ from ...dotted import by_present_names
 from ...names import TableName
 from ...tables import keys
 from ...tables.catalog import FoundTable, TableFilter, pages_of, refuse_replaced
-from ...tables.checks.unread import refuse_none
+from ...tables.checks.unread import Unread, refuse_none
 from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
 from .changes.positions import slot_partition, table_partition
 from .changes.shares import LogShare
 from .renewal import is_overtaken, offsets_since
+from .server.identities import Identities, key_of_target
 from .server.prerequisites import flaw_in_server, flaw_in_tables
 from .server.publication import Publication
 from .server.session import LogSession
@@ -54,35 +55,35 @@ class LogSplit:
         self.slot = slot_of(settings, context.resource.connector)
         self._publication = publication_of(settings, self.slot)
         self._has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
-        told = [each for each in context.split if keys.TASK_SHARE in each]
-        self._known = known_in(TaskShare.parse(each[keys.TASK_SHARE]) for each in told)
+        in_force = [each for each in context.split if keys.TASK_SHARE in each]
+        self._known = known_in(TaskShare.parse(each[keys.TASK_SHARE]) for each in in_force)
         """The tables whose snapshots have begun."""
-        logs = [each[keys.TASK_LOG] for each in told if each.get(keys.TASK_LOG)]
+        logs = [each[keys.TASK_LOG] for each in in_force if each.get(keys.TASK_LOG)]
         self._begin = LogShare.parse(logs[0]).begin if logs else ""
         """The slot's LSN when the first of them began."""
         self._renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
         self._since = max((each.since for each in self._known.values()), default="")
         """Earlier offsets are invalid."""
         self._renewed: set[TableName] = set()
-        """Tables that were made anew."""
+        """Tables that were created again."""
         self._new: dict[TableName, int] = {}
         """New tables, each with the first transaction whose changes are all in the WAL."""
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the keys of each task; raises `NotReady`, `BadInput`, `SourceAway`."""
-        found = self._find(is_checked=True)
-        names = [each.name for each in found]
-        self._look_for_replaced(found)
+        tables = self._find(is_checked=True)
+        names = [each.name for each in tables]
+        self._look_for_replaced(tables)
         with self._talk.talking() as connection:
             if flaw := flaw_in_server(connection):
                 raise BadInput(flaw)
-            self._look_for_unpublished(connection, found)
+            self._look_for_unpublished(connection, tables)
             self._publication.make(connection, names)
             state = self._ready(connection)
-            kept = (begun_in(self._known, each.name, each.oid) for each in found)
+            kept = (begun_in(self._known, each.name, each.oid) for each in tables)
             begun = {each.name: each for each in kept if each}
             if new := [name for name in names if name not in begun]:
-                self._look_for_away([each for each in found if begun and each.name in new])
+                self._look_for_away([each for each in tables if begun and each.name in new])
                 begun |= self._begun(connection, state, new, is_later=bool(begun))
         self._known, self._new = begun, {}
         shares = deal([*begun.values()], max_tasks if self._has_snapshot else 1, is_cut=True)
@@ -95,39 +96,42 @@ class LogSplit:
     def _find(self, *, is_checked: bool = False) -> Sequence[FoundTable]:
         """Return the tables; `is_checked` raises `NotReady`, `BadInput` if they cannot be read."""
         with self._session.snapshot() as snapshot:
-            found = TableFilter.of(self._settings).find(snapshot)
+            rules = TableFilter.of(self._settings)
+            tables = rules.find(snapshot)
             if is_checked:
-                refuse_none(snapshot, self._settings, found)
-                if flaw := flaw_in_tables(snapshot, self._settings, self._config, found):
+                refuse_none(snapshot, self._settings, tables)
+                unread = Unread.find(snapshot, rules, tables)
+                identities = Identities.find(snapshot, tables, key_of_target(self._config))
+                if flaw := flaw_in_tables(self._settings, unread, identities):
                     raise BadInput(flaw)
-            return found
+            return tables
 
-    def _look_for_replaced(self, found: Sequence[FoundTable]) -> None:
+    def _look_for_replaced(self, tables: Sequence[FoundTable]) -> None:
         """Raise `BadInput` if a table has another oid than the one that is read.
 
         Its rows before its first change in the publication are in no log. `when_needed` begins a
         new snapshot.
         """
-        logged = self._logged(found)
-        for table in found if logged else ():
+        logged = self._logged(tables)
+        for table in tables if logged else ():
             partition = table_partition(self.slot.name, table.name.key)
             offset: Any = logged.get(identity(partition), {})
-            known = self._known.get(table.name)
+            earlier_share = self._known.get(table.name)
             if not self._renews:
-                earlier = offset.get("oid") or (known.oid if known else 0)
+                earlier = offset.get("oid") or (earlier_share.oid if earlier_share else 0)
                 refuse_replaced(table.name, earlier, table.oid)
-            elif known and known.oid not in {0, table.oid}:
+            elif earlier_share and earlier_share.oid not in {0, table.oid}:
                 self._renewed.add(table.name)
                 self._context.warn(f"{table.name} was made anew: it is read again")
 
-    def _look_for_away(self, found: Sequence[FoundTable]) -> None:
+    def _look_for_away(self, tables: Sequence[FoundTable]) -> None:
         """Raise `BadInput` if a table that was read was not followed since, although others were.
 
         It was left out by a pattern, detached from its partitioned table, or unlogged. Its changes
         then were passed over. `when_needed` begins a new snapshot.
         """
-        logged = offsets_since(self._logged(found), self._since)
-        for table in found:
+        logged = offsets_since(self._logged(tables), self._since)
+        for table in tables:
             name = f"table={table.name.key!r}"
             chunks: list[Any] = [
                 each for key, each in logged.items() if "chunk=" in key and key.endswith(name)
@@ -143,23 +147,23 @@ class LogSplit:
                 )
 
     def _look_for_unpublished(
-        self, connection: "psycopg.Connection[Any]", found: Sequence[FoundTable]
+        self, connection: "psycopg.Connection[Any]", tables: Sequence[FoundTable]
     ) -> None:
         """Raise `BadInput` if a table that is read was taken out of the publication.
 
         Its changes since then are in no log. With `when_needed` the slot is begun again.
         """
-        logged = self._logged(found)
-        begun = [each.name for each in found if begun_in(self._known, each.name, each.oid)]
+        logged = self._logged(tables)
+        begun = [each.name for each in tables if begun_in(self._known, each.name, each.oid)]
         sought = self._sought(logged, begun)
         read = [each for each in begun if each not in sought]
         lacks = self._publication.lacks(connection, read) if logged else ""
         if not lacks:
             return
-        told = f"{lacks} was taken out of the publication {self._publication.name}"
+        text = f"{lacks} was taken out of the publication {self._publication.name}"
         if not self._renews:
-            raise BadInput(f"{told}: what was written to it since is in no log. {READ_AGAIN}")
-        self._context.warn(f"{told}: tables are read again")
+            raise BadInput(f"{text}: what was written to it since is in no log. {READ_AGAIN}")
+        self._context.warn(f"{text}: tables are read again")
         self.slot.drop(connection)
 
     def _sought(
@@ -215,27 +219,27 @@ class LogSplit:
         What the log has of these up to then comes first: a row may have moved to a new table since.
         """
         if not self._has_snapshot:
-            found = [each for each in self._find() if each.name in new]
-            return {each.name: self._share(each, 0, "", 0) for each in found}
-        seen = oldest_open(connection)
-        since = max(self._new.setdefault(name, seen.hi) for name in new)
-        if seen.lo < since:
+            tables = [each for each in self._find() if each.name in new]
+            return {each.name: self._share(each, 0, "", 0) for each in tables}
+        horizon = oldest_open(connection)
+        since = max(self._new.setdefault(name, horizon.hi) for name in new)
+        if horizon.lo < since:
             raise NotReady(
-                f"transaction {seen.lo} is open (its backend_xid in pg_stat_activity, or its row "
-                "in pg_prepared_xacts) since before the log was to be read: a snapshot begins "
+                f"transaction {horizon.lo} is open (its backend_xid in pg_stat_activity, or its "
+                "row in pg_prepared_xacts) since before the log was to be read: a snapshot begins "
                 "once it has ended"
             )
         snapshot = LogSnapshot.take(connection, max(state.confirmed, parse_lsn(self._begin)))
         with self._session.snapshot() as after:  # for the present size of tables
-            there, seen = TableFilter.of(self._settings).find(after), after.horizon()
-            found = [each for each in there if each.name in new]
-            pages = pages_of(after, found)
-        self._session.wait_durable(seen)  # what S saw must survive a crash
+            matching, horizon = TableFilter.of(self._settings).find(after), after.horizon()
+            tables = [each for each in matching if each.name in new]
+            pages = pages_of(after, tables)
+        self._session.wait_durable(horizon)  # what S saw must survive a crash
         begun: dict[TableName, TableShare] = {}
-        for each in found:
+        for each in tables:
             chunks = max(1, -(-pages[each.oid] // CHUNK_PAGES))
             share = self._share(each, snapshot.lo, str(snapshot), chunks)
-            begun[each.name] = share._replace(until=seen.written if is_later else "")
+            begun[each.name] = share._replace(until=horizon.written if is_later else "")
         return begun
 
     def _share(self, table: FoundTable, horizon: int, snapshot: str, chunks: int) -> TableShare:

@@ -119,7 +119,7 @@ class ChangeStream:
             return window
 
     def rewind(self) -> None:
-        """Have the next window begin at its place, although the last one ended elsewhere."""
+        """Forget the last window: the next one begins at its own place."""
         self._peek = None
         self._quiet = 0
 
@@ -142,15 +142,15 @@ class ChangeStream:
     def _collect(
         self, peek: _Peek, place: Position, tables: Mapping[TableName, Following], limit: Limit
     ) -> Window:
-        made, held = ChangeGroups(limit, self._columns_of), None
+        groups, held = ChangeGroups(limit, self._columns_of), None
         end = place
-        while not made.is_full and (each := peek.next()) is not None:
+        while not groups.is_full and (each := peek.next()) is not None:
             if isinstance(each, Change) and each.position > place:
                 following = tables.get(each.relation.name)
                 is_wanted = following and following.wants(each, peek.slot.next_xid)
                 if following.is_held and is_wanted if following else self._is_held(each.relation):
                     held = each.relation.name
-                if held or (following and is_wanted and not made.add(following.table, each)):
+                if held or (following and is_wanted and not groups.add(following.table, each)):
                     peek.left.appendleft(each)
                     break
             end = max(end, each.position)
@@ -160,7 +160,7 @@ class ChangeStream:
         is_all = is_over and peek.fetched < peek.most
         if is_all:
             end = max(end, Position(peek.slot.written))
-        return Window(made.groups, end, not is_all, held, peek.slot)
+        return Window(groups.groups, end, not is_all, held, peek.slot)
 
     def _is_held(self, relation: Relation) -> bool:
         """Tell whether a new table belongs to the connector; a negative answer is cached."""

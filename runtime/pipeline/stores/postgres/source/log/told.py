@@ -35,36 +35,36 @@ class LogRemarks:
 
     def look_at_slot(self, state: SlotState) -> None:
         """Note the state of the slot."""
-        told: list[str] = []
+        remarks: list[str] = []
         if state.most_bytes is not None and 2 * state.kept_bytes >= state.most_bytes:
-            told.append(
+            remarks.append(
                 f"the slot {self.slot} keeps {state.kept_bytes // _MEBIBYTE} MB of the "
                 f"server's log, and is lost with {state.most_bytes // _MEBIBYTE} MB "
                 "(max_slot_wal_keep_size)"
             )
         if state.reread_bytes >= _REREAD_TOLD:
-            told.append(
+            remarks.append(
                 f"each look has the server read {state.reread_bytes // _MEBIBYTE} MB of its log "
                 "again, for a transaction is open since then (backend_xid in pg_stat_activity, "
                 "pg_prepared_xacts)"
             )
-        self._of_slot = "; ".join(told)
+        self._of_slot = "; ".join(remarks)
 
     @property
     def text(self) -> str:
         """All remarks; empty: there are none."""
-        told = [self._of_slot]
+        remarks = [self._of_slot]
         if self.left_out:
-            told.append(
+            remarks.append(
                 f"{self.left_out} updates were left out of rows that are deleted since: the log "
                 "does not have their large values, unless the table's REPLICA IDENTITY is FULL"
             )
         if self.emptied:
             names = ", ".join(sorted(map(str, self.emptied)))
-            told.append(
+            remarks.append(
                 f"a TRUNCATE of {names} was left out: it emptied a part of the partitioned table, "
                 "and a row that tells of it would empty all of its target"
             )
         if self.catalog is not None:
-            told.append(self.catalog.text)
-        return "; ".join(filter(None, told))
+            remarks.append(self.catalog.text)
+        return "; ".join(filter(None, remarks))

@@ -74,10 +74,10 @@ class QueryShape:
         with _reached(server) as connection:
             try:
                 connection.execute("BEGIN READ ONLY")
-                found = connection.execute(_NOTHING_OF.format(_relation(query)))
-                told, result = found.description or (), found.pgresult
-                oids = [each.type_code for each in told]
-                widths = [result.fmod(at) if result else -1 for at in range(len(told))]
+                cursor = connection.execute(_NOTHING_OF.format(_relation(query)))
+                description, result = cursor.description or (), cursor.pgresult
+                oids = [each.type_code for each in description]
+                widths = [result.fmod(at) if result else -1 for at in range(len(description))]
                 types = connection.execute(_TYPES, (oids, widths)).fetchall()
                 is_hidden = _is_under_row_security(connection, _relation(query))
             except psycopg.Error as error:
@@ -87,9 +87,9 @@ class QueryShape:
         mapping = TypeMapping.of(settings)
         columns = tuple(
             SourceColumn.of(each.name, kind, width, 1, mapping)
-            for each, (kind, width) in zip(told, types, strict=True)
+            for each, (kind, width) in zip(description, types, strict=True)
         )
-        names = [each.name for each in told]
+        names = [each.name for each in description]
         if twice := sorted({each for each in names if names.count(each) > 1}):
             raise ConfigInvalid(f"{keys.QUERY}: gives {', '.join(twice)} twice: name them by AS")
         if TOPIC in map(str.lower, names):
@@ -124,14 +124,14 @@ def _reached(server: Server) -> "psycopg.Connection[Any]":
 
 def _growing(settings: ParsedConfig, kinds: dict[str, str]) -> tuple[GrowingColumn, ...]:
     """Return the growing columns of a mode, times before numbers."""
-    mode, found = settings.text(keys.MODE), list[GrowingColumn]()
+    mode, columns = settings.text(keys.MODE), list[GrowingColumn]()
     if mode in {keys.STAMPED, keys.BOTH}:
         for name in settings.items(keys.TIMESTAMP):
-            found.append(_column(keys.TIMESTAMP, "timestamp", name, kinds, _TIMES))
+            columns.append(_column(keys.TIMESTAMP, "timestamp", name, kinds, _TIMES))
     if mode in {keys.INCREMENT, keys.BOTH}:
         name = settings.text(keys.INCREMENTING)
-        found.append(_column(keys.INCREMENTING, "incrementing", name, kinds, _NUMBERS))
-    return tuple(found)
+        columns.append(_column(keys.INCREMENTING, "incrementing", name, kinds, _NUMBERS))
+    return tuple(columns)
 
 
 def _column(

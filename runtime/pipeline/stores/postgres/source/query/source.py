@@ -96,7 +96,7 @@ class QuerySource(Source[pa.Table]):
             return self._page(snapshot, self._seen, start, most)
 
     def _page(
-        self, snapshot: DatabaseSnapshot, seen: Horizon, start: Document, most: int
+        self, snapshot: DatabaseSnapshot, horizon: Horizon, start: Document, most: int
     ) -> tuple[pa.Table, Document]:
         """Return the rows after an offset, and the new offset."""
         shape = self._shape or QueryShape.read(self._session.server, self._settings)
@@ -112,15 +112,15 @@ class QuerySource(Source[pa.Table]):
         order = sql.SQL(", ").join(sql.Identifier(each.name) for each in shape.growing)
         ties = sql.SQL("ORDER BY {} FETCH FIRST {} ROWS WITH TIES")
         page = ties.format(order, sql.Literal(most))
-        where = self._where(shape.growing, start, seen)
-        rows, told = reader.read(snapshot, where, beside, page)
+        where = self._where(shape.growing, start, horizon)
+        rows, beside_values = reader.read(snapshot, where, beside, page)
         if not rows.num_rows:
             return rows, start
-        last = {each.member: told[each.name][-1].as_py() for each in shape.growing}
+        last = {each.member: beside_values[each.name][-1].as_py() for each in shape.growing}
         return rows, {name: _spelled(name, value) for name, value in last.items()}
 
     def _where(
-        self, growing: "Sequence[GrowingColumn]", start: Document, seen: Horizon
+        self, growing: "Sequence[GrowingColumn]", start: Document, horizon: Horizon
     ) -> sql.Composed:
         names = sql.SQL(", ").join(sql.Identifier(each.name) for each in growing)
         parts = [sql.SQL("({}) IS NOT NULL").format(names)]
@@ -129,7 +129,7 @@ class QuerySource(Source[pa.Table]):
             parts.append(sql.SQL("({}) > ({})").format(names, values))
         first, delay = growing[0], self._settings.number(keys.DELAY_MS)
         if first.kind == XID:
-            parts.append(sql.SQL("{} < {}").format(names, first.literal(seen.lo)))
+            parts.append(sql.SQL("{} < {}").format(names, first.literal(horizon.lo)))
         elif first.member == "timestamp":
             # A day has rows until it is over; a number beside it tells which of them were read.
             is_open = first.kind == "date" and growing[-1].member == "timestamp"

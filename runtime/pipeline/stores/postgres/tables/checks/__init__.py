@@ -1,1 +1,1 @@
-"""What keeps tables, or rows of them, from being read: told, or refused."""
+"""Checks of a source of tables: tables and rows that are not read, and offsets that users set."""

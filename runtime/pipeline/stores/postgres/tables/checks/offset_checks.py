@@ -57,13 +57,13 @@ def check(config: Mapping[str, str], partition: Document, offset: Document | Non
         _check_time(offset.get("cursor"))
 
 
-def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Offsets) -> Offsets:
+def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, offsets: Offsets) -> Offsets:
     """Return the offsets of all tables for a position; raises `OffsetRefused`."""
     if to is SeekEnd.EARLIEST:
-        return seek_from_the_beginning(to, known)
+        return seek_from_the_beginning(to, offsets)
     tables = TableFilter.of(settings).find(snapshot)
     followed = [{"table": each.name.key} for each in tables]
-    gone = [PartitionOffset(each.partition, None) for each in known if "chunk" in each.partition]
+    gone = [PartitionOffset(each.partition, None) for each in offsets if "chunk" in each.partition]
     places = [_place(snapshot, settings, each, to) for each in tables]
     return [
         *gone,

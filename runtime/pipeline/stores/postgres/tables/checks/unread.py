@@ -1,5 +1,5 @@
 # pyright: basic
-"""What patterns match, or a table that is read has below it, and is not read: for warnings.
+"""Warnings about relations that patterns match, or that inherit from a table, and are not read.
 
 A table is read without the tables that inherit from it, in each mode: these are tables of their
 own. A partition belongs to its partitioned table, as long as it is a table.
@@ -62,11 +62,13 @@ class Unread:
     role: str
     """The role that reads."""
     together: Sequence[str]
-    """What to know about tables that are read into one topic."""
+    """Warnings about tables that are read into one topic."""
 
     @classmethod
-    def find(cls, snapshot: DatabaseSnapshot, rules: TableFilter) -> Self:
-        """Look for what is not read."""
+    def find(
+        cls, snapshot: DatabaseSnapshot, rules: TableFilter, tables_read: Sequence[FoundTable]
+    ) -> Self:
+        """Find what `rules` match that is not read, and what is not shown of `tables_read`."""
         views, tables = dict[TableName, str](), dict[TableName, str]()
         for row in snapshot.table(sql.SQL(_RELATIONS)).to_pylist():
             name = TableName(row["schema"], row["name"])
@@ -75,13 +77,12 @@ class Unread:
             elif row["kind"] in _VIEWS and rules.means(name, name):
                 views[name] = f"is {_VIEWS[row['kind']]}, which is not read as tables are: name it "
                 views[name] += f"in {keys.QUERY}"
-        tables_found = rules.find(snapshot)
-        found = {each.oid: each.name for each in tables_found}
-        asked = sql.SQL(_HIDDEN).format(sql.Literal([*found]))
-        hidden = snapshot.table(asked).to_pylist()
-        role = hidden[0]["role"] if hidden else ""
-        names = [found[each["oid"]] for each in hidden]
-        return cls(views, tables, names, role, _of_one_topic(tables_found))
+        names = {each.oid: each.name for each in tables_read}
+        query = sql.SQL(_HIDDEN).format(sql.Literal([*names]))
+        rows = snapshot.table(query).to_pylist()
+        role = rows[0]["role"] if rows else ""
+        hidden = [names[each["oid"]] for each in rows]
+        return cls(views, tables, hidden, role, _of_one_topic(tables_read))
 
     @property
     def flaw_in_log(self) -> str:
@@ -99,24 +100,24 @@ class Unread:
         by_reason: dict[str, list[TableName]] = {}
         for name, reason in self.tables.items():
             by_reason.setdefault(reason, []).append(name)
-        told = [f"{listed(names)} {reason}" for reason, names in by_reason.items()]
-        told += self.together
+        texts = [f"{listed(names)} {reason}" for reason, names in by_reason.items()]
+        texts += self.together
         if self.hidden:
-            told.append(
+            texts.append(
                 f"row security hides rows of {listed(self.hidden)} from the role {self.role}, and "
                 f"only those that it shows are read: ALTER ROLE {self.role} BYPASSRLS, or a policy "
                 "FOR SELECT USING (true), shows all"
             )
-        return tuple(told)
+        return tuple(texts)
 
 
 def refuse_none(
-    snapshot: DatabaseSnapshot, settings: ParsedConfig, found: Sequence[FoundTable]
+    snapshot: DatabaseSnapshot, settings: ParsedConfig, tables: Sequence[FoundTable]
 ) -> None:
-    """Raise `NotReady` if no table is there that is read."""
-    if not found:
-        remarks = Unread.find(snapshot, TableFilter.of(settings)).remarks
-        raise NotReady("; ".join(("no table is there that is to be read", *remarks)))
+    """Raise `NotReady` if no table matches."""
+    if not tables:
+        remarks = Unread.find(snapshot, TableFilter.of(settings), tables).remarks
+        raise NotReady("; ".join(("no table matches yet", *remarks)))
 
 
 def listed(names: Sequence[TableName]) -> str:
@@ -125,10 +126,10 @@ def listed(names: Sequence[TableName]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def _of_one_topic(found: Sequence[FoundTable]) -> Sequence[str]:
+def _of_one_topic(tables: Sequence[FoundTable]) -> Sequence[str]:
     """Return which tables have one topic because of dots in their names."""
     roots: dict[str, set[TableName]] = {}
-    for each in found:
+    for each in tables:
         roots.setdefault(each.topic, set()).add(each.root)
     return [
         f"{' and '.join(sorted(each.quoted for each in names))} are tables of one topic, {topic}"

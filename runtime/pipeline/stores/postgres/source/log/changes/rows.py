@@ -108,24 +108,26 @@ class ChangeRows:
         return frozenset((each.source.name, each.source.type) for each in layout)
 
     def _of_one(
-        self, found: Sequence[FollowedChange], siblings: Mapping[str, frozenset[TableName]]
+        self, followed: Sequence[FollowedChange], siblings: Mapping[str, frozenset[TableName]]
     ) -> ChangedRows:
         """Convert changes of one table, all of the same layout."""
-        table, changes = found[0].table, [each.change for each in found]
+        table, changes = followed[0].table, [each.change for each in followed]
         relation, topic = changes[0].relation, siblings.get(table.topic, frozenset[TableName]())
         layout = self._layouts.get(relation) or self._layout(relation)
         key = relation.key or self._key_of_whole(layout)
-        told = [*versions_of(changes, key)]
-        known = known_before(told, key)
-        if not all(each.is_whole for each in known):
-            known = self._stored(relation, layout, known, key)
-        whole = [each for each in known if each.is_whole]
+        versions = [*versions_of(changes, key)]
+        filled = known_before(versions, key)
+        if not all(each.is_whole for each in filled):
+            filled = self._stored(relation, layout, filled, key)
+        whole = [each for each in filled if each.is_whole]
         wanted = [each for each in whole if each.operation not in self._skipped]
         rows = [each for each in wanted if not empties_a_part(each.change, topic)]
         with naming(table.name), self.session.snapshot() as snapshot:
             values = typed_values(snapshot, layout, rows)
         emptied = frozenset([table.name] if len(rows) < len(wanted) else [])
-        return ChangedRows(self._with_change(table, values, rows), len(told) - len(whole), emptied)
+        return ChangedRows(
+            self._with_change(table, values, rows), len(versions) - len(whole), emptied
+        )
 
     def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
         """Return an empty table with the columns of one of the tables."""
@@ -217,7 +219,7 @@ class ChangeRows:
         self, table: FollowedTable, values: dict[str, Any], rows: Sequence[RowVersion]
     ) -> pa.Table:
         values[TOPIC] = pa.repeat(pa.scalar(self._prefix + table.topic, pa.string()), len(rows))
-        told = [
+        positions = [
             (
                 each.operation.value,
                 each.change.position.lsn,
@@ -227,7 +229,7 @@ class ChangeRows:
             )
             for each in rows
         ]
-        columns = zip(*told, strict=True) if told else ((),) * len(COLUMNS)
+        columns = zip(*positions, strict=True) if positions else ((),) * len(COLUMNS)
         for name, column in zip(COLUMNS.names, columns, strict=True):
             values[name] = pa.array(column, COLUMNS.field(name).type)
         return pa.table(values)

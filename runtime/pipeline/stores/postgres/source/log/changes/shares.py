@@ -51,7 +51,7 @@ class LogShare(NamedTuple):
     @classmethod
     def of(cls, begin: str, tables: Sequence[TableShare]) -> Self:
         """Return the share with all tables of a split."""
-        found = sorted(tables, key=lambda each: each.name)
+        by_name = sorted(tables, key=lambda each: each.name)
         return cls(
             begin,
             tuple(
@@ -64,7 +64,7 @@ class LogShare(NamedTuple):
                     each.is_renewed,
                     each.until,
                 )
-                for each in found
+                for each in by_name
             ),
         )
 

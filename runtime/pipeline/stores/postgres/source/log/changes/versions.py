@@ -41,22 +41,22 @@ def known_before(rows: Sequence[RowVersion], key: Sequence[int]) -> list[RowVers
     """Return versions with unchanged values taken from earlier versions of the same key."""
     if not key or all(each.is_whole for each in rows):
         return [*rows]
-    known: dict[tuple[Value, ...], Values] = {}
-    made: list[RowVersion] = []
+    by_key: dict[tuple[Value, ...], Values] = {}
+    filled: list[RowVersion] = []
     for each in rows:
         whose = tuple(each.values[at] for at in key)
-        values, before = each.values, known.get(whose)
+        values, before = each.values, by_key.get(whose)
         if before is not None:
             pairs = zip(values, before, strict=True)
             values = tuple(was if now is UNCHANGED else now for now, was in pairs)
         if each.operation is Operation.TRUNCATE:
-            known.clear()
+            by_key.clear()
         elif each.operation is Operation.DELETE:
-            known.pop(whose, None)
+            by_key.pop(whose, None)
         else:
-            known[whose] = values
-        made.append(each._replace(values=values))
-    return made
+            by_key[whose] = values
+        filled.append(each._replace(values=values))
+    return filled
 
 
 def empties_a_part(change: Change, siblings: Collection[TableName]) -> bool:

@@ -1,1 +1,1 @@
-"""What the server has for the log: the session, the slot, the publication, and its tables."""
+"""The server's side of the log: the session, the slot, the publication, and its tables."""

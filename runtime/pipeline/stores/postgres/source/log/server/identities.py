@@ -13,6 +13,7 @@ from psycopg import sql
 
 from ....names import TableName
 from ....sink import keys as sink_keys
+from ....tables.catalog import FoundTable
 from ....tables.session import DatabaseSnapshot
 
 _IDENTITIES: Final = """
@@ -59,7 +60,7 @@ class LackingIdentity:
 
     @property
     def remark(self) -> str:
-        """What rows do not tell, for a target whose key is not known."""
+        """The gap in deletes and changes of the key, for a target whose key is not known."""
         lacking, identity = ", ".join(self.lacking), ", ".join(self.identity)
         return (
             f"deletes of {self.name} have only the columns of its replica identity ({identity}), "
@@ -77,12 +78,12 @@ class Identities:
 
     @classmethod
     def find(
-        cls, snapshot: DatabaseSnapshot, oids: Sequence[int], key: tuple[str, ...] | None
+        cls, snapshot: DatabaseSnapshot, tables: Sequence[FoundTable], key: tuple[str, ...] | None
     ) -> Self:
-        """Look for tables, by oid, that do not have the key, or their own primary key."""
-        asked = sql.SQL(_IDENTITIES).format(sql.Literal([*oids]))
-        found = map(_lacking, snapshot.table(asked).to_pylist(), [key or ()] * len(oids))
-        return cls([each for each in found if each.lacking], key is not None)
+        """Find the tables whose identity lacks columns of the key, or of their own primary key."""
+        query = sql.SQL(_IDENTITIES).format(sql.Literal([each.oid for each in tables]))
+        rows = (_lacking(row, key or ()) for row in snapshot.table(query).to_pylist())
+        return cls([each for each in rows if each.lacking], key is not None)
 
     @property
     def flaw(self) -> str:
@@ -91,7 +92,7 @@ class Identities:
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What to know where the target's key is unknown."""
+        """The remarks for a target of unknown key; none for a known one."""
         return [] if self.is_keyed else [each.remark for each in self.lacking]
 
 

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What a server and its tables need so that a target can follow them by the log."""
+"""The prerequisites of a target that follows tables by the log: of the server, of each table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -8,7 +8,7 @@ import psycopg
 
 from ......spi.config import ParsedConfig
 from ....tables import keys
-from ....tables.catalog import FoundTable, TableFilter
+from ....tables.catalog import TableFilter
 from ....tables.checks.unread import Unread
 from ....tables.session import DatabaseSnapshot
 from .identities import Identities, key_of_target
@@ -33,18 +33,10 @@ def flaw_in_server(connection: "psycopg.Connection[Any]") -> str:
     return ""
 
 
-def flaw_in_tables(
-    snapshot: DatabaseSnapshot,
-    settings: ParsedConfig,
-    config: Mapping[str, str],
-    found: Sequence[FoundTable],
-) -> str:
+def flaw_in_tables(settings: ParsedConfig, unread: Unread, identities: Identities) -> str:
     """Return why the target would not follow tables; empty: it would."""
-    if settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA:
-        unread = Unread.find(snapshot, TableFilter.of(settings))
-        if unread.flaw_in_log:
-            return unread.flaw_in_log
-    return Identities.find(snapshot, [each.oid for each in found], key_of_target(config)).flaw
+    has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
+    return (unread.flaw_in_log if has_snapshot else "") or identities.flaw
 
 
 def remarks(
@@ -53,9 +45,9 @@ def remarks(
     publication: Publication,
     snapshot: DatabaseSnapshot,
 ) -> Sequence[str]:
-    """Return what to know about the tables that are followed, and those that are not."""
+    """Return the remarks about the tables that are followed, and those that are not."""
     rules = TableFilter.of(settings)
-    oids = [each.oid for each in rules.find(snapshot)]
-    identities = Identities.find(snapshot, oids, key_of_target(config))
-    told = Unread.find(snapshot, rules).remarks
-    return (*told, *identities.remarks, *publication.remarks(snapshot))
+    tables = rules.find(snapshot)
+    unread = Unread.find(snapshot, rules, tables)
+    identities = Identities.find(snapshot, tables, key_of_target(config))
+    return (*unread.remarks, *identities.remarks, *publication.remarks(snapshot))

@@ -62,23 +62,23 @@ class Publication:
 
     def flaw(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
         """Return why it cannot publish tables; empty: it can."""
-        found = connection.execute(_LOOK, (self.name,)).fetchone()
-        if found is None and self.mode == keys.DISABLED:
+        row = connection.execute(_LOOK, (self.name,)).fetchone()
+        if row is None and self.mode == keys.DISABLED:
             return (
                 f"there is no publication {self.name}: {self._make(tables)}; or set "
                 f"{keys.AUTOCREATE}={keys.FILTERED}"
             )
-        if found is not None and found[2]:
+        if row is not None and row[2]:
             return (
                 f"the publication {self.name} publishes partitions by their root, whose rows "
                 "cannot be told apart: ALTER PUBLICATION … SET (publish_via_partition_root = false)"
             )
-        if found is not None and (flaw := self._flaw_in_parts(connection, found[3], tables)):
+        if row is not None and (flaw := self._flaw_in_parts(connection, row[3], tables)):
             return flaw
-        missing = self._missing(connection, tables) if found is not None else []
-        if missing and (self.mode != keys.FILTERED or (found and found[0])):
+        missing = self._missing(connection, tables) if row is not None else []
+        if missing and (self.mode != keys.FILTERED or (row and row[0])):
             return f"the publication {self.name} lacks {listed(missing)}: {self._add(missing)}"
-        tells_changes = found is None or found[1]
+        tells_changes = row is None or row[1]
         if tells_changes and (bare := self._without_identity(connection, tables)):
             return (
                 f"{listed(bare)}: there is no primary key, and no other replica identity, so that "
@@ -119,13 +119,13 @@ class Publication:
         (is_lacking,) = snapshot.row(_NO_TRUNCATE.format(sql.Literal(self.name)))
         if not is_lacking or "t" in self.skipped:
             return ()
-        told = f"the publication {self.name} does not publish TRUNCATE: rows that one removes stay"
-        return (f"{told}; {keys.SKIPPED}=t says that this is meant",)
+        text = f"the publication {self.name} does not publish TRUNCATE: rows that one removes stay"
+        return (f"{text}; {keys.SKIPPED}=t says that this is meant",)
 
     def lacks(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
         """Return which of some tables it lacks, for messages; empty: none, or it is unusable."""
-        found = connection.execute(_LOOK, (self.name,)).fetchone()
-        if found is None or found[2]:
+        row = connection.execute(_LOOK, (self.name,)).fetchone()
+        if row is None or row[2]:
             return ""
         return listed(self._missing(connection, tables))
 

@@ -113,30 +113,30 @@ class Slot:
 
     def check(self, connection: "psycopg.Connection[Any]", place: Position) -> SlotState:
         """Return its state; raises `SlotGone` if the changes after a position are gone."""
-        found = self.look(connection)
-        if found is None:
+        state = self.look(connection)
+        if state is None:
             raise SlotGone(
                 f"the replication slot {self.name} is gone, and what was written since "
                 f"{spell_lsn(place.lsn)} with it. {READ_AGAIN}"
             )
-        if found.is_lost:
+        if state.is_lost:
             raise SlotGone(
                 f"the replication slot {self.name} was invalidated: it would have kept more of the "
                 "log than max_slot_wal_keep_size allows, and what was written since "
                 f"{spell_lsn(place.lsn)} is gone. {READ_AGAIN}"
             )
-        if found.confirmed > place.lsn:
+        if state.confirmed > place.lsn:
             raise SlotGone(
-                f"the replication slot {self.name} is at {spell_lsn(found.confirmed)}, and this "
+                f"the replication slot {self.name} is at {spell_lsn(state.confirmed)}, and this "
                 f"connector has read up to {spell_lsn(place.lsn)}: it was created again, or "
                 f"somebody else advances it, and what lies between is gone. {READ_AGAIN}"
             )
-        if found.written < place.lsn:
+        if state.written < place.lsn:
             raise SlotGone(
                 f"this connector has read up to {spell_lsn(place.lsn)}, and the server's log ends "
-                f"at {spell_lsn(found.written)}: it was restored, or is another one. {READ_AGAIN}"
+                f"at {spell_lsn(state.written)}: it was restored, or is another one. {READ_AGAIN}"
             )
-        return found
+        return state
 
     def advance(self, connection: "psycopg.Connection[Any]", lsn: int) -> None:
         """Advance the slot to an LSN, if it is not beyond it."""
