@@ -161,7 +161,6 @@ MOST_ENTRIES = 12
 STILL_FULL = {
     "actors/group",
     "events",
-    "projections",
     "runtime/interfaces/replies",
     "runtime/kafka",
     "runtime/pipeline/stores/files",
@@ -218,14 +217,7 @@ KNOWN_ONLY_TO = {
     "re2": ("actors/consumer/patterns.py",),
     "psutil": ("actors/transport/system.py", "actors/transport/ports.py", "runtime/*"),
     "setproctitle": ("actors/transport/processes.py", "runtime/*"),
-    "prometheus_client": (
-        "projections/metrics.py",
-        "projections/connector_metrics.py",
-        "projections/group_metrics.py",
-        "projections/node_metrics.py",
-        "projections/shard_metrics.py",
-        "projections/worker_files.py",
-    ),
+    "prometheus_client": ("projections/metrics/*.py",),
     "pyspark": (
         BATCHES,
         ENGINES,

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from ...projections.metrics import ListenerMetrics
+from ...projections.metrics.processes import ListenerMetrics
 from .wire.bounds import FrameRefused
 from .wire.served import NAMES
 

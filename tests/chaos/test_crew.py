@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
-from fairlead.projections.metrics import PHASES
+from fairlead.projections.metrics.processes import PHASES
 from fairlead_tests.chaos.crew import GROUP, Crew, crew, frozen
 from fairlead_tests.chaos.faults import RandomFaults, csv_and_json
 from fairlead_tests.chaos.line import Line, flowing

@@ -25,8 +25,9 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import ClassicGroup
-from fairlead.projections.figures import GroupFigures
-from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.projections.metrics.exposition import Exposition
+from fairlead.projections.metrics.families import GroupFigures
+from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.projections.views import LogFigures, Progress
 from fairlead.projections.watch.group import SECONDS, Durations, Watched
 from fairlead_tests.decider import Decider

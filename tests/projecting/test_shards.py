@@ -8,8 +8,8 @@ from fairlead.actors.messages.offsets import OffsetDelete, TopicOffset
 from fairlead.events.entries.group_keys import by_group
 from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType, Why
+from fairlead.projections.metrics.shards import figures_of
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
-from fairlead.projections.shard_metrics import figures_of
 from fairlead.projections.shards import (
     COMPLETING,
     CommittedGroups,

@@ -14,14 +14,20 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from fairlead.projections import worker_files
-from fairlead.projections.metrics import PHASES, Exposition, RequestMetrics, WorkerMetrics
-from fairlead.projections.worker_files import FEW, WorkerFiles
+from fairlead.projections.metrics import processes
+from fairlead.projections.metrics.exposition import Exposition
+from fairlead.projections.metrics.processes import (
+    FEW,
+    PHASES,
+    RequestMetrics,
+    WorkerFiles,
+    WorkerMetrics,
+)
 
 WORKER = """
 import sys, time
 from pathlib import Path
-from fairlead.projections.metrics import PHASES, WorkerMetrics
+from fairlead.projections.metrics.processes import PHASES, WorkerMetrics
 
 metrics = WorkerMetrics(Path(sys.argv[1]), sys.argv[2])
 for _ in range(3):
@@ -142,7 +148,7 @@ def test_the_files_of_many_workers_are_merged_as_one(
         merged.append([each.name for each in files])
         return []
 
-    monkeypatch.setattr(worker_files, "_merge", note)
+    monkeypatch.setattr(processes, "_merge", note)
     assert [*WorkerFiles(tmp_path).collect()] == []
     assert merged == [["histogram_sum.db"]]
     assert {each.stat().st_size for each in tmp_path.iterdir()} == {1 << 16}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.projections.metrics.exposition import Exposition
+from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.service import Service

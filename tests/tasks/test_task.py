@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
-from fairlead.projections.metrics import PHASES
+from fairlead.projections.metrics.processes import PHASES
 from fairlead.runtime.pipeline.engines.engine import EngineState
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context

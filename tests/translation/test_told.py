@@ -8,8 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.actors.messages.classic import Leaver
 from fairlead.events.log.reader import LogReader
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.projections.figures import GroupFigures
-from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.projections.metrics.exposition import Exposition
+from fairlead.projections.metrics.families import GroupFigures
+from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
 from fairlead.runtime.interfaces.cli.tables.epochs import tabulate_explanation, tabulate_history

@@ -25,7 +25,8 @@ from setproctitle import setproctitle
 from ....actors.transport import log_levels
 from ....actors.transport.log_format import LogOutput
 from ....events.placement import Abilities
-from ....projections.metrics import Exposition, RequestMetrics
+from ....projections.metrics.exposition import Exposition
+from ....projections.metrics.processes import RequestMetrics
 from ...cluster.identity import HEADER, KEY, VERSION_HEADER, cluster_id, identity_of
 from ...cluster.log_checks import LogChecks, remove_trace, trace_crashes
 from ...cluster.node_files import read_assignors

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ....projections.metrics import RequestMetrics
+from ....projections.metrics.processes import RequestMetrics
 from .commands.service import Service
 from .routes.connectors import (
     config_changes,

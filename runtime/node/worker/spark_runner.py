@@ -12,7 +12,7 @@ from typing import Final
 from ....actors.timing import Attempts, Backoff
 from ....events.model import Resource, Resources
 from ....projections.launches import Launch
-from ....projections.metrics import WorkerMetrics
+from ....projections.metrics.processes import WorkerMetrics
 from ...cluster.engine_state import log_change, state_of
 from ...cluster.node_files import UP, EngineFile, engine_file, write_engine
 from ...cluster.run_folder import RunFolder

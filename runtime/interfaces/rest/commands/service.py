@@ -18,8 +18,9 @@ from .....actors.messages.commands import CommandReply, Traffic
 from .....actors.messages.errors import Error
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
-from .....projections.figures import Beats
-from .....projections.metrics import Exposition, RequestMetrics
+from .....projections.metrics.exposition import Exposition
+from .....projections.metrics.families import Beats
+from .....projections.metrics.processes import RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault

@@ -21,9 +21,9 @@ from .....events.log.reader import LogReader
 from .....events.log.space import Room, room_at
 from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
-from .....projections.figures import GroupFigures
 from .....projections.follow.group import Follower
 from .....projections.follow.rebalances import Rebalances
+from .....projections.metrics.families import GroupFigures
 from .....projections.views import (
     LogFigures,
     Progress,

@@ -25,8 +25,8 @@ from .....events.kafka.consumers import ConsumerOffset
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache
+from .....projections.metrics.shards import ShardFigures, figures_of
 from .....projections.shard_history import EpochCaches, GroupEntries, ShardHistory
-from .....projections.shard_metrics import ShardFigures, figures_of
 from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed_offsets
 from .....projections.views import LogFigures
 from ....cluster.log_checks import LogChecks

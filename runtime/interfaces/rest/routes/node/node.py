@@ -18,7 +18,7 @@ from ......events.group import Group, Member, epoch_warning
 from ......events.log.errors import LogError
 from ......events.placement import worker_name
 from ......projections import views
-from ......projections.figures import Beats, EngineFigures, NodeFigures
+from ......projections.metrics.families import Beats, EngineFigures, NodeFigures
 from .....cluster.messages import ProcessView
 from .....cluster.node_files import UP, EngineFile, SlowProcess, read_engines, read_slow
 from .....node.assignors.discovery import known_assignors

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ..events.group import Group
-from ..events.model import GroupState, GroupType, Why
-from .follow.rebalances import Rebalances
-from .group_metrics import counter, gauge
-from .shards import type_of_clients
-from .views import LogFigures
+from ...events.group import Group
+from ...events.model import GroupState, GroupType, Why
+from ..follow.rebalances import Rebalances
+from ..shards import type_of_clients
+from ..views import LogFigures
+from .families import counter, gauge
 
 OF_CLIENTS = (GroupType.CLASSIC, GroupType.CONSUMER)
 STATES = [each for each in GroupState if each is not GroupState.DEAD]

@@ -1,0 +1,1 @@
+"""The metrics of a node for Prometheus: from the logs, and from what processes count."""
