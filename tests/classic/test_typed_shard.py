@@ -36,7 +36,7 @@ from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList
-from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
+from fairlead.runtime.interfaces.cli.tables.groups import tabulate_group
 from fairlead.runtime.interfaces.replies.building.groups import describe_group, summarize_group
 from fairlead_tests.actor_system import Running
 from fairlead_tests.classic.driver import offers
@@ -260,7 +260,7 @@ def test_a_group_is_told_with_its_type_and_its_generation(driver: TypedDriver) -
     )
     assert told.generation is not None
     assert told.generation.members == [joined.member_id]
-    facts = group_sections(told)[0]
+    facts = tabulate_group(told)[0]
     assert isinstance(facts, FactList)
     lead = f"1 (member-joined {joined.member_id}), game chess, led by {joined.member_id}"
     assert ("Generation", f"{lead}: {joined.member_id}") in facts.pairs

@@ -6,7 +6,7 @@ from fairlead.events.entries.codec import decode
 from fairlead.events.kafka.consumers import Topic
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
-from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
+from fairlead.runtime.interfaces.cli.tables.groups import tabulate_group
 from fairlead.runtime.interfaces.replies.building.groups import describe_group, summarize_group
 from fairlead_tests.consumer.driver import ConsumerDriver, topic
 from fairlead_tests.projecting.readings import read_epochs
@@ -24,7 +24,7 @@ def driver() -> ConsumerDriver:
 def test_a_group_is_described_with_its_topics_and_subscriptions(driver: ConsumerDriver) -> None:
     told, summary = describe_group(driver.group), summarize_group(driver.group)
     assert (told.type, told.state, summary.assigned) == ("consumer", "Stable", 6)
-    facts, *tables = group_sections(told)
+    facts, *tables = tabulate_group(told)
     assert isinstance(facts, FactList)
     assert ("Type", "consumer") in facts.pairs
     rows = {each.title: each.rows for each in tables if isinstance(each, Table)}
@@ -36,7 +36,7 @@ def test_a_topic_that_is_given_up_is_described_so(driver: ConsumerDriver) -> Non
     driver.sees({"u2": topic("u2", 2)})
     topics = next(
         each
-        for each in group_sections(describe_group(driver.group))
+        for each in tabulate_group(describe_group(driver.group))
         if isinstance(each, Table) and each.title == "Topics"
     )
     assert topics.rows == [("t4", "4, given up", "t4#0"), ("u2", "2", "u2#0")]

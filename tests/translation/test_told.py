@@ -14,7 +14,7 @@ from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
 from fairlead.runtime.interfaces.cli.tables.epochs import tabulate_explanation, tabulate_history
-from fairlead.runtime.interfaces.cli.tables.groups import group as group_sections
+from fairlead.runtime.interfaces.cli.tables.groups import tabulate_group
 from fairlead.runtime.interfaces.replies.building.groups import describe_group
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.translation.driver import MixedDriver
@@ -79,7 +79,7 @@ def protocols(driver: MixedDriver) -> tuple[str, dict[str, str]]:
 
 
 def headings(driver: MixedDriver) -> tuple[str, ...]:
-    tables = (each for each in group_sections(describe_group(driver.group)))
+    tables = (each for each in tabulate_group(describe_group(driver.group)))
     return next(tuple(each.columns) for each in tables if isinstance(each, Table))
 
 

@@ -51,7 +51,7 @@ class Narrator:
 
 
 def _because(narrator: Narrator, cause: Cause) -> str:
-    return narrator.names.cause(cause.why.value, cause.subject)
+    return narrator.names.format_cause(cause.why.value, cause.subject)
 
 
 def _bump(narrator: Narrator, record: records.GroupMetadata) -> str:

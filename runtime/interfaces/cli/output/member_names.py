@@ -53,7 +53,7 @@ class MemberNames:
         client = self._clients.get(member_id)
         return client.name(member_id) if client else member_id
 
-    def cause(self, why: str, subject: str) -> str:
+    def format_cause(self, why: str, subject: str) -> str:
         """Return a cause as text; its subject may contain a client."""
         first, also, others = subject.partition(" and ")
         if first in self._clients:

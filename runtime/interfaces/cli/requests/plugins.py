@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import ConfigKeyInfo, PluginInfo
-from ..output.printing import FactList, Failed, Section, Table, Unreachable
+from ..output.layout import TableLayout
+from ..output.printing import FactList, Failed, Section, Unreachable
 from .client import Client, Refused, find_client
 from .options import RemoteOptions
 from .several import pick
@@ -129,44 +130,46 @@ def list_plugin_names(reply: PluginInfo) -> Sequence[str]:
     return reply.class_name.rpartition(".")[2], reply.class_name
 
 
-def tabulate_plugins(reply: Sequence[PluginInfo]) -> list[Section]:
-    """Return the table of plugins."""
-    rows = [
-        (name, each.type, each.version, each.delivery, module)
-        for each in reply
-        for module, _, name in [each.class_name.rpartition(".")]
-    ]
-    return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
+PLUGINS: Final = TableLayout[PluginInfo](
+    {
+        "NAME": lambda it: it.class_name.rpartition(".")[2],
+        "TYPE": lambda it: it.type,
+        "VERSION": lambda it: it.version,
+        "DELIVERY": lambda it: it.delivery,
+        "MODULE": lambda it: it.class_name.rpartition(".")[0],
+    },
+    empty="no plugins",
+)
+KEYS: Final = TableLayout[ConfigKeyInfo](
+    {
+        "KEY": lambda it: it.name,
+        "TYPE": lambda it: it.type.lower(),
+        "DEFAULT": lambda it: "required" if it.required else it.default_value,
+        "MEANING": lambda it: it.documentation,
+    },
+    empty="no keys",
+    rigid=True,
+)
 
 
-def tabulate_plugin(reply: PluginInFull) -> list[Section]:
-    """Return the sections of one plugin."""
+def tabulate_plugins(plugins: Sequence[PluginInfo]) -> list[Section]:
+    """Lay out plugins."""
+    return [PLUGINS.lay_out(plugins)]
+
+
+def tabulate_plugin(plugin: PluginInFull) -> list[Section]:
+    """Lay out one plugin: its keys by what selects them, first those that go with any config."""
     facts = (
-        ("Class", reply.class_name),
-        ("Type", reply.type),
-        ("Version", reply.version),
-        ("Delivery", reply.delivery),
+        ("Class", plugin.class_name),
+        ("Type", plugin.type),
+        ("Version", plugin.version),
+        ("Delivery", plugin.delivery),
     )
-    tables = {
-        each.only_with: tabulate_keys(reply.configs, each.only_with) for each in reply.configs
-    }
-    return [FactList(facts), *(tables.values() or [tabulate_keys([], "")])]
-
-
-def tabulate_keys(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
-    """Return the keys that go with a type, or with any config."""
-    rows = [
-        (
-            each.name,
-            each.type.lower(),
-            "required" if each.required else each.default_value or "",
-            each.documentation,
-        )
-        for each in keys
-        if each.only_with == only_with
-    ]
-    title = f"Keys with {only_with}" if only_with else ""
-    return Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys", title, rigid=True)
+    keys: dict[str, list[ConfigKeyInfo]] = {}
+    for each in plugin.configs:
+        keys.setdefault(f"Keys with {each.only_with}" if each.only_with else "", []).append(each)
+    tables = [KEYS.lay_out(each, title) for title, each in keys.items()]
+    return [FactList(facts), *(tables or [KEYS.lay_out(())])]
 
 
 class KeyMeaning(Struct, frozen=True):

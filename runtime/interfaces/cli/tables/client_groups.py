@@ -1,69 +1,91 @@
 """Groups of Kafka's clients as tables: who is in them, who has what, and how far it was read."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from ...replies.clients import GenerationDescription, SubscriptionDescription, TopicDescription
+from ...replies.clients import (
+    CommittedOffset,
+    GenerationDescription,
+    SubscriptionDescription,
+    TopicDescription,
+)
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
+from ..output.layout import TableLayout
 from ..output.phrases import format_ids, format_time
-from ..output.printing import FactList, Section, Table
+from ..output.printing import FactList, Section
 
 if TYPE_CHECKING:  # a group's records and their causes: a list of groups does without them
     from ..output.member_names import MemberNames
 
 
-def groups(reply: Sequence[GroupSummary]) -> list[Section]:
-    """Return the table of those among the groups of `/groups`; nothing where there are none."""
-    columns = ("GROUP", "TYPE", "PROTOCOL", "STATE", "EPOCH", "MEMBERS", "PARTITIONS", "ASSIGNOR")
-    rows = [
-        (
-            each.group_id,
-            each.type,
-            _protocol_type(each),
-            each.state,
-            str(each.group_epoch),
-            str(each.members),
-            f"{each.assigned}/{each.configured}" if each.configured else str(each.assigned),
-            each.assignor,
-        )
-        for each in reply
-        if each.shard is not None
-    ]
-    return [Table(columns, rows, title="Groups of Kafka's clients")] if rows else []
+CLIENT_GROUPS: Final = TableLayout[GroupSummary](
+    {
+        "GROUP": lambda it: it.group_id,
+        "TYPE": lambda it: it.type,
+        # KIP-848 is for consumers alone: its groups have no type of their members' own.
+        "PROTOCOL": lambda it: it.type if it.type == "consumer" else it.protocol_type,
+        "STATE": lambda it: it.state,
+        "EPOCH": lambda it: it.group_epoch,
+        "MEMBERS": lambda it: it.members,
+        "PARTITIONS": lambda it: f"{it.assigned}/{it.configured}" if it.configured else it.assigned,
+        "ASSIGNOR": lambda it: it.assignor,
+    },
+    title="Groups of Kafka's clients",
+)
+STATES: Final = TableLayout[tuple[tuple[str, str], list[GroupSummary]]](
+    {
+        "TYPE": lambda it: it[0][0],
+        "STATE": lambda it: it[0][1],
+        "GROUPS": lambda it: len(it[1]),
+        "MEMBERS": lambda it: sum(each.members for each in it[1]),
+    },
+    title="Groups of Kafka's clients",
+)
+TOPICS: Final = TableLayout[TopicDescription](
+    {
+        "TOPIC": lambda it: it.name,
+        "PARTITIONS": lambda it: f"{it.partitions}{', given up' if it.is_released else ''}",
+        "TOPIC ID": lambda it: it.topic_id,
+    },
+    title="Topics",
+)
 
 
-def counts(reply: Sequence[GroupSummary]) -> list[Section]:
-    """Return how many of them are in each state, with how many members."""
-    of_clients = [each for each in reply if each.shard is not None]
-    found = Counter((each.type, each.state) for each in of_clients)
-    members = Counter[tuple[str, str]]()
-    for each in of_clients:
-        members[each.type, each.state] += each.members
-    rows = [(*each, str(found[each]), str(members[each])) for each in sorted(found)]
-    title = "Groups of Kafka's clients"
-    return [Table(("TYPE", "STATE", "GROUPS", "MEMBERS"), rows, title=title)] if rows else []
+def count_client_groups(groups: Sequence[GroupSummary]) -> list[Section]:
+    """Lay out how many groups of Kafka's clients are in each state, with how many members."""
+    by_state: dict[tuple[str, str], list[GroupSummary]] = {}
+    for each in groups:
+        if each.shard is not None:
+            by_state.setdefault((each.type, each.state), []).append(each)
+    return STATES.lay_out_any(sorted(by_state.items()))
 
 
-def group(reply: GroupDescription) -> list[Section]:
-    """Return one of them."""
-    names = map_member_names(reply.members)
+def tabulate_client_group(group: GroupDescription) -> list[Section]:
+    """Lay out one group of Kafka's clients: who has what, and how far it was read."""
+    names = map_member_names(group.members)
+    owners = {one.id: each.member_id for each in group.members for one in each.assigned}
     return [
-        FactList(list(_facts(reply, names))),
-        _members(reply.members, names),
-        *topics_and_subscriptions(reply, names),
-        *_offsets(reply, names),
+        FactList(list(_group_facts(group, names))),
+        _member_columns(names, group.members).lay_out(group.members),
+        *tabulate_subscriptions(group, names),
+        *_offset_columns(names, owners).lay_out_any(group.committed),
     ]
 
 
-def topics_and_subscriptions(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]:
-    """Yield what consumers share out, and what each wants to read."""
-    if topics := [_topic_row(each) for each in reply.topics]:
-        yield Table(("TOPIC", "PARTITIONS", "TOPIC ID"), topics, title="Topics")
-    if wanted := [_subscription_row(each, names) for each in reply.subscriptions]:
-        headings = ("MEMBER", "SUBSCRIBES TO", "PATTERN", "WHICH MATCHES")
-        yield Table(headings, wanted, title="Subscriptions")
+def tabulate_subscriptions(group: GroupDescription, names: "MemberNames") -> list[Section]:
+    """Lay out what consumers share out, and what each wants to read."""
+    subscriptions = TableLayout[SubscriptionDescription](
+        {
+            "MEMBER": lambda it: names.full_name(it.member_id),
+            "SUBSCRIBES TO": lambda it: ", ".join(it.names),
+            "PATTERN": lambda it: it.pattern,
+            "WHICH MATCHES": lambda it: ", ".join(it.matched),
+        },
+        title="Subscriptions",
+    )
+    topics = TOPICS.lay_out_any(group.topics)
+    return [*topics, *subscriptions.lay_out_any(group.subscriptions)]
 
 
 def map_member_names(members: Sequence[MemberDescription]) -> "MemberNames":
@@ -78,92 +100,90 @@ def map_member_names(members: Sequence[MemberDescription]) -> "MemberNames":
     return MemberNames(clients)
 
 
-def _protocol_type(each: GroupSummary) -> str:
-    """Return what members do together; KIP-848 is for consumers alone."""
-    return each.type if each.type == "consumer" else each.protocol_type
-
-
-def _facts(reply: GroupDescription, names: "MemberNames") -> Iterator[tuple[str, str]]:
-    yield "Group", reply.group_id
-    yield "Type", reply.type
-    yield "State", reply.state
-    if reply.generation is not None:
-        yield from _generation(reply.generation, names)
+def _group_facts(group: GroupDescription, names: "MemberNames") -> Iterator[tuple[str, str]]:
+    yield "Group", group.group_id
+    yield "Type", group.type
+    yield "State", group.state
+    if group.generation is not None:
+        yield from _generation_facts(group.generation, names)
     else:
-        yield "Group epoch", str(reply.group_epoch or "")
-        yield "Assignment epoch", str(reply.assignment_epoch or "")
-        yield "Assignor", reply.target.assignor
-        if (last := reply.last_rebalance) is not None:
-            cause = names.cause(last.cause, last.subject)
+        yield "Group epoch", str(group.group_epoch or "")
+        yield "Assignment epoch", str(group.assignment_epoch or "")
+        yield "Assignor", group.target.assignor
+        if (last := group.last_rebalance) is not None:
+            cause = names.format_cause(last.cause, last.subject)
             yield "Last rebalance", f"{cause}, {format_time(last.time_ms)}"
-    yield "Nobody has", format_ids(reply.unassigned)
-    yield "Kept for who is away", format_ids(reply.awaited)
-    yield "Shard", str(reply.shard)
-    yield "Unknown records", str(reply.unknown_records or "")
-    yield "Warning", reply.warning
+    yield "Nobody has", format_ids(group.unassigned)
+    yield "Kept for who is away", format_ids(group.awaited)
+    yield "Shard", str(group.shard)
+    yield "Unknown records", str(group.unknown_records or "")
+    yield "Warning", group.warning
 
 
-def _generation(last: GenerationDescription, names: "MemberNames") -> Iterator[tuple[str, str]]:
+def _generation_facts(
+    last: GenerationDescription, names: "MemberNames"
+) -> Iterator[tuple[str, str]]:
     yield "Generation", str(last.generation)
     if last.members:
         yield "Protocol", f"{last.protocol_type} {last.protocol}"
         yield "Led by", names.full_name(last.leader)
-    cause = names.cause(last.cause, last.subject)
+    cause = names.format_cause(last.cause, last.subject)
     yield "Last rebalance", f"{cause}, {format_time(last.time_ms)}"
 
 
-def _members(members: Sequence[MemberDescription], names: "MemberNames") -> Table:
-    """Return who is there, with what is told of anybody."""
+def _member_columns(
+    names: "MemberNames", members: Sequence[MemberDescription]
+) -> TableLayout[MemberDescription]:
+    """Return the columns of members, of which those are shown that say something of anybody."""
     protocols = {each.protocol for each in members}
-    columns: dict[str, list[str]] = {
-        "MEMBER": [names.full_name(each.member_id) for each in members],
-        "STATE": [each.state for each in members],
-        "EPOCH": [str(each.member_epoch) for each in members],
-        "PROTOCOL": [each.protocol if len(protocols) > 1 else "" for each in members],
-        "HAS": [format_ids(each.assigned) for each in members],
-        "GIVES UP": [format_ids(each.pending_revocation) for each in members],
-        "IS TO HAVE": [_rest(each) for each in members],
-        "CLIENT ID": [each.client_id for each in members],
-        "INSTANCE ID": [each.instance_id or "" for each in members],
-        "HOST": [each.client_host.removeprefix("/") for each in members],
-        "MEMBER ID": [each.member_id for each in members],
-    }
-    shown = {name: cells for name, cells in columns.items() if any(cells) or name == "HAS"}
-    rows = [tuple(cells[row] for cells in shown.values()) for row in range(len(members))]
-    folded = {"HAS", "GIVES UP", "IS TO HAVE", "MEMBER ID"}
-    return Table(tuple(shown), rows, "no members", folded=folded & shown.keys())
+    return TableLayout(
+        {
+            "MEMBER": lambda it: names.full_name(it.member_id),
+            "STATE": lambda it: it.state,
+            "EPOCH": lambda it: it.member_epoch,
+            "PROTOCOL": lambda it: it.protocol,
+            "HAS": lambda it: format_ids(it.assigned),
+            "GIVES UP": lambda it: format_ids(it.pending_revocation),
+            "IS TO HAVE": _format_missing,
+            "CLIENT ID": lambda it: it.client_id,
+            "INSTANCE ID": lambda it: it.instance_id,
+            "HOST": lambda it: it.client_host.removeprefix("/"),
+            "MEMBER ID": lambda it: it.member_id,
+        },
+        shown_if={
+            "PROTOCOL": lambda _: len(protocols) > 1,
+            **dict.fromkeys(("GIVES UP", "IS TO HAVE", "CLIENT ID", "INSTANCE ID", "HOST"), any),
+        },
+        empty="no members",
+        folded=("HAS", "GIVES UP", "IS TO HAVE", "MEMBER ID"),
+    )
 
 
-def _rest(member: MemberDescription) -> str:
-    """Return what a member is to have, where it does not have just that."""
+def _format_missing(member: MemberDescription) -> str:
+    """Return the target of a member; "" if it has just that."""
     if {each.id for each in member.assigned} == {each.id for each in member.target}:
         return ""
     return format_ids(member.target) or "nothing"
 
 
-def _offsets(reply: GroupDescription, names: "MemberNames") -> Iterator[Section]:
-    """Yield how far the group has read, and who has what it has read of now."""
-    owner = {one.id: each for each in reply.members for one in each.assigned}
-    rows: list[tuple[str, ...]] = []
-    for each in reply.committed:
-        reader = owner.get(f"{each.topic}-{each.partition}")
-        name = names.full_name(reader.member_id) if reader else ""
-        position = each.topic, str(each.partition), str(each.offset)
-        rows.append((*position, format_time(each.time_ms), name, each.metadata))
-    if rows:
-        columns = ("TOPIC", "PARTITION", "OFFSET", "COMMITTED", "MEMBER", "METADATA")
-        shown = len(columns) if any(row[-1] for row in rows) else -1
-        title = "Committed offsets"
-        yield Table(columns[:shown], [row[:shown] for row in rows], title=title)
+def _offset_columns(
+    names: "MemberNames", owners: Mapping[str, str]
+) -> TableLayout[CommittedOffset]:
+    """Return the columns of committed offsets; `owners` are the ids of members by partition."""
 
+    def name_owner(offset: CommittedOffset) -> str:
+        owner = owners.get(f"{offset.topic}-{offset.partition}")
+        return names.full_name(owner) if owner else ""
 
-def _topic_row(topic: TopicDescription) -> tuple[str, str, str]:
-    partitions = f"{topic.partitions}, given up" if topic.is_released else str(topic.partitions)
-    return topic.name, partitions, topic.topic_id
-
-
-def _subscription_row(
-    told: SubscriptionDescription, names: "MemberNames"
-) -> tuple[str, str, str, str]:
-    read = ", ".join(told.names), told.pattern, ", ".join(told.matched)
-    return names.full_name(told.member_id), *read
+    return TableLayout(
+        {
+            "TOPIC": lambda it: it.topic,
+            "PARTITION": lambda it: it.partition,
+            "OFFSET": lambda it: it.offset,
+            "COMMITTED": lambda it: format_time(it.time_ms),
+            "MEMBER": name_owner,
+            "METADATA": lambda it: it.metadata,
+        },
+        shown_if={"METADATA": any},
+        title="Committed offsets",
+    )

@@ -1,12 +1,15 @@
 """Tables of connectors, tasks and plugins, and documents with all details of one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Final
 
 from msgspec import Struct, convert
 from rich.filesize import decimal
 
 from ...replies.connectors import (
     AutoRestartInfo,
+    ConfigChange,
     ConfigDiff,
     ConnectorInfo,
     ConnectorState,
@@ -14,8 +17,9 @@ from ...replies.connectors import (
     ExpandedConnector,
 )
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
+from ..output.layout import TableLayout
 from ..output.phrases import format_age, shorten_worker
-from ..output.printing import FactList, Section, Table
+from ..output.printing import FactList, Section
 
 Expanded = dict[str, ExpandedConnector]
 """The response of `/connectors?expand=…`."""
@@ -33,6 +37,11 @@ class TaskLine(Struct, frozen=True, omit_defaults=True):
     autoRestart: AutoRestartInfo | None = None  # noqa: N815  # its name in REST
     progress: TaskCounts | None = None
 
+    @property
+    def id(self) -> str:
+        """Its name in tables: `flights-0`."""
+        return f"{self.connector}-{self.task}"
+
 
 class TaskInFull(TaskLine, frozen=True, kw_only=True):
     """A task with its config."""
@@ -47,105 +56,92 @@ class ConnectorInFull(ConnectorInfo, frozen=True, kw_only=True):
     progress: ConnectorProgressInfo
 
 
-def list_tasks(reply: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
+def list_tasks(connectors: Expanded) -> list[TaskLine]:
     """Return the tasks of all connectors in a response expanded by status, and maybe progress."""
     return [
         line
-        for name, entry in sorted(reply.items())
+        for name, entry in sorted(connectors.items())
         if entry.status
         for line in _tasks_of(name, entry.status, entry.progress)
     ]
 
 
-def connectors(reply: Mapping[str, ExpandedConnector]) -> list[Section]:
-    """Return the table of connectors in a response expanded by status and info."""
-    rows = [_connector_row(name, entry) for name, entry in sorted(reply.items())]
-    columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON")
-    empty = "no connectors: add one with `fairlead create -f FILE`"
-    return [Table(columns, rows, empty, brief=("REASON",))]
+def tabulate_connectors(connectors: Expanded) -> list[Section]:
+    """Lay out connectors in a response expanded by status and info."""
+    return [CONNECTORS.lay_out(sorted(connectors.items()))]
 
 
-def connector(reply: ConnectorInFull) -> list[Section]:
-    """Return the sections of one connector."""
-    state = reply.status.connector
-    lines = _tasks_of(reply.name, reply.status, reply.progress)
-    traces = [(f"{each.connector}-{each.task}", each.trace) for each in lines if each.trace]
+def tabulate_connector(connector: ConnectorInFull) -> list[Section]:
+    """Lay out one connector."""
+    state = connector.status.connector
+    lines = _tasks_of(connector.name, connector.status, connector.progress)
     facts = (
-        ("Name", reply.name),
-        ("Type", reply.type),
+        ("Name", connector.name),
+        ("Type", connector.type),
         ("State", state.state),
         ("Worker", shorten_worker(state.worker_id)),
-        ("Delivery", reply.delivery),
+        ("Delivery", connector.delivery),
         ("Reason", state.trace or state.reason),
-        *(("Warning", each) for each in reply.warnings),
+        *(("Warning", each) for each in connector.warnings),
     )
+    of_tasks: dict[str, Callable[[TaskLine], str]] = {
+        "Batches on average": _format_batches,
+        "Bad rows": _format_bad_rows,
+        "Failures": lambda line: line.trace,
+    }
     return [
         FactList(facts),
-        FactList(sorted(reply.config.items()), "Config"),
-        *tasks(lines),
-        *_batches(lines),
-        *_bad_rows(lines),
-        *([FactList(traces, "Failures")] if traces else []),
+        FactList(sorted(connector.config.items()), "Config"),
+        TASKS.lay_out(lines),
+        *(
+            FactList(told, title)
+            for title, tell in of_tasks.items()
+            if (told := [(each.id, text) for each in lines if (text := tell(each))])
+        ),
     ]
 
 
-def _batches(lines: list[TaskLine]) -> list[Section]:
-    """Return the throughput and batch durations of tasks; nothing if all are unknown."""
-    told = [
-        (
-            f"{each.connector}-{each.task}",
-            f"{progress.rows_per_second:,} rows/s, {decimal(progress.bytes_in)} read; "
-            f"{', '.join(f'{phase} {took} ms' for phase, took in progress.batch_ms.items())}",
-        )
-        for each in lines
-        if (progress := each.progress) and progress.batch_ms
-    ]
-    return [FactList(told, "Batches on average")] if told else []
+def tabulate_tasks(tasks: Sequence[TaskLine]) -> list[Section]:
+    """Lay out tasks."""
+    return [TASKS.lay_out(tasks)]
 
 
-def _bad_rows(lines: list[TaskLine]) -> list[Section]:
-    """Return the numbers of skipped bad rows; nothing if there are none."""
-    told = [
-        (f"{each.connector}-{each.task}", f"{progress.skipped} left out, {kept}")
-        for each in lines
-        if (progress := each.progress) and progress.skipped
-        for kept in [f"{progress.dead_letters} of them kept as dead letters"]
-    ]
-    return [FactList(told, "Bad rows")] if told else []
+def tabulate_task(task: TaskInFull) -> list[Section]:
+    """Lay out one task."""
+    config = FactList(sorted(task.config.items()), f"Config of {task.id}")
+    failure = [FactList([(task.id, task.trace)], "Failure")] if task.trace else []
+    return [TASKS.lay_out([task]), config, *failure]
 
 
-def tasks(reply: list[TaskLine]) -> list[Section]:
-    """Return the table of tasks."""
-    columns = ("TASK", "STATE", "WORKER", "ROWS", "BATCHES", "LAG", "LAST COMMIT", "REASON")
-    rows = [_task_row(each) for each in reply]
-    return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
-
-
-def task(reply: TaskInFull) -> list[Section]:
-    """Return the sections of one task."""
-    name = f"{reply.connector}-{reply.task}"
-    sections = [*tasks([reply]), FactList(sorted(reply.config.items()), f"Config of {name}")]
-    return [*sections, FactList([(name, reply.trace)], "Failure")] if reply.trace else sections
-
-
-def tabulate_config_warnings(reply: Expanded) -> list[Section]:
-    """Return the warnings about the configs of connectors; nothing if there are none."""
-    rows = [
+def tabulate_config_warnings(connectors: Expanded) -> list[Section]:
+    """Lay out the warnings about the configs of connectors; nothing if there are none."""
+    return CONFIG_WARNINGS.lay_out_any(
         (name, warning)
-        for name, entry in sorted(reply.items())
+        for name, entry in sorted(connectors.items())
         for warning in (entry.status.warnings if entry.status else ())
-    ]
-    return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
+    )
 
 
-def tabulate_config_diffs(reply: Sequence[ConfigDiff]) -> list[Section]:
-    """Return the table of what configs would change."""
-    rows = [
-        (each.name, change.key, change.before or "", change.after or "")
-        for each in reply
-        for change in each.changes
-    ]
-    return [Table(("CONNECTOR", "KEY", "FROM", "TO"), rows, "no differences", rigid=True)]
+def tabulate_config_diffs(diffs: Sequence[ConfigDiff]) -> list[Section]:
+    """Lay out what configs would change."""
+    return [CONFIG_CHANGES.lay_out((each.name, it) for each in diffs for it in each.changes)]
+
+
+def _format_batches(task: TaskLine) -> str:
+    """Return the throughput and batch durations of a task; "" if they are unknown."""
+    progress = task.progress
+    if progress is None or not progress.batch_ms:
+        return ""
+    phases = ", ".join(f"{phase} {took} ms" for phase, took in progress.batch_ms.items())
+    return f"{progress.rows_per_second:,} rows/s, {decimal(progress.bytes_in)} read; {phases}"
+
+
+def _format_bad_rows(task: TaskLine) -> str:
+    """Return the numbers of skipped bad rows; "" if there are none."""
+    progress = task.progress
+    if progress is None or not progress.skipped:
+        return ""
+    return f"{progress.skipped} left out, {progress.dead_letters} of them kept as dead letters"
 
 
 def _tasks_of(
@@ -170,33 +166,19 @@ def _tasks_of(
     ]
 
 
-def _connector_row(name: str, entry: ExpandedConnector) -> tuple[str, ...]:
-    status = entry.status or ConnectorStateInfo(name, ConnectorState("", "", None), [], "")
-    made_by = entry.info.config.get("connector.class", "") if entry.info else ""
-    is_running = [each.state == "RUNNING" for each in status.tasks]
-    return (
-        name,
-        status.type,
-        status.connector.state,
-        shorten_worker(status.connector.worker_id),
-        f"{sum(is_running)}/{len(is_running)}",
-        made_by.rpartition(".")[2],
-        _reason(status.connector),
-    )
+def _status_of(row: tuple[str, ExpandedConnector]) -> ConnectorStateInfo:
+    name, entry = row
+    return entry.status or ConnectorStateInfo(name, ConnectorState("", "", None), [], "")
 
 
-def _task_row(each: TaskLine) -> tuple[str, ...]:
-    progress = each.progress
-    return (
-        f"{each.connector}-{each.task}",
-        each.state,
-        shorten_worker(each.worker_id),
-        str(progress.rows_out) if progress else "",
-        str(progress.batches) if progress else "",
-        format_lag(progress.lag if progress else None),
-        format_age(progress.last_commit_ms if progress else None),
-        _reason(each),
-    )
+def _count_running(status: ConnectorStateInfo) -> str:
+    running = sum(each.state == "RUNNING" for each in status.tasks)
+    return f"{running}/{len(status.tasks)}"
+
+
+def _name_class(entry: ExpandedConnector) -> str:
+    name = entry.info.config.get("connector.class", "") if entry.info else ""
+    return name.rpartition(".")[2]
 
 
 def format_lag(lag: UnreadInput | None) -> str:
@@ -208,10 +190,53 @@ def format_lag(lag: UnreadInput | None) -> str:
     return decimal(lag.bytes) if lag.bytes or not lag.ranges else f"{lag.ranges} ranges"
 
 
-def _reason(state: ConnectorState | TaskLine) -> str:
+def _format_reason(state: ConnectorState | TaskLine) -> str:
     """Return in one line the reason of a failure or a wait, and the number of restarts."""
     why = state.trace or state.reason
     line = next((each for each in why.splitlines() if each.strip()), "")
     if state.autoRestart is None:
         return line
     return "; ".join(filter(None, (line, f"restarted {state.autoRestart.count} times")))
+
+
+CONNECTORS: Final = TableLayout[tuple[str, ExpandedConnector]](
+    {
+        "NAME": lambda it: it[0],
+        "TYPE": lambda it: _status_of(it).type,
+        "STATE": lambda it: _status_of(it).connector.state,
+        "WORKER": lambda it: shorten_worker(_status_of(it).connector.worker_id),
+        "TASKS": lambda it: _count_running(_status_of(it)),
+        "CLASS": lambda it: _name_class(it[1]),
+        "REASON": lambda it: _format_reason(_status_of(it).connector),
+    },
+    empty="no connectors: add one with `fairlead create -f FILE`",
+    brief=("REASON",),
+)
+TASKS: Final = TableLayout[TaskLine](
+    {
+        "TASK": lambda it: it.id,
+        "STATE": lambda it: it.state,
+        "WORKER": lambda it: shorten_worker(it.worker_id),
+        "ROWS": lambda it: it.progress and it.progress.rows_out,
+        "BATCHES": lambda it: it.progress and it.progress.batches,
+        "LAG": lambda it: it.progress and format_lag(it.progress.lag),
+        "LAST COMMIT": lambda it: it.progress and format_age(it.progress.last_commit_ms),
+        "REASON": _format_reason,
+    },
+    empty="no tasks",
+    folded=("REASON",),
+    brief=("REASON",),
+)
+CONFIG_WARNINGS: Final = TableLayout[tuple[str, str]](
+    {"CONNECTOR": itemgetter(0), "WARNING": itemgetter(1)}, title="Warnings"
+)
+CONFIG_CHANGES: Final = TableLayout[tuple[str, ConfigChange]](
+    {
+        "CONNECTOR": lambda it: it[0],
+        "KEY": lambda it: it[1].key,
+        "FROM": lambda it: it[1].before,
+        "TO": lambda it: it[1].after,
+    },
+    empty="no differences",
+    rigid=True,
+)

@@ -1,118 +1,129 @@
 """Tables of a group's epochs: their list, one in full, and the moves of one resource."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from .....projections.explain.lists import EpochLine, EpochList
-from ...replies.epochs import AbsenceInfo, EpochExplanation, GenerationInfo, TargetChangeInfo
+from ...replies.epochs import (
+    AbsenceInfo,
+    EpochExplanation,
+    GenerationInfo,
+    PhaseInfo,
+    TargetChangeInfo,
+)
 from ...replies.handovers import HandoverInfo
-from ...replies.moves import ResourceHistory
+from ...replies.moves import ResourceHistory, ResourceMove
+from ..output.layout import TableLayout
 from ..output.member_names import MemberNames
 from ..output.phrases import format_first, format_seconds, format_time, group_ids
-from ..output.printing import FactList, Section, Table
+from ..output.printing import FactList, Section
 
-_USUAL: Final = {"NEW", "KEPT"}
-"""The counts that are always shown; others only if they are not 0."""
 DELETED: Final = "deleted"
 NOBODY: Final = "nobody"
 """The new owner of a resource that stopped since no worker may run it."""
 CONSUMER: Final = "consumer"
-OF_HANDOVER: Final = ("REASON", "FROM", "TO", "DOWN")
 
 
-def tabulate_history(reply: EpochList) -> list[Section]:
-    """Return the table of `/groups/{g}/history`."""
-    counts = _counts(reply.epochs)
-    columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
-    names = MemberNames(reply.clients)
-    rows = [
-        (
-            *_line(each, names),
-            *(cells[row] for cells in counts.values()),
-            _settled(each, reply.last_epoch),
-        )
-        for row, each in enumerate(reply.epochs)
-    ]
-    empty = "no epochs: nobody has joined the group yet"
-    sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
-    if reply.is_trimmed:
-        sections.append(FactList([("Trimmed", _trimmed(reply.first_epoch))]))
+PHASES: Final = TableLayout[PhaseInfo](
+    {
+        "PHASE": lambda it: it.phase,
+        "TOOK": lambda it: format_seconds(it.took_ms),
+        "NOTE": lambda it: it.note,
+    }
+)
+
+
+def tabulate_history(history: EpochList) -> list[Section]:
+    """Lay out `/groups/{g}/history`."""
+    names = MemberNames(history.clients)
+    columns = TableLayout[EpochLine](
+        {
+            "EPOCH": lambda it: it.group_epoch,
+            "TIME": lambda it: _format_whole_seconds(it.time_ms),
+            "CAUSE": lambda it: ": ".join(
+                filter(None, (names.format_cause(it.cause, it.subject), it.changed))
+            ),
+            "BY": lambda it: it.actor,
+            "MOVED": lambda it: None if it.moved is None else it.moved + (it.returned or 0),
+            "NEW": lambda it: it.placed,
+            "KEPT": lambda it: it.kept,
+            "PARKED": lambda it: it.parked,
+            "LEFT OUT": lambda it: it.unplaceable,
+            "SETTLED": lambda it: _format_settling(it, history.last_epoch),
+        },
+        shown_if={"PARKED": any, "LEFT OUT": any},
+        empty="no epochs: nobody has joined the group yet",
+        folded=("CAUSE", "BY"),
+    )
+    sections: list[Section] = [columns.lay_out(history.epochs)]
+    if history.is_trimmed:
+        sections.append(FactList([("Trimmed", _describe_trim(history.first_epoch))]))
     return sections
 
 
-def tabulate_explanation(reply: EpochExplanation) -> list[Section]:
-    """Return the sections of `/groups/{g}/explain/{epoch}`."""
-    phases = [(each.phase, format_seconds(each.took_ms), each.note) for each in reply.phases]
-    total = ("total", format_seconds(reply.total_ms), "")
-    names = MemberNames(reply.clients)
-    handovers = [(each.id, *_handover(each, names)) for each in reply.handovers]
-    generation = reply.generation
-    is_of_consumers = CONSUMER in {reply.type, generation.protocol_type if generation else ""}
-    columns = ("PARTITION" if is_of_consumers else "RESOURCE", *OF_HANDOVER)
-    sections: list[Section] = [
-        FactList(list(_facts(reply, names))),
-        Table(("PHASE", "TOOK", "NOTE"), [*phases, total]),
-        Table(columns, handovers, "nothing moved", rigid=True),
+def tabulate_explanation(epoch: EpochExplanation) -> list[Section]:
+    """Lay out `/groups/{g}/explain/{epoch}`."""
+    names = MemberNames(epoch.clients)
+    generation = epoch.generation
+    is_of_consumers = CONSUMER in {epoch.type, generation.protocol_type if generation else ""}
+    handovers = TableLayout[HandoverInfo](
+        {
+            "PARTITION" if is_of_consumers else "RESOURCE": lambda it: it.id,
+            "REASON": _format_reason,
+            **_handover_cells(names),
+        },
+        empty="nothing moved",
+        rigid=True,
+    )
+    waits = TableLayout[AbsenceInfo](
+        {
+            "AWAY": lambda it: names.of(it.seat),
+            "SINCE": lambda it: format_time(it.since_ms),
+            "UNTIL": _format_end,
+            "KEPT FOR IT": lambda it: format_first(it.resources),
+        },
+        title="Waits",
+    )
+    return [
+        FactList(list(_epoch_facts(epoch, names))),
+        PHASES.lay_out([*epoch.phases, PhaseInfo("total", None, None, epoch.total_ms, "")]),
+        handovers.lay_out(epoch.handovers),
+        *waits.lay_out_any(epoch.waits),
     ]
-    if waits := [_wait(each, names) for each in reply.waits]:
-        sections.append(Table(("AWAY", "SINCE", "UNTIL", "KEPT FOR IT"), waits, title="Waits"))
-    return sections
 
 
-def tabulate_moves(reply: ResourceHistory) -> list[Section]:
-    """Return the table of `/groups/{g}/moves/{resource}`."""
-    names = MemberNames(reply.clients)
-    rows = [
-        (
-            str(each.group_epoch),
-            _to_the_second(each.time_ms),
-            *ways,
-            f"{'; '.join(map(names.cause, each.causes, each.subjects))}: {reason}",
-        )
-        for each in reply.moves
-        for reason, *ways in [_handover(each.handover, names)]
-    ]
-    return [Table(("EPOCH", "TIME", *OF_HANDOVER[1:], "WHY"), rows, folded=("WHY",))]
+def tabulate_moves(history: ResourceHistory) -> list[Section]:
+    """Lay out `/groups/{g}/moves/{resource}`."""
+    names = MemberNames(history.clients)
+
+    def format_why(move: ResourceMove) -> str:
+        causes = "; ".join(map(names.format_cause, move.causes, move.subjects))
+        return f"{causes}: {_format_reason(move.handover)}"
+
+    columns = TableLayout[ResourceMove](
+        {
+            "EPOCH": lambda it: it.group_epoch,
+            "TIME": lambda it: _format_whole_seconds(it.time_ms),
+            **{name: _of_handover(cell) for name, cell in _handover_cells(names).items()},
+            "WHY": format_why,
+        },
+        folded=("WHY",),
+    )
+    return [columns.lay_out(history.moves)]
 
 
-def _counts(epochs: Sequence[EpochLine]) -> dict[str, list[str]]:
-    """Return the counts of each epoch besides moves, by heading."""
-    counts = {
-        "NEW": [each.placed for each in epochs],
-        "KEPT": [each.kept for each in epochs],
-        "PARKED": [each.parked for each in epochs],
-        "LEFT OUT": [each.unplaceable for each in epochs],
-    }
-    return {
-        heading: ["" if count is None else str(count) for count in column]
-        for heading, column in counts.items()
-        if heading in _USUAL or any(column)
-    }
-
-
-def _trimmed(first_epoch: int | None) -> str:
+def _describe_trim(first_epoch: int | None) -> str:
     if first_epoch is None:
         return "the log tells of no epoch any more"
     return f"what was before epoch {first_epoch} is not in the log any more"
 
 
-def _line(each: EpochLine, names: MemberNames) -> tuple[str, ...]:
-    """Return the cells of an epoch: its cause, and the number of moves."""
-    return (
-        str(each.group_epoch),
-        _to_the_second(each.time_ms),
-        ": ".join(filter(None, (names.cause(each.cause, each.subject), each.changed))),
-        each.actor or "",
-        "" if each.moved is None else str(each.moved + (each.returned or 0)),
-    )
-
-
-def _to_the_second(time_ms: int) -> str:
+def _format_whole_seconds(time_ms: int) -> str:
     whole, point, _ = format_time(time_ms).partition(".")
     return f"{whole}Z" if point else whole
 
 
-def _settled(each: EpochLine, last_epoch: int | None) -> str:
+def _format_settling(each: EpochLine, last_epoch: int | None) -> str:
     """Return the duration of an epoch, or the later epoch whose target answers it."""
     if each.assignment_epoch is None:
         return "unanswered"
@@ -122,37 +133,32 @@ def _settled(each: EpochLine, last_epoch: int | None) -> str:
     return format_seconds(each.settled_after_ms) or unsettled
 
 
-def _wait(each: AbsenceInfo, names: MemberNames) -> tuple[str, ...]:
-    """Return the cells of a wait for a member's return, and its outcome."""
-    outcome = "it was back" if each.is_back else "others were given it"
-    outcome = f"goes on in {each.superseded_by}" if each.superseded_by else outcome
-    until = format_time(each.until_ms)
-    return (
-        names.of(each.seat),
-        format_time(each.since_ms),
-        f"{until}, {outcome}" if until else "it waits still",
-        format_first(each.resources),
-    )
+def _format_end(wait: AbsenceInfo) -> str:
+    """Return when a wait for a member ended, and how."""
+    outcome = "it was back" if wait.is_back else "others were given it"
+    outcome = f"goes on in {wait.superseded_by}" if wait.superseded_by else outcome
+    until = format_time(wait.until_ms)
+    return f"{until}, {outcome}" if until else "it waits still"
 
 
-def _facts(reply: EpochExplanation, names: MemberNames) -> Iterator[tuple[str, str]]:
-    yield "Epoch", str(reply.group_epoch)
-    yield "Time", format_time(reply.time_ms)
-    yield "Cause", names.cause(reply.cause, reply.subject)
-    yield "Changed", reply.changed
-    yield "Asked by", reply.actor or ""
-    yield "Warning", reply.warning
-    for each in reply.attempts:
+def _epoch_facts(epoch: EpochExplanation, names: MemberNames) -> Iterator[tuple[str, str]]:
+    yield "Epoch", str(epoch.group_epoch)
+    yield "Time", format_time(epoch.time_ms)
+    yield "Cause", names.format_cause(epoch.cause, epoch.subject)
+    yield "Changed", epoch.changed
+    yield "Asked by", epoch.actor or ""
+    yield "Warning", epoch.warning
+    for each in epoch.attempts:
         failed = each.error.strip().partition("\n")[0]
         yield "Failed", f"{format_time(each.time_ms)}: {failed}"
-    if reply.generation is not None:
-        yield from _generation_facts(reply.generation, names)
-        if reply.target_change is not None:
-            yield "Kept", _kept(reply.target_change, names)
-    elif reply.target_change is None:
+    if epoch.generation is not None:
+        yield from _generation_facts(epoch.generation, names)
+        if epoch.target_change is not None:
+            yield "Kept", _format_kept(epoch.target_change, names)
+    elif epoch.target_change is None:
         yield "Target", "none"
     else:
-        yield from _target_facts(reply.target_change, names)
+        yield from _target_facts(epoch.target_change, names)
 
 
 def _generation_facts(generation: GenerationInfo, names: MemberNames) -> Iterator[tuple[str, str]]:
@@ -167,7 +173,7 @@ def _target_facts(change: TargetChangeInfo, names: MemberNames) -> Iterator[tupl
     yield "Target", f"assignment epoch {change.assignment_epoch}"
     yield "Assignor", change.assignor
     yield "Computed by", names.of(change.computed_by) or "the coordinator"
-    yield "Kept", _kept(change, names)
+    yield "Kept", _format_kept(change, names)
     for due, parked in group_ids((each.deadline_ms, each.id) for each in change.parked):
         yield "Parked", f"{parked} until {format_time(due)}"
     if change.next_moves_at_ms:
@@ -176,33 +182,43 @@ def _target_facts(change: TargetChangeInfo, names: MemberNames) -> Iterator[tupl
         yield "Left out", f"{left_out}: {reason}"
 
 
-def _kept(change: TargetChangeInfo, names: MemberNames) -> str:
+def _format_kept(change: TargetChangeInfo, names: MemberNames) -> str:
     counts = [(names.of(each.seat), len(each.resources)) for each in change.kept]
     members = ", ".join(f"{member} {count}" for member, count in counts)
     return f"{sum(count for _, count in counts)}{f' ({members})' if members else ''}"
 
 
-def _handover(each: HandoverInfo, names: MemberNames) -> tuple[str, ...]:
-    """Return the cells of a handover: cause, workers, downtime."""
-    taker = names.of(each.taker)
-    if not taker and each.reason != DELETED:
+def _handover_cells(names: MemberNames) -> dict[str, Callable[[HandoverInfo], object]]:
+    return {
+        "FROM": lambda it: names.of(it.giver),
+        "TO": lambda it: _format_taker(it, names),
+        "DOWN": _format_downtime,
+    }
+
+
+def _of_handover(cell: Callable[[HandoverInfo], object]) -> Callable[[ResourceMove], object]:
+    return lambda move: cell(move.handover)
+
+
+def _format_reason(handover: HandoverInfo) -> str:
+    return ", ".join(filter(None, (handover.reason, handover.detail)))
+
+
+def _format_taker(handover: HandoverInfo, names: MemberNames) -> str:
+    taker = names.of(handover.taker)
+    if not taker and handover.reason != DELETED:
         taker = NOBODY
-    return (
-        ", ".join(filter(None, (each.reason, each.detail))),
-        names.of(each.giver),
-        f"{taker}, superseded by {each.superseded_by}" if each.superseded_by else taker,
-        _down(each),
-    )
+    return f"{taker}, superseded by {handover.superseded_by}" if handover.superseded_by else taker
 
 
-def _down(each: HandoverInfo) -> str:
+def _format_downtime(handover: HandoverInfo) -> str:
     """Return the downtime of a resource, or its known bounds."""
-    if each.freed_by:
-        return f"see {each.freed_by}"
+    if handover.freed_by:
+        return f"see {handover.freed_by}"
     at_least, at_most = (
-        format_seconds(each.downtime_at_least_ms),
-        format_seconds(each.downtime_at_most_ms),
+        format_seconds(handover.downtime_at_least_ms),
+        format_seconds(handover.downtime_at_most_ms),
     )
-    if each.downtime_ms is not None or not at_least:
-        return format_seconds(each.downtime_ms)
+    if handover.downtime_ms is not None or not at_least:
+        return format_seconds(handover.downtime_ms)
     return f"{at_least} to {at_most}" if at_most else f"at least {at_least}"

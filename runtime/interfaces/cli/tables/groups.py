@@ -1,10 +1,18 @@
 """Tables of groups, workers and assignors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from ...replies.clients import GenerationDescription
-from ...replies.groups import EpochCause, GroupDescription, GroupSummary, LossDescription
+from ...replies.groups import (
+    EpochCause,
+    GroupDescription,
+    GroupSummary,
+    LossDescription,
+    UnplaceableResource,
+)
 from ...replies.node import (
+    AssignorDescription,
     AssignorList,
     MemberDescription,
     ProcessDescription,
@@ -12,132 +20,107 @@ from ...replies.node import (
     WorkerList,
     WorkerOrder,
 )
+from ..output.layout import TableLayout
 from ..output.phrases import format_ids, format_reply_cause, format_time, shorten_worker
-from ..output.printing import FactList, Section, Table
-from . import client_groups as client_tables
+from ..output.printing import FactList, Section
+from .client_groups import (
+    CLIENT_GROUPS,
+    map_member_names,
+    tabulate_client_group,
+    tabulate_subscriptions,
+)
 
 
-def groups(reply: list[GroupSummary]) -> list[Section]:
-    """Return the tables of `/groups`: groups of workers, and those of Kafka clients."""
-    columns = ("GROUP", "TYPE", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
-    of_workers = [each for each in reply if each.shard is None]
-    has_assignors = any(each.assignor for each in of_workers)
-    more = ("ASSIGNOR",) if has_assignors else ()
-    rows = [
-        (
-            each.group_id,
-            each.type,
-            each.state,
-            str(each.group_epoch),
-            str(each.assignment_epoch),
-            str(each.members),
-            str(each.connectors),
-            f"{each.assigned}/{each.configured}",
-            *([each.assignor] if has_assignors else ()),
-        )
-        for each in of_workers
+def tabulate_groups(groups: Sequence[GroupSummary]) -> list[Section]:
+    """Lay out `/groups`: groups of workers, and those of Kafka clients."""
+    return [
+        GROUPS.lay_out(each for each in groups if each.shard is None),
+        *WARNINGS.lay_out_any(each for each in groups if each.warning),
+        *CLIENT_GROUPS.lay_out_any(each for each in groups if each.shard is not None),
     ]
-    warned = [(each.group_id, each.warning) for each in reply if each.warning]
-    warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
-    return [Table((*columns, *more), rows, "no groups"), *warnings, *client_tables.groups(reply)]
 
 
-def group(reply: GroupDescription) -> list[Section]:
-    """Return the sections of `/groups/{g}`, also for a replay of its log."""
-    if reply.shard is not None:
-        return client_tables.group(reply)
-    sections: list[Section] = [FactList(_group_facts(reply))]
-    if reply.config:
-        sections.append(FactList(sorted(reply.config.items()), "Settings"))
-    sections.append(_members(reply.members))
-    sections += client_tables.topics_and_subscriptions(reply, client_tables.map_member_names(()))
-    if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
-        sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
-    if losses := [_loss_row(each) for each in reply.losses]:
-        headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
-        sections.append(Table(headings, losses, title="Losses"))
-    return sections
-
-
-def workers(reply: WorkerList) -> list[Section]:
-    """Return the table of `/workers`."""
-    traits, cells = _traits([each.member for each in reply.workers])
-    columns = ("NAME", "PROCESS", "MEMBER", "EPOCH", "CONNECTORS", "TASKS", *traits)
-    rows = [
-        (*_worker_row(each), *own, *_pid_and_restarts(each.process))
-        for each, own in zip(reply.workers, cells, strict=True)
+def tabulate_group(group: GroupDescription) -> list[Section]:
+    """Lay out `/groups/{g}`, also of a replay of its log."""
+    if group.shard is not None:
+        return tabulate_client_group(group)
+    settings = [FactList(sorted(group.config.items()), "Settings")] if group.config else []
+    return [
+        FactList(_group_facts(group)),
+        *settings,
+        MEMBERS.lay_out(group.members),
+        *tabulate_subscriptions(group, map_member_names(())),
+        *UNPLACEABLE.lay_out_any(group.target.unplaceable),
+        *LOSSES.lay_out_any(group.losses),
     ]
-    return [Table((*columns, "PID", "RESTARTS"), rows, "no workers")]
 
 
-def engine(process: ProcessDescription | None) -> list[tuple[str, str]]:
-    """Return the summary of the JVM that workers share; nothing if they share none."""
+def tabulate_workers(workers: WorkerList) -> list[Section]:
+    """Lay out `/workers`."""
+    return [WORKERS.lay_out(workers.workers)]
+
+
+def summarize_engine(process: ProcessDescription | None) -> list[tuple[str, str]]:
+    """Return the fact about the JVM that workers share; nothing if they share none."""
     if process is None:
         return []
     pid = "" if process.pid is None else f", pid {process.pid}"
     return [("Shared JVM", f"{process.state}{pid}, restarts {process.restarts}")]
 
 
-def worker(reply: WorkerDescription) -> list[Section]:
-    """Return the sections of one worker: its process, and its member once it has joined."""
-    process = reply.process
+def tabulate_worker(worker: WorkerDescription) -> list[Section]:
+    """Lay out one worker: its process, and its member once it has joined."""
+    process = worker.process
+    pid = "" if process is None or process.pid is None else str(process.pid)
     worker_facts = (
-        ("Name", label_worker(reply)),
-        ("Worker", reply.worker_id),
-        ("Group", reply.group_id or ""),
+        ("Name", label_worker(worker)),
+        ("Worker", worker.worker_id),
+        ("Group", worker.group_id or ""),
         ("Process", process.state if process else ""),
-        *zip(("Process id", "Restarts"), _pid_and_restarts(process), strict=True),
+        ("Process id", pid),
+        ("Restarts", str(process.restarts) if process else ""),
         ("Detail", process.detail if process else ""),
-        ("Order", _order_word(reply.order)),
+        ("Order", _name_order(worker.order)),
     )
-    if reply.member is None:
+    if worker.member is None:
         return [FactList(worker_facts)]
-    return [FactList(worker_facts), FactList(_member_facts(reply.member), "Member")]
+    return [FactList(worker_facts), FactList(_member_facts(worker.member), "Member")]
 
 
-def assignors(reply: AssignorList) -> list[Section]:
-    """Return the tables of `/assignors`: all assignors, and the process that runs them."""
-    rows = [(each.name, each.origin) for each in reply.assignors]
-    processes = [
-        (pid, each.state, restarts, each.detail)
-        for each in reply.processes
-        for pid, restarts in [_pid_and_restarts(each)]
-    ]
-    return [
-        Table(("NAME", "ORIGIN"), rows, "no assignors"),
-        Table(("PROCESS", "STATE", "RESTARTS", "DETAIL"), processes, "no process is known"),
-    ]
+def tabulate_assignors(assignors: AssignorList) -> list[Section]:
+    """Lay out `/assignors`: all assignors, and the process that runs them."""
+    return [ASSIGNORS.lay_out(assignors.assignors), PROCESSES.lay_out(assignors.processes)]
 
 
-def label_worker(reply: WorkerDescription) -> str:
+def label_worker(worker: WorkerDescription) -> str:
     """Return the short name of a worker of `/workers`."""
-    return reply.name or shorten_worker(reply.worker_id)
+    return worker.name or shorten_worker(worker.worker_id)
 
 
-def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
-    parked = (f"{each.id} until {format_time(each.deadline_ms)}" for each in reply.parked)
+def _group_facts(group: GroupDescription) -> Sequence[tuple[str, str]]:
+    parked = (f"{each.id} until {format_time(each.deadline_ms)}" for each in group.parked)
     return (
-        ("Group", reply.group_id),
-        ("Type", reply.type),
-        ("State", reply.state),
-        ("Generation", _generation(reply.generation)),
-        ("Group epoch", str(reply.group_epoch)),
-        ("Assignment epoch", str(reply.assignment_epoch)),
-        ("Last rebalance", _cause(reply.last_rebalance)),
-        ("Assignor", reply.target.assignor),
-        ("Assignor's error", reply.target.error),
-        ("Configured", format_ids(reply.configured)),
-        ("Unassigned", format_ids(reply.unassigned)),
-        ("Kept for who is away", format_ids(reply.awaited)),
+        ("Group", group.group_id),
+        ("Type", group.type),
+        ("State", group.state),
+        ("Generation", _format_generation(group.generation)),
+        ("Group epoch", str(group.group_epoch)),
+        ("Assignment epoch", str(group.assignment_epoch)),
+        ("Last rebalance", _format_rebalance(group.last_rebalance)),
+        ("Assignor", group.target.assignor),
+        ("Assignor's error", group.target.error),
+        ("Configured", format_ids(group.configured)),
+        ("Unassigned", format_ids(group.unassigned)),
+        ("Kept for who is away", format_ids(group.awaited)),
         ("Parked", "; ".join(parked)),
-        ("More moves", format_time(reply.next_moves_at_ms)),
-        ("Log end", str(reply.log_end)),
-        ("Unknown records", str(reply.unknown_records or "")),
-        ("Warning", reply.warning),
+        ("More moves", format_time(group.next_moves_at_ms)),
+        ("Log end", str(group.log_end)),
+        ("Unknown records", str(group.unknown_records or "")),
+        ("Warning", group.warning),
     )
 
 
-def _generation(last: GenerationDescription | None) -> str:
+def _format_generation(last: GenerationDescription | None) -> str:
     """Return the members, the leader and the protocol of a classic group's generation."""
     if last is None:
         return ""
@@ -161,73 +144,15 @@ def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
     )
 
 
-def _worker_row(reply: WorkerDescription) -> tuple[str, ...]:
-    member, process = reply.member, reply.process
-    held = [each.task for each in member.assigned] if member else []
-    return (
-        label_worker(reply),
-        process.state if process else "",
-        ",".join(filter(None, (_state(member), _order_word(reply.order)))),
-        str(member.member_epoch) if member else "",
-        str(held.count(None)) if member else "",
-        str(len(held) - held.count(None)) if member else "",
-    )
-
-
-def _state(member: MemberDescription | None) -> str:
-    """Return the state of a member; `cold` if it takes no work yet."""
+def _list_states(member: MemberDescription | None) -> list[str]:
+    """Return the state of a member, and `cold` if it takes no work yet."""
     if member is None:
-        return ""
-    return member.state if member.capacity else f"{member.state},cold"
+        return []
+    return [member.state] if member.capacity else [member.state, "cold"]
 
 
-def _pid_and_restarts(process: ProcessDescription | None) -> tuple[str, str]:
-    if process is None:
-        return "", ""
-    return "" if process.pid is None else str(process.pid), str(process.restarts)
-
-
-def _members(reply: Sequence[MemberDescription]) -> Table:
-    traits, cells = _traits(reply)
-    columns = ("MEMBER", "STATE", "EPOCH", *traits, "HOLDS", "GIVES UP", "MEMBER ID")
-    rows = [
-        (
-            shorten_worker(each.worker_id),
-            _state(each),
-            str(each.member_epoch),
-            *own,
-            format_ids(each.assigned),
-            format_ids(each.pending_revocation),
-            each.member_id,
-        )
-        for each, own in zip(reply, cells, strict=True)
-    ]
-    return Table(columns, rows, "no members")
-
-
-def _traits(
-    members: Sequence[MemberDescription | None],
-) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the headings and cells of traits (zone, tags ...) in which workers differ."""
-    cells_by_heading = {
-        "ZONE": [(each.rack or "") if each else "" for each in members],
-        "TAGS": [",".join(each.tags) if each else "" for each in members],
-        "CAP": [str(each.capacity or "") if each else "" for each in members],
-        "PROTOCOL": [each.protocol if each else "" for each in members],
-    }
-    protocols = {each.protocol for each in members if each}
-    same = protocols if len(protocols) == 1 else set[str]()
-    usual = {"ZONE": {""}, "TAGS": {""}, "CAP": {"", "1"}, "PROTOCOL": {"", *same}}
-    shown = {
-        heading: cells
-        for heading, cells in cells_by_heading.items()
-        if not usual[heading].issuperset(cells)
-    }
-    return tuple(shown), [[cells[row] for cells in shown.values()] for row in range(len(members))]
-
-
-def _order_word(order: WorkerOrder | None) -> str:
-    """Return the operator order for a worker in one word."""
+def _name_order(order: WorkerOrder | None) -> str:
+    """Return the word for the strongest operator order of a worker; "" for none."""
     if order is None:
         return ""
     wishes = {
@@ -238,17 +163,103 @@ def _order_word(order: WorkerOrder | None) -> str:
     return next((word for word, is_wished in wishes.items() if is_wished), "")
 
 
-def _loss_row(reply: LossDescription) -> tuple[str, ...]:
-    return (
-        shorten_worker(reply.worker_id),
-        reply.cause,
-        format_ids(reply.resources),
-        format_time(reply.deadline_ms),
-    )
-
-
-def _cause(reply: EpochCause | None) -> str:
-    if reply is None:
+def _format_rebalance(last: EpochCause | None) -> str:
+    if last is None:
         return ""
-    cause = format_reply_cause(reply.cause, reply.subject)
-    return ", ".join(filter(None, (cause, format_time(reply.time_ms))))
+    cause = format_reply_cause(last.cause, last.subject)
+    return ", ".join(filter(None, (cause, format_time(last.time_ms))))
+
+
+GROUPS: Final = TableLayout[GroupSummary](
+    {
+        "GROUP": lambda it: it.group_id,
+        "TYPE": lambda it: it.type,
+        "STATE": lambda it: it.state,
+        "EPOCH": lambda it: it.group_epoch,
+        "ASSIGNMENT": lambda it: it.assignment_epoch,
+        "MEMBERS": lambda it: it.members,
+        "CONNECTORS": lambda it: it.connectors,
+        "ASSIGNED": lambda it: f"{it.assigned}/{it.configured}",
+        "ASSIGNOR": lambda it: it.assignor,
+    },
+    shown_if={"ASSIGNOR": any},
+    empty="no groups",
+)
+WARNINGS: Final = TableLayout[GroupSummary](
+    {"GROUP": lambda it: it.group_id, "WARNING": lambda it: it.warning}, title="Warnings"
+)
+UNPLACEABLE: Final = TableLayout[UnplaceableResource](
+    {"UNPLACEABLE": lambda it: it.id, "REASON": lambda it: it.reason}, title="Unplaceable"
+)
+LOSSES: Final = TableLayout[LossDescription](
+    {
+        "LOST WORKER": lambda it: shorten_worker(it.worker_id),
+        "CAUSE": lambda it: it.cause,
+        "RESOURCES": lambda it: format_ids(it.resources),
+        "PARKED UNTIL": lambda it: format_time(it.deadline_ms),
+    },
+    title="Losses",
+)
+
+TRAITS: Final[Mapping[str, Callable[[MemberDescription], object]]] = {
+    "ZONE": lambda it: it.rack,
+    "TAGS": lambda it: it.tags,
+    "CAP": lambda it: it.capacity or None,
+    "PROTOCOL": lambda it: it.protocol,
+}
+"""The cells of a member that are shown where members differ in them."""
+DIFFERING: Final[Mapping[str, Callable[[Sequence[object]], bool]]] = {
+    "ZONE": any,
+    "TAGS": any,
+    "CAP": lambda capacities: not {None, 1}.issuperset(capacities),
+    "PROTOCOL": lambda protocols: len({*protocols} - {None}) > 1,
+}
+MEMBERS: Final = TableLayout[MemberDescription](
+    {
+        "MEMBER": lambda it: shorten_worker(it.worker_id),
+        "STATE": _list_states,
+        "EPOCH": lambda it: it.member_epoch,
+        **TRAITS,
+        "HOLDS": lambda it: format_ids(it.assigned),
+        "GIVES UP": lambda it: format_ids(it.pending_revocation),
+        "MEMBER ID": lambda it: it.member_id,
+    },
+    shown_if=DIFFERING,
+    empty="no members",
+)
+
+
+def _of_member(
+    cell: Callable[[MemberDescription], object],
+) -> Callable[[WorkerDescription], object]:
+    """Return the cell of a worker's member; None before it has joined."""
+    return lambda worker: worker.member and cell(worker.member)
+
+
+WORKERS: Final = TableLayout[WorkerDescription](
+    {
+        "NAME": label_worker,
+        "PROCESS": lambda it: it.process and it.process.state,
+        "MEMBER": lambda it: [*_list_states(it.member), _name_order(it.order)],
+        "EPOCH": _of_member(lambda it: it.member_epoch),
+        "CONNECTORS": _of_member(lambda it: sum(each.task is None for each in it.assigned)),
+        "TASKS": _of_member(lambda it: sum(each.task is not None for each in it.assigned)),
+        **{heading: _of_member(cell) for heading, cell in TRAITS.items()},
+        "PID": lambda it: it.process and it.process.pid,
+        "RESTARTS": lambda it: it.process and it.process.restarts,
+    },
+    shown_if=DIFFERING,
+    empty="no workers",
+)
+ASSIGNORS: Final = TableLayout[AssignorDescription](
+    {"NAME": lambda it: it.name, "ORIGIN": lambda it: it.origin}, empty="no assignors"
+)
+PROCESSES: Final = TableLayout[ProcessDescription](
+    {
+        "PROCESS": lambda it: it.pid,
+        "STATE": lambda it: it.state,
+        "RESTARTS": lambda it: it.restarts,
+        "DETAIL": lambda it: it.detail,
+    },
+    empty="no process is known",
+)

@@ -14,6 +14,7 @@ from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
 from ..adapters.parameters import Option
+from ..output.layout import TableLayout
 from ..output.phrases import format_time
 from ..output.printing import Failed, Misused, Output, Section, Table, say, show, show_sections
 from ..requests.client import Client, find_client
@@ -27,10 +28,10 @@ from ..requests.grammar import (
 )
 from ..requests.names import name_argument
 from ..requests.options import RemoteOptions, with_options
-from ..requests.plugins import fetch_all_plugins, fetch_plugins, list_plugin_names, tabulate_plugins
+from ..requests.plugins import fetch_all_plugins, fetch_plugins, tabulate_plugins
 from ..requests.several import pick
-from ..tables import connectors, groups
-from ..tables.connectors import Expanded, TaskLine, list_tasks
+from ..tables.connectors import Expanded, TaskLine, list_tasks, tabulate_connectors, tabulate_tasks
+from ..tables.groups import label_worker, tabulate_assignors, tabulate_groups, tabulate_workers
 from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, tabulate_offsets
 
 T = TypeVar("T")
@@ -110,7 +111,8 @@ class ListView(Generic[T]):
     fetch: Callable[[Client, Sequence[str]], T]
     """Returns the objects with these names, all of them if there is no name."""
     sections: Callable[[T], Sequence[Section]]
-    names: Callable[[T], Sequence[str]]
+    names: Callable[[T], Sequence[str]] | None = None
+    """Returns the names of the objects; None: they are the first cells of the first table."""
 
     def show(
         self, client: Client, names: Sequence[str], output: ListOutput, last: T | None = None
@@ -121,13 +123,19 @@ class ListView(Generic[T]):
             case _ if reply == last:
                 pass
             case ListOutput.NAME:
-                for name in self.names(reply):
+                for name in self._list_names(reply):
                     say(name)
             case ListOutput.WIDE:
                 show_sections([_uncut(each) for each in self.sections(reply)])
             case _:
                 show(Output(output.value), reply, self.sections(reply))
         return reply
+
+    def _list_names(self, reply: T) -> Sequence[str]:
+        if self.names is not None:
+            return self.names(reply)
+        first = self.sections(reply)[0]
+        return [row[0] for row in first.rows] if isinstance(first, Table) else []
 
 
 def _show_first(client: Client, view: ListView[T], named: NamedObjects, output: ListOutput) -> T:
@@ -160,13 +168,13 @@ def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
     names = [each for each in names if each not in alone]
     if not names and alone:
         return []
-    return pick("task", names, there, lambda it: (f"{it.connector}-{it.task}", it.connector))
+    return pick("task", names, there, lambda it: (it.id, it.connector))
 
 
 def list_worker_names(reply: WorkerDescription) -> Sequence[str]:
     """Return the name of a worker, and its ids."""
     member_id = reply.member.member_id if reply.member else ""
-    return groups.label_worker(reply), reply.worker_id, member_id
+    return label_worker(reply), reply.worker_id, member_id
 
 
 def _uncut(section: Section) -> Section:
@@ -215,48 +223,40 @@ def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
     return pick("placement", names, found, lambda it: [it.id])
 
 
-def _placement_table(reply: Sequence[GroupPlacement]) -> list[Section]:
-    rows = [(each.group_id, each.id, str(each.weight), ",".join(each.pins)) for each in reply]
-    empty = "no placements: configs alone decide"
-    return [Table(("GROUP", "RESOURCE", "WEIGHT", "WORKERS"), rows, empty)]
-
-
 def _loggers(client: Client, names: Sequence[str]) -> dict[str, LoggerLevel]:
     found = client.get(dict[str, LoggerLevel], "admin", "loggers")
     return {name: found[name] for name in pick("logger", names, [*found], lambda name: [name])}
 
 
-def _logger_table(reply: Mapping[str, LoggerLevel]) -> list[Section]:
-    rows = [(name, each.level, format_time(each.last_modified)) for name, each in reply.items()]
-    return [Table(("LOGGER", "LEVEL", "SET AT"), rows, "no loggers")]
-
-
-def _task_names(reply: Sequence[TaskLine]) -> list[str]:
-    return [f"{each.connector}-{each.task}" for each in reply]
-
-
+PLACEMENTS: Final = TableLayout[GroupPlacement](
+    {
+        "GROUP": lambda it: it.group_id,
+        "RESOURCE": lambda it: it.id,
+        "WEIGHT": lambda it: it.weight,
+        "WORKERS": lambda it: it.pins,
+    },
+    empty="no placements: configs alone decide",
+)
+LOGGERS: Final = TableLayout[tuple[str, LoggerLevel]](
+    {
+        "LOGGER": lambda it: it[0],
+        "LEVEL": lambda it: it[1].level,
+        "SET AT": lambda it: format_time(it[1].last_modified),
+    },
+    empty="no loggers",
+)
 LISTS: Final[Mapping[Kind, ListView[Any]]] = {
-    Kind.CONNECTOR: ListView(fetch_connectors, connectors.connectors, sorted),
-    Kind.TASK: ListView(
-        fetch_tasks,
-        connectors.tasks,
-        _task_names,
-    ),
-    Kind.WORKER: ListView(
-        _workers, groups.workers, lambda reply: [*map(groups.label_worker, reply.workers)]
-    ),
-    Kind.GROUP: ListView(_groups, groups.groups, lambda reply: [it.group_id for it in reply]),
-    Kind.PLUGIN: ListView(
-        fetch_plugins,
-        tabulate_plugins,
-        lambda reply: [list_plugin_names(each)[0] for each in reply],
-    ),
-    Kind.ASSIGNOR: ListView(
-        _assignors, groups.assignors, lambda reply: [each.name for each in reply.assignors]
-    ),
+    Kind.CONNECTOR: ListView(fetch_connectors, tabulate_connectors),
+    Kind.TASK: ListView(fetch_tasks, tabulate_tasks),
+    Kind.WORKER: ListView(_workers, tabulate_workers),
+    Kind.GROUP: ListView(_groups, tabulate_groups, lambda groups: [it.group_id for it in groups]),
+    Kind.PLUGIN: ListView(fetch_plugins, tabulate_plugins),
+    Kind.ASSIGNOR: ListView(_assignors, tabulate_assignors),
     Kind.OFFSET: ListView(_offsets, tabulate_offsets, _partitions),
     Kind.PLACEMENT: ListView(
-        _placements, _placement_table, lambda reply: [each.id for each in reply]
+        _placements,
+        lambda orders: [PLACEMENTS.lay_out(orders)],
+        lambda orders: [it.id for it in orders],
     ),
-    Kind.LOGGER: ListView(_loggers, _logger_table, list),
+    Kind.LOGGER: ListView(_loggers, lambda loggers: [LOGGERS.lay_out(loggers.items())]),
 }

@@ -27,9 +27,26 @@ from ..requests.options import RemoteReadOptions, with_options
 from ..requests.plugins import KeySearch, fetch_plugin, filter_keys, tabulate_plugin
 from ..requests.resolving import match_connectors, resolve_tasks
 from ..requests.several import pick
-from ..tables import client_groups as client_tables
-from ..tables import connectors, groups
-from ..tables.connectors import ConnectorInFull, Expanded, TaskInFull, TaskLine, list_tasks
+from ..tables.client_groups import count_client_groups
+from ..tables.connectors import (
+    ConnectorInFull,
+    Expanded,
+    TaskInFull,
+    TaskLine,
+    list_tasks,
+    tabulate_config_warnings,
+    tabulate_connector,
+    tabulate_connectors,
+    tabulate_task,
+    tabulate_tasks,
+)
+from ..tables.groups import (
+    summarize_engine,
+    tabulate_group,
+    tabulate_groups,
+    tabulate_worker,
+    tabulate_workers,
+)
 from .listing import fetch_tasks, list_worker_names
 
 T = TypeVar("T")
@@ -144,18 +161,18 @@ def tabulate_status(reply: ClusterStatus) -> list[Section]:
         ("Version", reply.version),
         ("Health", reply.health.status),
         ("Detail", reply.health.message),
-        *groups.engine(reply.workers.engine),
+        *summarize_engine(reply.workers.engine),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
     )
     return [
         FactList(facts),
-        *groups.groups([each for each in reply.groups if each.shard is None]),
-        *client_tables.counts(reply.groups),
-        *groups.workers(reply.workers),
+        *tabulate_groups([each for each in reply.groups if each.shard is None]),
+        *count_client_groups(reply.groups),
+        *tabulate_workers(reply.workers),
         *_troubles(reply),
-        *connectors.connectors(reply.connectors),
-        *connectors.tasks(reply.tasks),
-        *connectors.tabulate_config_warnings(reply.connectors),
+        *tabulate_connectors(reply.connectors),
+        *tabulate_tasks(reply.tasks),
+        *tabulate_config_warnings(reply.connectors),
     ]
 
 
@@ -223,11 +240,11 @@ def _worker(client: Client, name: str) -> WorkerDescription:
 
 
 DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {
-    Kind.CONNECTOR: View(_connector, connectors.connector),
-    Kind.WORKER: View(_worker, groups.worker),
+    Kind.CONNECTOR: View(_connector, tabulate_connector),
+    Kind.WORKER: View(_worker, tabulate_worker),
     Kind.GROUP: View(
-        lambda client, name: client.get(GroupDescription, "groups", name), groups.group
+        lambda client, name: client.get(GroupDescription, "groups", name), tabulate_group
     ),
-    Kind.TASK: View(_task, connectors.task),
+    Kind.TASK: View(_task, tabulate_task),
     Kind.PLUGIN: View(fetch_plugin, tabulate_plugin),
 }

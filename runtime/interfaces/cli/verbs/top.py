@@ -9,8 +9,9 @@ from rich.filesize import decimal
 
 from ...replies.progress import TaskCounts, UnreadInput
 from ..adapters.parameters import Option
+from ..output.layout import TableLayout
 from ..output.phrases import shorten_worker
-from ..output.printing import Misused, Section, Table, show
+from ..output.printing import Misused, Section, show
 from ..requests.client import Client, find_client
 from ..requests.grammar import Kind, split_words
 from ..requests.names import name_argument
@@ -62,7 +63,7 @@ def top(
     before = _tasks(client, kind, names)
     time.sleep(seconds)
     rates = _summed(_rates(before, _tasks(client, kind, names), seconds), per)
-    show(options.output, rates, _rate_tables(rates, per))
+    show(options.output, rates, _tabulate_rates(rates, per))
 
 
 def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
@@ -90,7 +91,7 @@ def _rates(
 
     return [
         TaskRates(
-            f"{each.connector}-{each.task}",
+            each.id,
             shorten_worker(each.worker_id),
             rate(old.rows_in, new.rows_in),
             rate(old.rows_out, new.rows_out),
@@ -134,17 +135,16 @@ def _added(one: TaskRates, other: TaskRates) -> TaskRates:
     )
 
 
-def _rate_tables(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
-    rows = [
-        (
-            each.id,
-            f"{each.rows_in:,.0f}",
-            f"{each.rows_out:,.0f}",
-            decimal(round(each.bytes_in)),
-            decimal(round(each.bytes_out)),
-            format_lag(each.lag),
-        )
-        for each in sorted(rates, key=lambda each: -each.rows_in)
-    ]
-    columns = (per.value.upper(), "ROWS IN/S", "ROWS OUT/S", "READ/S", "WRITTEN/S", "LAG")
-    return [Table(columns, rows, f"no {per.plural}")]
+def _tabulate_rates(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
+    columns = TableLayout[TaskRates](
+        {
+            per.value.upper(): lambda it: it.id,
+            "ROWS IN/S": lambda it: f"{it.rows_in:,.0f}",
+            "ROWS OUT/S": lambda it: f"{it.rows_out:,.0f}",
+            "READ/S": lambda it: decimal(round(it.bytes_in)),
+            "WRITTEN/S": lambda it: decimal(round(it.bytes_out)),
+            "LAG": lambda it: format_lag(it.lag),
+        },
+        empty=f"no {per.plural}",
+    )
+    return [columns.lay_out(sorted(rates, key=lambda each: -each.rows_in))]

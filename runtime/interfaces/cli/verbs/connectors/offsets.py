@@ -3,12 +3,20 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 from ....replies.node import Message
-from ....replies.progress import ConnectorOffsets, Document, OffsetsSought
+from ....replies.progress import (
+    ConnectorOffset,
+    ConnectorOffsets,
+    Document,
+    OffsetMove,
+    OffsetsSought,
+)
 from ...adapters.parameters import Option
+from ...output.layout import TableLayout
 from ...output.printing import FactList, Failed, Misused, Section, Table, say, show
 from ...requests.client import Client, find_client
 from ...requests.files import read_json
@@ -135,37 +143,27 @@ def seek(
 def tabulate_offsets(reply: OffsetsOfNamed) -> list[Section]:
     """Return the table of each connector's offsets, and what is left to read."""
     if isinstance(reply, ConnectorOffsets):
-        return _offset_tables(reply)
+        return _tabulate_connector(reply)
     if not reply:
         return [Table((), (), "no connectors")]
-    found = [_offset_tables(each, f"Connector {name}") for name, each in reply.items()]
+    found = [_tabulate_connector(each, f"Connector {name}") for name, each in reply.items()]
     return [section for sections in found for section in sections]
 
 
-def _offset_tables(reply: ConnectorOffsets, title: str = "") -> list[Section]:
-    rows = [
-        (format_document(each.partition), format_document(each.offset)) for each in reply.offsets
-    ]
-    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets", title)]
-    if reply.lag is not None:
-        told = f"{reply.lag.bytes} bytes"
-        if reply.lag.records is not None:
-            told = f"{reply.lag.records} records"
-        left = f"{reply.lag.ranges} ranges, {told}"
-        sections.append(FactList([("Left to read", left)]))
+def _tabulate_connector(offsets: ConnectorOffsets, title: str = "") -> list[Section]:
+    sections: list[Section] = [OFFSETS.lay_out(offsets.offsets, title)]
+    if (lag := offsets.lag) is not None:
+        unread = f"{lag.bytes} bytes" if lag.records is None else f"{lag.records} records"
+        sections.append(FactList([("Left to read", f"{lag.ranges} ranges, {unread}")]))
     return sections
 
 
-def tabulate_seek(reply: OffsetsSought, title: str = "") -> Sequence[Section]:
-    """Return the table of the offsets that a seek changes, or would change."""
-    rows = [
-        (format_document(each.partition), format_document(each.before), format_document(each.after))
-        for each in reply.first
-    ]
-    if more := reply.partitions - len(rows):
-        rows.append((f"and {more} more", "", ""))
-    moves = Table(("PARTITION", "FROM", "TO"), rows, reply.message, title)
-    return [moves, FactList([("In all", reply.message)])] if rows else [moves]
+def tabulate_seek(seek: OffsetsSought, title: str = "") -> list[Section]:
+    """Lay out the offsets that a seek changes, or would change."""
+    moves = replace(CHANGES.lay_out(seek.first, title), empty=seek.message)
+    if more := seek.partitions - len(seek.first):
+        moves = replace(moves, rows=[*moves.rows, (f"and {more} more", "", "")])
+    return [moves, FactList([("In all", seek.message)])] if moves.rows else [moves]
 
 
 def format_document(document: Document | None) -> str:
@@ -195,6 +193,20 @@ def _parsed(text: str | None, where: str) -> object:
         raise Misused(f"{where} is no JSON: {error}") from None
 
 
+OFFSETS: Final = TableLayout[ConnectorOffset](
+    {
+        "PARTITION": lambda it: format_document(it.partition),
+        "OFFSET": lambda it: format_document(it.offset),
+    },
+    empty="no offsets",
+)
+CHANGES: Final = TableLayout[OffsetMove](
+    {
+        "PARTITION": lambda it: format_document(it.partition),
+        "FROM": lambda it: format_document(it.before),
+        "TO": lambda it: format_document(it.after),
+    }
+)
 VERBS: Final = {
     "get": get,
     "set": set_offsets,

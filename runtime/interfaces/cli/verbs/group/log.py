@@ -32,7 +32,7 @@ from ...output.phrases import format_resource_set, format_seconds, format_time
 from ...output.printing import Failed, Output, Table, say, show
 from ...requests.names import OfGroup
 from ...requests.options import LocalOptions, LocalReadOptions, select_group, with_options
-from ...tables import groups as group_tables
+from ...tables.groups import tabulate_group
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
@@ -163,7 +163,7 @@ def replay(
     with folder.read(LogName.CONTROL) as reader:
         shard = int(reader.path.parent.name) if isinstance(reader, GroupEntries) else None
         reply = describe_group(_folded(reader, folder.group_id, until), shard)
-    show(options.output, reply, group_tables.group(reply))
+    show(options.output, reply, tabulate_group(reply))
 
 
 def _verified(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[str, object]:
@@ -196,7 +196,7 @@ def tell(reading: EpochReading) -> Iterator[str]:
     report, names = reading.report, MemberNames(reading.clients)
     bump, change, generation = report.bump, report.target_change, report.generation
     asked = f" (asked by {bump.actor})" if bump.actor else ""
-    cause = names.cause(bump.cause.why.value, bump.cause.subject)
+    cause = names.format_cause(bump.cause.why.value, bump.cause.subject)
     yield f"epoch {bump.group_epoch}  {format_time(bump.time_ms)}  {cause}{asked}"
     for attempt in report.attempts:
         yield f"{INDENT}failed at {format_time(attempt.time_ms)}: {_first_line(attempt.error)}"
