@@ -12,7 +12,9 @@ from ....pipeline.connectors.connect_configs.table import (
     MOUNT,
     PIPELINE,
     hint_for,
-    translate,
+)
+from ....pipeline.connect_configs.table import (
+    translate as translate_config,
 )
 from ..adapters.parameters import Argument, Option
 from ..output.printing import Failed, escape_controls, format_json, format_yaml, say_aside
@@ -26,7 +28,7 @@ class ConfigFormat(StrEnum):
     JSON = "json"
 
 
-def translate_files(
+def translate(
     files: Annotated[
         list[Path],
         Argument(
@@ -61,7 +63,7 @@ def translate_files(
     found: list[TranslatedConfig] = []
     unknown: list[str] = []
     for name, config in read_all_connectors(files, recursive=recursive).items():
-        written = translate(name, config, bootstrap=bootstrap, mount=mount)
+        written = translate_config(name, config, bootstrap=bootstrap, mount=mount)
         if written is not None:
             found.append(written)
         else:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from ...replies.connectors import ConfigKeyInfo, PluginInfo
 from ..output.layout import TableLayout
-from ..output.printing import FactList, Failed, Section, Unreachable
+from ..output.printing import Failed, Section, Unreachable
 from .client import Client, Refused, find_client
 from .options import RemoteOptions
 from .several import pick
@@ -130,22 +130,21 @@ def list_plugin_names(reply: PluginInfo) -> Sequence[str]:
     return reply.class_name.rpartition(".")[2], reply.class_name
 
 
-PLUGINS: Final = TableLayout[PluginInfo](
-    {
-        "NAME": lambda it: it.class_name.rpartition(".")[2],
-        "TYPE": lambda it: it.type,
-        "VERSION": lambda it: it.version,
-        "DELIVERY": lambda it: it.delivery,
-        "MODULE": lambda it: it.class_name.rpartition(".")[0],
-    },
+PLUGINS: Final = TableLayout(
+    PluginInfo,
+    "NAME: class_name, TYPE: type, VERSION: version, DELIVERY: delivery, MODULE: class_name",
+    {"NAME": lambda it: it.rpartition(".")[2], "MODULE": lambda it: it.rpartition(".")[0]},
     empty="no plugins",
 )
-KEYS: Final = TableLayout[ConfigKeyInfo](
+PLUGIN_FACTS: Final = TableLayout(
+    PluginInFull, "Class: class_name, Type: type, Version: version, Delivery: delivery"
+)
+KEYS: Final = TableLayout(
+    ConfigKeyInfo,
+    "KEY: name, TYPE: type, DEFAULT, MEANING: documentation",
     {
-        "KEY": lambda it: it.name,
-        "TYPE": lambda it: it.type.lower(),
+        "TYPE": str.lower,
         "DEFAULT": lambda it: "required" if it.required else it.default_value,
-        "MEANING": lambda it: it.documentation,
     },
     empty="no keys",
     rigid=True,
@@ -159,17 +158,11 @@ def tabulate_plugins(plugins: Sequence[PluginInfo]) -> list[Section]:
 
 def tabulate_plugin(plugin: PluginInFull) -> list[Section]:
     """Lay out one plugin: its keys by what selects them, first those that go with any config."""
-    facts = (
-        ("Class", plugin.class_name),
-        ("Type", plugin.type),
-        ("Version", plugin.version),
-        ("Delivery", plugin.delivery),
-    )
     keys: dict[str, list[ConfigKeyInfo]] = {}
     for each in plugin.configs:
         keys.setdefault(f"Keys with {each.only_with}" if each.only_with else "", []).append(each)
     tables = [KEYS.lay_out(each, title) for title, each in keys.items()]
-    return [FactList(facts), *(tables or [KEYS.lay_out(())])]
+    return [PLUGIN_FACTS.lay_out_facts(plugin), *(tables or [KEYS.lay_out(())])]
 
 
 class KeyMeaning(Struct, frozen=True):
@@ -227,18 +220,13 @@ def find_settings(name: str) -> list[KeyMeaning]:
     return [KeyMeaning(name, "node", found.type.value.lower(), str(found.default), told)]
 
 
-def tabulate_meanings(found: Sequence[KeyMeaning]) -> list[Section]:
-    """Return a list of facts for each of the keys."""
-    return [
-        FactList(
-            (
-                ("Key", each.key),
-                ("Of", "a node's settings" if each.of == "node" else each.of),
-                ("With", each.only_with),
-                ("Type", each.type),
-                ("Default", each.default),
-                ("Meaning", each.meaning),
-            )
-        )
-        for each in found
-    ]
+MEANING: Final = TableLayout(
+    KeyMeaning,
+    "Key: key, Of: of, With: only_with, Type: type, Default: default, Meaning: meaning",
+    {"Of": lambda of: "a node's settings" if of == "node" else of},
+)
+
+
+def tabulate_meanings(keys: Sequence[KeyMeaning]) -> list[Section]:
+    """Lay out what each of the keys means."""
+    return [MEANING.lay_out_facts(each) for each in keys]

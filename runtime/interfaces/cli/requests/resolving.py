@@ -3,8 +3,21 @@
 from collections.abc import Sequence
 
 from ..output.printing import Failed, Misused
-from .client import Client
+from .client import Client, find_client
 from .grammar import Kind, NamedObjects, TaskName, parse_task, split_words
+from .options import RemoteOptions
+
+
+def find_connectors(
+    options: RemoteOptions, verb: str, words: Sequence[str], *, patterns: bool
+) -> tuple[Client, list[str]]:
+    """Return the client of a cluster, and the connectors in `[connector] NAME…` there.
+
+    Raises `Failed`, `Misused`; words that are none are refused before a cluster is asked.
+    """
+    split_words(verb, words, (Kind.CONNECTOR,))
+    client = find_client(options)
+    return client, resolve_connectors(client, verb, words, patterns=patterns)
 
 
 def resolve_connectors(

@@ -1,7 +1,7 @@
 """Groups of Kafka's clients as tables: who is in them, who has what, and how far it was read."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...replies.clients import (
     CommittedOffset,
@@ -13,75 +13,77 @@ from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
 from ..output.layout import TableLayout
 from ..output.phrases import format_ids, format_time
-from ..output.printing import FactList, Section
+from ..output.printing import FactList, Section, Table
 
 if TYPE_CHECKING:  # a group's records and their causes: a list of groups does without them
     from ..output.member_names import MemberNames
 
 
-CLIENT_GROUPS: Final = TableLayout[GroupSummary](
+class StateCount(NamedTuple):
+    """How many groups of a type are in a state, with how many members in all."""
+
+    type: str
+    state: str
+    groups: int
+    members: int
+
+
+def _name_protocol(group: GroupSummary) -> str:
+    """Return what members do together; KIP-848 is for consumers alone."""
+    return group.type if group.type == "consumer" else group.protocol_type
+
+
+CLIENT_GROUPS: Final = TableLayout(
+    GroupSummary,
+    "GROUP: group_id, TYPE: type, PROTOCOL, STATE: state, EPOCH: group_epoch, MEMBERS: members, "
+    "PARTITIONS, ASSIGNOR: assignor",
     {
-        "GROUP": lambda it: it.group_id,
-        "TYPE": lambda it: it.type,
-        # KIP-848 is for consumers alone: its groups have no type of their members' own.
-        "PROTOCOL": lambda it: it.type if it.type == "consumer" else it.protocol_type,
-        "STATE": lambda it: it.state,
-        "EPOCH": lambda it: it.group_epoch,
-        "MEMBERS": lambda it: it.members,
+        "PROTOCOL": _name_protocol,
         "PARTITIONS": lambda it: f"{it.assigned}/{it.configured}" if it.configured else it.assigned,
-        "ASSIGNOR": lambda it: it.assignor,
     },
     title="Groups of Kafka's clients",
 )
-STATES: Final = TableLayout[tuple[tuple[str, str], list[GroupSummary]]](
-    {
-        "TYPE": lambda it: it[0][0],
-        "STATE": lambda it: it[0][1],
-        "GROUPS": lambda it: len(it[1]),
-        "MEMBERS": lambda it: sum(each.members for each in it[1]),
-    },
+STATES: Final = TableLayout(
+    StateCount,
+    "TYPE: type, STATE: state, GROUPS: groups, MEMBERS: members",
     title="Groups of Kafka's clients",
 )
-TOPICS: Final = TableLayout[TopicDescription](
-    {
-        "TOPIC": lambda it: it.name,
-        "PARTITIONS": lambda it: f"{it.partitions}{', given up' if it.is_released else ''}",
-        "TOPIC ID": lambda it: it.topic_id,
-    },
+TOPICS: Final = TableLayout(
+    TopicDescription,
+    "TOPIC: name, PARTITIONS, TOPIC ID: topic_id",
+    {"PARTITIONS": lambda it: f"{it.partitions}{', given up' if it.is_released else ''}"},
     title="Topics",
 )
 
 
 def count_client_groups(groups: Sequence[GroupSummary]) -> list[Section]:
     """Lay out how many groups of Kafka's clients are in each state, with how many members."""
-    by_state: dict[tuple[str, str], list[GroupSummary]] = {}
+    members: dict[tuple[str, str], list[int]] = {}
     for each in groups:
         if each.shard is not None:
-            by_state.setdefault((each.type, each.state), []).append(each)
-    return STATES.lay_out_any(sorted(by_state.items()))
+            members.setdefault((each.type, each.state), []).append(each.members)
+    return STATES.lay_out_any(
+        StateCount(*state, len(counts), sum(counts)) for state, counts in sorted(members.items())
+    )
 
 
 def tabulate_client_group(group: GroupDescription) -> list[Section]:
     """Lay out one group of Kafka's clients: who has what, and how far it was read."""
     names = map_member_names(group.members)
-    owners = {one.id: each.member_id for each in group.members for one in each.assigned}
     return [
         FactList(list(_group_facts(group, names))),
-        _member_columns(names, group.members).lay_out(group.members),
+        _lay_out_members(names, group.members),
         *tabulate_subscriptions(group, names),
-        *_offset_columns(names, owners).lay_out_any(group.committed),
+        *_lay_out_offsets(names, group),
     ]
 
 
 def tabulate_subscriptions(group: GroupDescription, names: "MemberNames") -> list[Section]:
     """Lay out what consumers share out, and what each wants to read."""
-    subscriptions = TableLayout[SubscriptionDescription](
-        {
-            "MEMBER": lambda it: names.full_name(it.member_id),
-            "SUBSCRIBES TO": lambda it: ", ".join(it.names),
-            "PATTERN": lambda it: it.pattern,
-            "WHICH MATCHES": lambda it: ", ".join(it.matched),
-        },
+    subscriptions = TableLayout(
+        SubscriptionDescription,
+        "MEMBER: member_id, SUBSCRIBES TO: names, PATTERN: pattern, WHICH MATCHES: matched",
+        {"MEMBER": names.full_name, "SUBSCRIBES TO": ", ".join, "WHICH MATCHES": ", ".join},
         title="Subscriptions",
     )
     topics = TOPICS.lay_out_any(group.topics)
@@ -131,24 +133,20 @@ def _generation_facts(
     yield "Last rebalance", f"{cause}, {format_time(last.time_ms)}"
 
 
-def _member_columns(
-    names: "MemberNames", members: Sequence[MemberDescription]
-) -> TableLayout[MemberDescription]:
-    """Return the columns of members, of which those are shown that say something of anybody."""
+def _lay_out_members(names: "MemberNames", members: Sequence[MemberDescription]) -> Table:
+    """Lay out members, with the columns that say something of anybody."""
     protocols = {each.protocol for each in members}
-    return TableLayout(
+    layout = TableLayout(
+        MemberDescription,
+        "MEMBER: member_id, STATE: state, EPOCH: member_epoch, PROTOCOL: protocol, HAS: assigned, "
+        "GIVES UP: pending_revocation, IS TO HAVE, CLIENT ID: client_id, "
+        "INSTANCE ID: instance_id, HOST: client_host, MEMBER ID: member_id",
         {
-            "MEMBER": lambda it: names.full_name(it.member_id),
-            "STATE": lambda it: it.state,
-            "EPOCH": lambda it: it.member_epoch,
-            "PROTOCOL": lambda it: it.protocol,
-            "HAS": lambda it: format_ids(it.assigned),
-            "GIVES UP": lambda it: format_ids(it.pending_revocation),
+            "MEMBER": names.full_name,
+            "HAS": format_ids,
+            "GIVES UP": format_ids,
             "IS TO HAVE": _format_missing,
-            "CLIENT ID": lambda it: it.client_id,
-            "INSTANCE ID": lambda it: it.instance_id,
-            "HOST": lambda it: it.client_host.removeprefix("/"),
-            "MEMBER ID": lambda it: it.member_id,
+            "HOST": lambda host: host.removeprefix("/"),
         },
         shown_if={
             "PROTOCOL": lambda _: len(protocols) > 1,
@@ -157,6 +155,7 @@ def _member_columns(
         empty="no members",
         folded=("HAS", "GIVES UP", "IS TO HAVE", "MEMBER ID"),
     )
+    return layout.lay_out(members)
 
 
 def _format_missing(member: MemberDescription) -> str:
@@ -166,24 +165,20 @@ def _format_missing(member: MemberDescription) -> str:
     return format_ids(member.target) or "nothing"
 
 
-def _offset_columns(
-    names: "MemberNames", owners: Mapping[str, str]
-) -> TableLayout[CommittedOffset]:
-    """Return the columns of committed offsets; `owners` are the ids of members by partition."""
+def _lay_out_offsets(names: "MemberNames", group: GroupDescription) -> list[Section]:
+    """Lay out how far a group has read, and who has what it has read of now."""
+    owners = {one.id: each.member_id for each in group.members for one in each.assigned}
 
     def name_owner(offset: CommittedOffset) -> str:
         owner = owners.get(f"{offset.topic}-{offset.partition}")
         return names.full_name(owner) if owner else ""
 
-    return TableLayout(
-        {
-            "TOPIC": lambda it: it.topic,
-            "PARTITION": lambda it: it.partition,
-            "OFFSET": lambda it: it.offset,
-            "COMMITTED": lambda it: format_time(it.time_ms),
-            "MEMBER": name_owner,
-            "METADATA": lambda it: it.metadata,
-        },
+    layout = TableLayout(
+        CommittedOffset,
+        "TOPIC: topic, PARTITION: partition, OFFSET: offset, COMMITTED: time_ms, MEMBER, "
+        "METADATA: metadata",
+        {"COMMITTED": format_time, "MEMBER": name_owner},
         shown_if={"METADATA": any},
         title="Committed offsets",
     )
+    return layout.lay_out_any(group.committed)

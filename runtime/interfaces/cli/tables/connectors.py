@@ -1,8 +1,7 @@
 """Tables of connectors, tasks and plugins, and documents with all details of one of them."""
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from msgspec import Struct, convert
 from rich.filesize import decimal
@@ -15,6 +14,7 @@ from ...replies.connectors import (
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
+    TaskState,
 )
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
 from ..output.layout import TableLayout
@@ -43,6 +43,28 @@ class TaskLine(Struct, frozen=True, omit_defaults=True):
         return f"{self.connector}-{self.task}"
 
 
+class ConnectorLine(NamedTuple):
+    """A connector in a list."""
+
+    name: str
+    status: ConnectorStateInfo
+    class_name: str
+
+
+class ConfigWarning(NamedTuple):
+    """A warning about the config of a connector."""
+
+    connector: str
+    warning: str
+
+
+class ChangedKey(NamedTuple):
+    """A key that a config would change in a connector."""
+
+    connector: str
+    change: ConfigChange
+
+
 class TaskInFull(TaskLine, frozen=True, kw_only=True):
     """A task with its config."""
 
@@ -68,7 +90,7 @@ def list_tasks(connectors: Expanded) -> list[TaskLine]:
 
 def tabulate_connectors(connectors: Expanded) -> list[Section]:
     """Lay out connectors in a response expanded by status and info."""
-    return [CONNECTORS.lay_out(sorted(connectors.items()))]
+    return [CONNECTORS.lay_out(_list_connectors(connectors))]
 
 
 def tabulate_connector(connector: ConnectorInFull) -> list[Section]:
@@ -116,7 +138,7 @@ def tabulate_task(task: TaskInFull) -> list[Section]:
 def tabulate_config_warnings(connectors: Expanded) -> list[Section]:
     """Lay out the warnings about the configs of connectors; nothing if there are none."""
     return CONFIG_WARNINGS.lay_out_any(
-        (name, warning)
+        ConfigWarning(name, warning)
         for name, entry in sorted(connectors.items())
         for warning in (entry.status.warnings if entry.status else ())
     )
@@ -124,7 +146,9 @@ def tabulate_config_warnings(connectors: Expanded) -> list[Section]:
 
 def tabulate_config_diffs(diffs: Sequence[ConfigDiff]) -> list[Section]:
     """Lay out what configs would change."""
-    return [CONFIG_CHANGES.lay_out((each.name, it) for each in diffs for it in each.changes)]
+    return [
+        CONFIG_CHANGES.lay_out(ChangedKey(each.name, it) for each in diffs for it in each.changes)
+    ]
 
 
 def _format_batches(task: TaskLine) -> str:
@@ -166,19 +190,16 @@ def _tasks_of(
     ]
 
 
-def _status_of(row: tuple[str, ExpandedConnector]) -> ConnectorStateInfo:
-    name, entry = row
-    return entry.status or ConnectorStateInfo(name, ConnectorState("", "", None), [], "")
+def _list_connectors(connectors: Expanded) -> Iterator[ConnectorLine]:
+    unknown = ConnectorState("", "", None)
+    for name, entry in sorted(connectors.items()):
+        class_name = entry.info.config.get("connector.class", "") if entry.info else ""
+        status = entry.status or ConnectorStateInfo(name, unknown, [], "")
+        yield ConnectorLine(name, status, class_name.rpartition(".")[2])
 
 
-def _count_running(status: ConnectorStateInfo) -> str:
-    running = sum(each.state == "RUNNING" for each in status.tasks)
-    return f"{running}/{len(status.tasks)}"
-
-
-def _name_class(entry: ExpandedConnector) -> str:
-    name = entry.info.config.get("connector.class", "") if entry.info else ""
-    return name.rpartition(".")[2]
+def _count_running(tasks: Sequence[TaskState]) -> str:
+    return f"{sum(each.state == 'RUNNING' for each in tasks)}/{len(tasks)}"
 
 
 def format_lag(lag: UnreadInput | None) -> str:
@@ -199,44 +220,35 @@ def _format_reason(state: ConnectorState | TaskLine) -> str:
     return "; ".join(filter(None, (line, f"restarted {state.autoRestart.count} times")))
 
 
-CONNECTORS: Final = TableLayout[tuple[str, ExpandedConnector]](
-    {
-        "NAME": lambda it: it[0],
-        "TYPE": lambda it: _status_of(it).type,
-        "STATE": lambda it: _status_of(it).connector.state,
-        "WORKER": lambda it: shorten_worker(_status_of(it).connector.worker_id),
-        "TASKS": lambda it: _count_running(_status_of(it)),
-        "CLASS": lambda it: _name_class(it[1]),
-        "REASON": lambda it: _format_reason(_status_of(it).connector),
-    },
+CONNECTORS: Final = TableLayout(
+    ConnectorLine,
+    "NAME: name, TYPE: status.type, STATE: status.connector.state, "
+    "WORKER: status.connector.worker_id, TASKS: status.tasks, CLASS: class_name, "
+    "REASON: status.connector",
+    {"WORKER": shorten_worker, "TASKS": _count_running, "REASON": _format_reason},
     empty="no connectors: add one with `fairlead create -f FILE`",
     brief=("REASON",),
 )
-TASKS: Final = TableLayout[TaskLine](
+TASKS: Final = TableLayout(
+    TaskLine,
+    "TASK: id, STATE: state, WORKER: worker_id, ROWS: progress.rows_out, "
+    "BATCHES: progress.batches, LAG: progress.lag, LAST COMMIT: progress.last_commit_ms, REASON",
     {
-        "TASK": lambda it: it.id,
-        "STATE": lambda it: it.state,
-        "WORKER": lambda it: shorten_worker(it.worker_id),
-        "ROWS": lambda it: it.progress and it.progress.rows_out,
-        "BATCHES": lambda it: it.progress and it.progress.batches,
-        "LAG": lambda it: it.progress and format_lag(it.progress.lag),
-        "LAST COMMIT": lambda it: it.progress and format_age(it.progress.last_commit_ms),
+        "WORKER": shorten_worker,
+        "LAG": format_lag,
+        "LAST COMMIT": format_age,
         "REASON": _format_reason,
     },
     empty="no tasks",
     folded=("REASON",),
     brief=("REASON",),
 )
-CONFIG_WARNINGS: Final = TableLayout[tuple[str, str]](
-    {"CONNECTOR": itemgetter(0), "WARNING": itemgetter(1)}, title="Warnings"
+CONFIG_WARNINGS: Final = TableLayout(
+    ConfigWarning, "CONNECTOR: connector, WARNING: warning", title="Warnings"
 )
-CONFIG_CHANGES: Final = TableLayout[tuple[str, ConfigChange]](
-    {
-        "CONNECTOR": lambda it: it[0],
-        "KEY": lambda it: it[1].key,
-        "FROM": lambda it: it[1].before,
-        "TO": lambda it: it[1].after,
-    },
+CONFIG_CHANGES: Final = TableLayout(
+    ChangedKey,
+    "CONNECTOR: connector, KEY: change.key, FROM: change.before, TO: change.after",
     empty="no differences",
     rigid=True,
 )

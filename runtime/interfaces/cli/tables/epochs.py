@@ -1,7 +1,7 @@
 """Tables of a group's epochs: their list, one in full, and the moves of one resource."""
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from .....projections.explain.lists import EpochLine, EpochList
 from ...replies.epochs import (
@@ -24,38 +24,31 @@ NOBODY: Final = "nobody"
 CONSUMER: Final = "consumer"
 
 
-PHASES: Final = TableLayout[PhaseInfo](
-    {
-        "PHASE": lambda it: it.phase,
-        "TOOK": lambda it: format_seconds(it.took_ms),
-        "NOTE": lambda it: it.note,
-    }
+PHASES: Final = TableLayout(
+    PhaseInfo, "PHASE: phase, TOOK: took_ms, NOTE: note", {"TOOK": format_seconds}
 )
 
 
 def tabulate_history(history: EpochList) -> list[Section]:
     """Lay out `/groups/{g}/history`."""
     names = MemberNames(history.clients)
-    columns = TableLayout[EpochLine](
+    layout = TableLayout(
+        EpochLine,
+        "EPOCH: group_epoch, TIME: time_ms, CAUSE, BY: actor, MOVED, NEW: placed, KEPT: kept, "
+        "PARKED: parked, LEFT OUT: unplaceable, SETTLED",
         {
-            "EPOCH": lambda it: it.group_epoch,
-            "TIME": lambda it: _format_whole_seconds(it.time_ms),
+            "TIME": _format_whole_seconds,
             "CAUSE": lambda it: ": ".join(
                 filter(None, (names.format_cause(it.cause, it.subject), it.changed))
             ),
-            "BY": lambda it: it.actor,
             "MOVED": lambda it: None if it.moved is None else it.moved + (it.returned or 0),
-            "NEW": lambda it: it.placed,
-            "KEPT": lambda it: it.kept,
-            "PARKED": lambda it: it.parked,
-            "LEFT OUT": lambda it: it.unplaceable,
             "SETTLED": lambda it: _format_settling(it, history.last_epoch),
         },
         shown_if={"PARKED": any, "LEFT OUT": any},
         empty="no epochs: nobody has joined the group yet",
         folded=("CAUSE", "BY"),
     )
-    sections: list[Section] = [columns.lay_out(history.epochs)]
+    sections: list[Section] = [layout.lay_out(history.epochs)]
     if history.is_trimmed:
         sections.append(FactList([("Trimmed", _describe_trim(history.first_epoch))]))
     return sections
@@ -66,21 +59,21 @@ def tabulate_explanation(epoch: EpochExplanation) -> list[Section]:
     names = MemberNames(epoch.clients)
     generation = epoch.generation
     is_of_consumers = CONSUMER in {epoch.type, generation.protocol_type if generation else ""}
-    handovers = TableLayout[HandoverInfo](
-        {
-            "PARTITION" if is_of_consumers else "RESOURCE": lambda it: it.id,
-            "REASON": _format_reason,
-            **_handover_cells(names),
-        },
+    handovers = TableLayout(
+        HandoverInfo,
+        f"{'PARTITION' if is_of_consumers else 'RESOURCE'}: id, REASON, FROM: giver, TO, DOWN",
+        {"REASON": _format_reason, **_handover_formats(names)},
         empty="nothing moved",
         rigid=True,
     )
-    waits = TableLayout[AbsenceInfo](
+    waits = TableLayout(
+        AbsenceInfo,
+        "AWAY: seat, SINCE: since_ms, UNTIL, KEPT FOR IT: resources",
         {
-            "AWAY": lambda it: names.of(it.seat),
-            "SINCE": lambda it: format_time(it.since_ms),
+            "AWAY": names.of,
+            "SINCE": format_time,
             "UNTIL": _format_end,
-            "KEPT FOR IT": lambda it: format_first(it.resources),
+            "KEPT FOR IT": format_first,
         },
         title="Waits",
     )
@@ -100,16 +93,14 @@ def tabulate_moves(history: ResourceHistory) -> list[Section]:
         causes = "; ".join(map(names.format_cause, move.causes, move.subjects))
         return f"{causes}: {_format_reason(move.handover)}"
 
-    columns = TableLayout[ResourceMove](
-        {
-            "EPOCH": lambda it: it.group_epoch,
-            "TIME": lambda it: _format_whole_seconds(it.time_ms),
-            **{name: _of_handover(cell) for name, cell in _handover_cells(names).items()},
-            "WHY": format_why,
-        },
+    layout = TableLayout(
+        ResourceMove,
+        "EPOCH: group_epoch, TIME: time_ms, FROM: handover.giver, TO: handover, DOWN: handover, "
+        "WHY",
+        {"TIME": _format_whole_seconds, "WHY": format_why, **_handover_formats(names)},
         folded=("WHY",),
     )
-    return [columns.lay_out(history.moves)]
+    return [layout.lay_out(history.moves)]
 
 
 def _describe_trim(first_epoch: int | None) -> str:
@@ -188,16 +179,12 @@ def _format_kept(change: TargetChangeInfo, names: MemberNames) -> str:
     return f"{sum(count for _, count in counts)}{f' ({members})' if members else ''}"
 
 
-def _handover_cells(names: MemberNames) -> dict[str, Callable[[HandoverInfo], object]]:
+def _handover_formats(names: MemberNames) -> dict[str, Callable[[Any], object]]:
     return {
-        "FROM": lambda it: names.of(it.giver),
-        "TO": lambda it: _format_taker(it, names),
+        "FROM": names.of,
+        "TO": lambda handover: _format_taker(handover, names),
         "DOWN": _format_downtime,
     }
-
-
-def _of_handover(cell: Callable[[HandoverInfo], object]) -> Callable[[ResourceMove], object]:
-    return lambda move: cell(move.handover)
 
 
 def _format_reason(handover: HandoverInfo) -> str:

@@ -9,6 +9,7 @@ from ...replies.groups import (
     GroupDescription,
     GroupSummary,
     LossDescription,
+    ParkedResource,
     UnplaceableResource,
 )
 from ...replies.node import (
@@ -46,7 +47,7 @@ def tabulate_group(group: GroupDescription) -> list[Section]:
         return tabulate_client_group(group)
     settings = [FactList(sorted(group.config.items()), "Settings")] if group.config else []
     return [
-        FactList(_group_facts(group)),
+        GROUP_FACTS.lay_out_facts(group),
         *settings,
         MEMBERS.lay_out(group.members),
         *tabulate_subscriptions(group, map_member_names(())),
@@ -70,21 +71,10 @@ def summarize_engine(process: ProcessDescription | None) -> list[tuple[str, str]
 
 def tabulate_worker(worker: WorkerDescription) -> list[Section]:
     """Lay out one worker: its process, and its member once it has joined."""
-    process = worker.process
-    pid = "" if process is None or process.pid is None else str(process.pid)
-    worker_facts = (
-        ("Name", label_worker(worker)),
-        ("Worker", worker.worker_id),
-        ("Group", worker.group_id or ""),
-        ("Process", process.state if process else ""),
-        ("Process id", pid),
-        ("Restarts", str(process.restarts) if process else ""),
-        ("Detail", process.detail if process else ""),
-        ("Order", _name_order(worker.order)),
-    )
+    process = WORKER_FACTS.lay_out_facts(worker)
     if worker.member is None:
-        return [FactList(worker_facts)]
-    return [FactList(worker_facts), FactList(_member_facts(worker.member), "Member")]
+        return [process]
+    return [process, MEMBER_FACTS.lay_out_facts(worker.member, "Member")]
 
 
 def tabulate_assignors(assignors: AssignorList) -> list[Section]:
@@ -97,51 +87,15 @@ def label_worker(worker: WorkerDescription) -> str:
     return worker.name or shorten_worker(worker.worker_id)
 
 
-def _group_facts(group: GroupDescription) -> Sequence[tuple[str, str]]:
-    parked = (f"{each.id} until {format_time(each.deadline_ms)}" for each in group.parked)
-    return (
-        ("Group", group.group_id),
-        ("Type", group.type),
-        ("State", group.state),
-        ("Generation", _format_generation(group.generation)),
-        ("Group epoch", str(group.group_epoch)),
-        ("Assignment epoch", str(group.assignment_epoch)),
-        ("Last rebalance", _format_rebalance(group.last_rebalance)),
-        ("Assignor", group.target.assignor),
-        ("Assignor's error", group.target.error),
-        ("Configured", format_ids(group.configured)),
-        ("Unassigned", format_ids(group.unassigned)),
-        ("Kept for who is away", format_ids(group.awaited)),
-        ("Parked", "; ".join(parked)),
-        ("More moves", format_time(group.next_moves_at_ms)),
-        ("Log end", str(group.log_end)),
-        ("Unknown records", str(group.unknown_records or "")),
-        ("Warning", group.warning),
-    )
+def _format_parked(parked: Sequence[ParkedResource]) -> str:
+    return "; ".join(f"{each.id} until {format_time(each.deadline_ms)}" for each in parked)
 
 
-def _format_generation(last: GenerationDescription | None) -> str:
+def _format_generation(last: GenerationDescription) -> str:
     """Return the members, the leader and the protocol of a classic group's generation."""
-    if last is None:
-        return ""
     names = ", ".join(last.members) or "nobody"
     led = f", {last.protocol_type} {last.protocol}, led by {last.leader}" if last.members else ""
     return f"{last.generation} ({last.cause} {last.subject}){led}: {names}"
-
-
-def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
-    return (
-        ("State", member.state),
-        ("Epoch", str(member.member_epoch)),
-        ("Holds", format_ids(member.assigned)),
-        ("Gives up", format_ids(member.pending_revocation)),
-        ("Target", format_ids(member.target)),
-        ("Member id", member.member_id),
-        ("Zone", member.rack or ""),
-        ("Tags", ",".join(member.tags)),
-        ("Capacity", str(member.capacity or "none yet, its engine is cold")),
-        ("Protocol", member.protocol),
-    )
 
 
 def _list_states(member: MemberDescription | None) -> list[str]:
@@ -151,10 +105,8 @@ def _list_states(member: MemberDescription | None) -> list[str]:
     return [member.state] if member.capacity else [member.state, "cold"]
 
 
-def _name_order(order: WorkerOrder | None) -> str:
+def _name_order(order: WorkerOrder) -> str:
     """Return the word for the strongest operator order of a worker; "" for none."""
-    if order is None:
-        return ""
     wishes = {
         "removing": order.removing,
         "draining": order.draining,
@@ -163,103 +115,108 @@ def _name_order(order: WorkerOrder | None) -> str:
     return next((word for word, is_wished in wishes.items() if is_wished), "")
 
 
-def _format_rebalance(last: EpochCause | None) -> str:
-    if last is None:
-        return ""
+def _format_rebalance(last: EpochCause) -> str:
     cause = format_reply_cause(last.cause, last.subject)
     return ", ".join(filter(None, (cause, format_time(last.time_ms))))
 
 
-GROUPS: Final = TableLayout[GroupSummary](
-    {
-        "GROUP": lambda it: it.group_id,
-        "TYPE": lambda it: it.type,
-        "STATE": lambda it: it.state,
-        "EPOCH": lambda it: it.group_epoch,
-        "ASSIGNMENT": lambda it: it.assignment_epoch,
-        "MEMBERS": lambda it: it.members,
-        "CONNECTORS": lambda it: it.connectors,
-        "ASSIGNED": lambda it: f"{it.assigned}/{it.configured}",
-        "ASSIGNOR": lambda it: it.assignor,
-    },
+def _format_capacity(capacity: int) -> str:
+    return str(capacity or "")
+
+
+GROUPS: Final = TableLayout(
+    GroupSummary,
+    "GROUP: group_id, TYPE: type, STATE: state, EPOCH: group_epoch, ASSIGNMENT: assignment_epoch, "
+    "MEMBERS: members, CONNECTORS: connectors, ASSIGNED, ASSIGNOR: assignor",
+    {"ASSIGNED": lambda it: f"{it.assigned}/{it.configured}"},
     shown_if={"ASSIGNOR": any},
     empty="no groups",
 )
-WARNINGS: Final = TableLayout[GroupSummary](
-    {"GROUP": lambda it: it.group_id, "WARNING": lambda it: it.warning}, title="Warnings"
-)
-UNPLACEABLE: Final = TableLayout[UnplaceableResource](
-    {"UNPLACEABLE": lambda it: it.id, "REASON": lambda it: it.reason}, title="Unplaceable"
-)
-LOSSES: Final = TableLayout[LossDescription](
+GROUP_FACTS: Final = TableLayout(
+    GroupDescription,
+    "Group: group_id, Type: type, State: state, Generation: generation, Group epoch: group_epoch, "
+    "Assignment epoch: assignment_epoch, Last rebalance: last_rebalance, "
+    "Assignor: target.assignor, Assignor's error: target.error, Configured: configured, "
+    "Unassigned: unassigned, Kept for who is away: awaited, Parked: parked, "
+    "More moves: next_moves_at_ms, Log end: log_end, Unknown records: unknown_records, "
+    "Warning: warning",
     {
-        "LOST WORKER": lambda it: shorten_worker(it.worker_id),
-        "CAUSE": lambda it: it.cause,
-        "RESOURCES": lambda it: format_ids(it.resources),
-        "PARKED UNTIL": lambda it: format_time(it.deadline_ms),
+        "Generation": _format_generation,
+        "Last rebalance": _format_rebalance,
+        **dict.fromkeys(("Configured", "Unassigned", "Kept for who is away"), format_ids),
+        "Parked": _format_parked,
+        "More moves": format_time,
+        "Unknown records": lambda count: count or None,
     },
+)
+WARNINGS: Final = TableLayout(GroupSummary, "GROUP: group_id, WARNING: warning", title="Warnings")
+UNPLACEABLE: Final = TableLayout(
+    UnplaceableResource, "UNPLACEABLE: id, REASON: reason", title="Unplaceable"
+)
+LOSSES: Final = TableLayout(
+    LossDescription,
+    "LOST WORKER: worker_id, CAUSE: cause, RESOURCES: resources, PARKED UNTIL: deadline_ms",
+    {"LOST WORKER": shorten_worker, "RESOURCES": format_ids, "PARKED UNTIL": format_time},
     title="Losses",
 )
-
-TRAITS: Final[Mapping[str, Callable[[MemberDescription], object]]] = {
-    "ZONE": lambda it: it.rack,
-    "TAGS": lambda it: it.tags,
-    "CAP": lambda it: it.capacity or None,
-    "PROTOCOL": lambda it: it.protocol,
-}
-"""The cells of a member that are shown where members differ in them."""
 DIFFERING: Final[Mapping[str, Callable[[Sequence[object]], bool]]] = {
     "ZONE": any,
     "TAGS": any,
-    "CAP": lambda capacities: not {None, 1}.issuperset(capacities),
+    "CAP": lambda capacities: not {None, "", "1"}.issuperset(capacities),
     "PROTOCOL": lambda protocols: len({*protocols} - {None}) > 1,
 }
-MEMBERS: Final = TableLayout[MemberDescription](
+"""The traits of members that are shown if members differ in them."""
+MEMBERS: Final = TableLayout(
+    MemberDescription,
+    "MEMBER: worker_id, STATE, EPOCH: member_epoch, ZONE: rack, TAGS: tags, CAP: capacity, "
+    "PROTOCOL: protocol, HOLDS: assigned, GIVES UP: pending_revocation, MEMBER ID: member_id",
     {
-        "MEMBER": lambda it: shorten_worker(it.worker_id),
+        "MEMBER": shorten_worker,
         "STATE": _list_states,
-        "EPOCH": lambda it: it.member_epoch,
-        **TRAITS,
-        "HOLDS": lambda it: format_ids(it.assigned),
-        "GIVES UP": lambda it: format_ids(it.pending_revocation),
-        "MEMBER ID": lambda it: it.member_id,
+        "CAP": _format_capacity,
+        "HOLDS": format_ids,
+        "GIVES UP": format_ids,
     },
     shown_if=DIFFERING,
     empty="no members",
 )
-
-
-def _of_member(
-    cell: Callable[[MemberDescription], object],
-) -> Callable[[WorkerDescription], object]:
-    """Return the cell of a worker's member; None before it has joined."""
-    return lambda worker: worker.member and cell(worker.member)
-
-
-WORKERS: Final = TableLayout[WorkerDescription](
+MEMBER_FACTS: Final = TableLayout(
+    MemberDescription,
+    "State: state, Epoch: member_epoch, Holds: assigned, Gives up: pending_revocation, "
+    "Target: target, Member id: member_id, Zone: rack, Tags: tags, Capacity: capacity, "
+    "Protocol: protocol",
+    {
+        **dict.fromkeys(("Holds", "Gives up", "Target"), format_ids),
+        "Capacity": lambda capacity: capacity or "none yet, its engine is cold",
+    },
+)
+WORKER_FACTS: Final = TableLayout(
+    WorkerDescription,
+    "Name, Worker: worker_id, Group: group_id, Process: process.state, Process id: process.pid, "
+    "Restarts: process.restarts, Detail: process.detail, Order: order",
+    {"Name": label_worker, "Order": _name_order},
+)
+WORKERS: Final = TableLayout(
+    WorkerDescription,
+    "NAME, PROCESS: process.state, MEMBER, EPOCH: member.member_epoch, "
+    "CONNECTORS: member.assigned, TASKS: member.assigned, ZONE: member.rack, TAGS: member.tags, "
+    "CAP: member.capacity, PROTOCOL: member.protocol, PID: process.pid, "
+    "RESTARTS: process.restarts",
     {
         "NAME": label_worker,
-        "PROCESS": lambda it: it.process and it.process.state,
-        "MEMBER": lambda it: [*_list_states(it.member), _name_order(it.order)],
-        "EPOCH": _of_member(lambda it: it.member_epoch),
-        "CONNECTORS": _of_member(lambda it: sum(each.task is None for each in it.assigned)),
-        "TASKS": _of_member(lambda it: sum(each.task is not None for each in it.assigned)),
-        **{heading: _of_member(cell) for heading, cell in TRAITS.items()},
-        "PID": lambda it: it.process and it.process.pid,
-        "RESTARTS": lambda it: it.process and it.process.restarts,
+        "MEMBER": lambda it: [*_list_states(it.member), it.order and _name_order(it.order)],
+        "CONNECTORS": lambda assigned: sum(each.task is None for each in assigned),
+        "TASKS": lambda assigned: sum(each.task is not None for each in assigned),
+        "CAP": _format_capacity,
     },
     shown_if=DIFFERING,
     empty="no workers",
 )
-ASSIGNORS: Final = TableLayout[AssignorDescription](
-    {"NAME": lambda it: it.name, "ORIGIN": lambda it: it.origin}, empty="no assignors"
+ASSIGNORS: Final = TableLayout(
+    AssignorDescription, "NAME: name, ORIGIN: origin", empty="no assignors"
 )
-PROCESSES: Final = TableLayout[ProcessDescription](
-    {
-        "PROCESS": lambda it: it.pid,
-        "STATE": lambda it: it.state,
-        "RESTARTS": lambda it: it.restarts,
-        "DETAIL": lambda it: it.detail,
-    },
+PROCESSES: Final = TableLayout(
+    ProcessDescription,
+    "PROCESS: pid, STATE: state, RESTARTS: restarts, DETAIL: detail",
     empty="no process is known",
 )

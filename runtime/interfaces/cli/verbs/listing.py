@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Any, Final, Generic, TypeVar
+from itertools import starmap
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -223,26 +224,27 @@ def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
     return pick("placement", names, found, lambda it: [it.id])
 
 
+class NamedLogger(NamedTuple):
+    """A logger with its name."""
+
+    name: str
+    state: LoggerLevel
+
+
 def _loggers(client: Client, names: Sequence[str]) -> dict[str, LoggerLevel]:
     found = client.get(dict[str, LoggerLevel], "admin", "loggers")
     return {name: found[name] for name in pick("logger", names, [*found], lambda name: [name])}
 
 
-PLACEMENTS: Final = TableLayout[GroupPlacement](
-    {
-        "GROUP": lambda it: it.group_id,
-        "RESOURCE": lambda it: it.id,
-        "WEIGHT": lambda it: it.weight,
-        "WORKERS": lambda it: it.pins,
-    },
+PLACEMENTS: Final = TableLayout(
+    GroupPlacement,
+    "GROUP: group_id, RESOURCE: id, WEIGHT: weight, WORKERS: pins",
     empty="no placements: configs alone decide",
 )
-LOGGERS: Final = TableLayout[tuple[str, LoggerLevel]](
-    {
-        "LOGGER": lambda it: it[0],
-        "LEVEL": lambda it: it[1].level,
-        "SET AT": lambda it: format_time(it[1].last_modified),
-    },
+LOGGERS: Final = TableLayout(
+    NamedLogger,
+    "LOGGER: name, LEVEL: state.level, SET AT: state.last_modified",
+    {"SET AT": format_time},
     empty="no loggers",
 )
 LISTS: Final[Mapping[Kind, ListView[Any]]] = {
@@ -258,5 +260,7 @@ LISTS: Final[Mapping[Kind, ListView[Any]]] = {
         lambda orders: [PLACEMENTS.lay_out(orders)],
         lambda orders: [it.id for it in orders],
     ),
-    Kind.LOGGER: ListView(_loggers, lambda loggers: [LOGGERS.lay_out(loggers.items())]),
+    Kind.LOGGER: ListView(
+        _loggers, lambda loggers: [LOGGERS.lay_out(starmap(NamedLogger, loggers.items()))]
+    ),
 }

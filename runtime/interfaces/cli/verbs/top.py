@@ -136,15 +136,15 @@ def _added(one: TaskRates, other: TaskRates) -> TaskRates:
 
 
 def _tabulate_rates(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
-    columns = TableLayout[TaskRates](
+    layout = TableLayout(
+        TaskRates,
+        f"{per.value.upper()}: id, ROWS IN/S: rows_in, ROWS OUT/S: rows_out, READ/S: bytes_in, "
+        "WRITTEN/S: bytes_out, LAG: lag",
         {
-            per.value.upper(): lambda it: it.id,
-            "ROWS IN/S": lambda it: f"{it.rows_in:,.0f}",
-            "ROWS OUT/S": lambda it: f"{it.rows_out:,.0f}",
-            "READ/S": lambda it: decimal(round(it.bytes_in)),
-            "WRITTEN/S": lambda it: decimal(round(it.bytes_out)),
-            "LAG": lambda it: format_lag(it.lag),
+            **dict.fromkeys(("ROWS IN/S", "ROWS OUT/S"), "{:,.0f}".format),
+            **dict.fromkeys(("READ/S", "WRITTEN/S"), lambda rate: decimal(round(rate))),
+            "LAG": format_lag,
         },
         empty=f"no {per.plural}",
     )
-    return [columns.lay_out(sorted(rates, key=lambda each: -each.rows_in))]
+    return [layout.lay_out(sorted(rates, key=lambda each: -each.rows_in))]

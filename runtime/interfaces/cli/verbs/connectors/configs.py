@@ -27,7 +27,7 @@ from ...requests.files import ConnectorFiles, Recursive, read_all_connectors, re
 from ...requests.grammar import split_words
 from ...requests.names import CONNECTORS, OfConnectors, Patterns, complete_names
 from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
-from ...requests.resolving import match_connectors, resolve_connectors
+from ...requests.resolving import find_connectors, match_connectors
 from ...requests.several import for_each, pick
 from ...requests.waiting import Awaited, WaitOptions, is_at_rest, make_wait, wait_for
 from ...tables.connectors import tabulate_config_diffs
@@ -170,9 +170,8 @@ def edit(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = Fa
 
     One after the other. A secret is shown as ********, and stays unless you write another one.
     """
-    split_words("edit", words, CONNECTORS)
-    client = find_client(options)
-    for name in resolve_connectors(client, "edit", words, patterns=patterns):
+    client, names = find_connectors(options, "edit", words, patterns=patterns)
+    for name in names:
         _edit(client, name)
 
 

@@ -23,7 +23,7 @@ from ...requests.files import read_json
 from ...requests.grammar import split_words
 from ...requests.names import CONNECTORS, OfConnectors, Patterns, name_argument
 from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
-from ...requests.resolving import resolve_connectors
+from ...requests.resolving import find_connectors
 from ...requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
@@ -38,9 +38,7 @@ def get(options: RemoteReadOptions, words: OfConnectors, *, patterns: Patterns =
 
     `offsets set` accepts what -o json prints of one connector.
     """
-    split_words("offsets get", words, CONNECTORS)
-    client = find_client(options)
-    names = resolve_connectors(client, "offsets get", words, patterns=patterns)
+    client, names = find_connectors(options, "offsets get", words, patterns=patterns)
     reply = fetch_offsets(client, names)
     show(options.output, reply, tabulate_offsets(reply))
 
@@ -90,14 +88,13 @@ def set_offsets(
 @with_options(RemoteOptions)
 def reset(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
     """Remove all offsets of stopped connectors: they then read their sources from the beginning."""
-    split_words("offsets reset", words, CONNECTORS)
-    client = find_client(options)
+    client, names = find_connectors(options, "offsets reset", words, patterns=patterns)
 
     def order(name: str) -> None:
         told = client.delete(Message, "connectors", name, "offsets")
         say(told.message if told else f"the offsets of {name} are reset")
 
-    for_each(resolve_connectors(client, "offsets reset", words, patterns=patterns), order)
+    for_each(names, order)
 
 
 @with_options(RemoteReadOptions)
@@ -119,10 +116,8 @@ def seek(
     patterns: Patterns = False,
 ) -> None:
     """Move the offsets of stopped connectors to an end of their sources, or to a time."""
-    split_words("offsets seek", words, CONNECTORS)
     body = {"to": to, "dry_run": dry_run}
-    client = find_client(options)
-    names = resolve_connectors(client, "offsets seek", words, patterns=patterns)
+    client, names = find_connectors(options, "offsets seek", words, patterns=patterns)
     found: dict[str, OffsetsSought] = {}
 
     def order(name: str) -> None:
@@ -193,19 +188,16 @@ def _parsed(text: str | None, where: str) -> object:
         raise Misused(f"{where} is no JSON: {error}") from None
 
 
-OFFSETS: Final = TableLayout[ConnectorOffset](
-    {
-        "PARTITION": lambda it: format_document(it.partition),
-        "OFFSET": lambda it: format_document(it.offset),
-    },
+OFFSETS: Final = TableLayout(
+    ConnectorOffset,
+    "PARTITION: partition, OFFSET: offset",
+    dict.fromkeys(("PARTITION", "OFFSET"), format_document),
     empty="no offsets",
 )
-CHANGES: Final = TableLayout[OffsetMove](
-    {
-        "PARTITION": lambda it: format_document(it.partition),
-        "FROM": lambda it: format_document(it.before),
-        "TO": lambda it: format_document(it.after),
-    }
+CHANGES: Final = TableLayout(
+    OffsetMove,
+    "PARTITION: partition, FROM: before, TO: after",
+    dict.fromkeys(("PARTITION", "FROM", "TO"), format_document),
 )
 VERBS: Final = {
     "get": get,

@@ -17,7 +17,12 @@ from ...requests.files import Recursive, read_all_connectors
 from ...requests.grammar import Kind, TaskName, split_words
 from ...requests.names import CONNECTORS, OfConnectors, Patterns, name_argument
 from ...requests.options import RemoteOptions, with_options
-from ...requests.resolving import match_connectors, resolve_connectors, resolve_tasks
+from ...requests.resolving import (
+    find_connectors,
+    match_connectors,
+    resolve_connectors,
+    resolve_tasks,
+)
 from ...requests.several import for_each
 from ...requests.waiting import (
     ONE_MINUTE,
@@ -118,9 +123,7 @@ def wait(
     failed and does not restart.
     """
     timeout_ms = parse_duration(timeout)
-    split_words("wait", words, CONNECTORS)
-    client = find_client(options)
-    names = resolve_connectors(client, "wait", words, patterns=patterns)
+    client, names = find_connectors(options, "wait", words, patterns=patterns)
     wait_for(client, names, state, timeout_ms, is_patient=False)
 
 
@@ -197,9 +200,7 @@ def _order(  # one for each of three verbs
     options: WaitOptions, words: list[str], patterns: bool, verb: str, told: str, awaited: Awaited
 ) -> None:
     timeout_ms = options.timeout_ms()
-    split_words(verb, words, CONNECTORS)
-    client = find_client(options)
-    names = resolve_connectors(client, verb, words, patterns=patterns)
+    client, names = find_connectors(options, verb, words, patterns=patterns)
 
     def order(name: str) -> None:
         client.order("PUT", Message, "connectors", name, verb)
