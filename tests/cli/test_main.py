@@ -50,7 +50,7 @@ VERBS = {
     "log replay": ["--until", "--data-dir", "-o"],
 }
 ACTORS = ["thespian", "fairlead.actors.group.state.soft_state"]
-HEAVY = [*ACTORS, "pyspark", "pyarrow", "py4j", "fastapi", "uvicorn", "psutil"]
+HEAVY = [*ACTORS, "pyspark", "pyarrow", "py4j", "starlette", "uvicorn", "psutil"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -153,7 +153,6 @@ NOT_FOR_STATUS = {
     *(
         *HEAVY,
         "httpx",
-        "pydantic",
         "rich.console",
         "yaml",
         "lmdb",

@@ -9,11 +9,16 @@ page of another site. curl, Prometheus and the command line send a correct Host 
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....projections.metrics.processes import RequestMetrics
@@ -30,10 +35,10 @@ from .routes.connectors import (
 from .routes.groups import groups, plan, worker_orders
 from .routes.node import loggers, node
 from .server.bodies import limited
-from .server.errors import ApiError, error_reply, handle_errors
+from .server.errors import HANDLERS, JSON, ApiError, error_reply
 from .server.listeners import DEFAULT, RestListener, parse
+from .server.openapi import describe
 from .server.paths import ConnectPaths
-from .server.schema import describe_answers
 
 SUBJECTS = (
     node.routes,
@@ -54,6 +59,11 @@ SUBJECTS = (
 """All routes; if two match a request, the first is used."""
 
 
+INFO = {
+    "title": "fairlead",
+    "summary": "Kafka Connect's REST API, and extensions for groups and workers.",
+}
+"""What `/openapi.json` says of the interface, beside its version."""
 UNMATCHED = "unmatched"
 SETTING = "rest.allowed.hosts"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -67,36 +77,40 @@ def make_app(
     service: Service,
     listeners: Sequence[RestListener] = (parse(DEFAULT),),
     hosts: Sequence[str] = (),
-) -> FastAPI:
+) -> Starlette:
     """Return the application; it closes its logs when it ends.
 
     It accepts requests for its listeners, and for further `hosts` (`HOST` or `HOST:PORT`).
     """
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncGenerator[None]:
+    async def life(_: Starlette) -> AsyncGenerator[None]:
         yield
         service.explaining.close()
         service.logs.close()
 
-    app = FastAPI(
-        title="fairlead",
-        summary="Kafka Connect's REST API, and extensions for groups and workers.",
-        version=service.version,
+    routes = [route for subject in SUBJECTS for route in subject]
+
+    @cache
+    def document() -> bytes:
+        return describe({**INFO, "version": service.version}, routes)
+
+    async def get_document(_: Request) -> Response:
+        return Response(document(), media_type=JSON)
+
+    middleware = [
+        Middleware(RequestMeter, requests=service.requests),
+        Middleware(OriginCheck, listeners=listeners, allowed=hosts),
+        Middleware(ConnectPaths),
+    ]
+    app = Starlette(
+        routes=[Route("/openapi.json", get_document), *routes],
+        middleware=middleware,
+        exception_handlers=HANDLERS,
         lifespan=life,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
     )
+    app.router.redirect_slashes = False
     app.state.service = service
-    handle_errors(app)
-    for subject in SUBJECTS:
-        # `include_router` would analyse all routes again for each application.
-        app.router.routes.extend(subject.router.routes)
-    describe_answers(app, [answer for subject in SUBJECTS for answer in subject.answers])
-    app.add_middleware(ConnectPaths)
-    app.add_middleware(OriginCheck, listeners=listeners, allowed=hosts)
-    app.add_middleware(RequestMeter, requests=service.requests)
     return app
 
 

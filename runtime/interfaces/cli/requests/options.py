@@ -45,7 +45,7 @@ class LocalOptions:
 
     def load(self) -> "Loaded":
         """Return the configuration with its sources; raises `ConfigError`."""
-        from ....config.load import load_with_sources  # noqa: PLC0415  # --help needs no pydantic
+        from ....config.load import load_with_sources  # noqa: PLC0415  # --help needs no settings
 
         overrides = list(self.overrides or ())
         if self.data_dir is not None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Annotated, Final, Protocol, TypeVar, cast
 
-from fastapi import Depends
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -35,6 +34,7 @@ from ...replies.building.connectors import MadeBy
 from ..reading.logs import NodeLogs
 from ..server.errors import ApiError, Unanswered, not_found
 from ..server.peers import principal_of
+from ..server.routing import FromRequest
 from ..validation.offsets import Judge
 from ..validation.outside import OutsideChecks
 from .connection import Command, Outcome
@@ -190,18 +190,18 @@ class Service:
         return MadeBy(found.kind, found.version, running_settings(config).number(RESTART_WINDOW_MS))
 
 
-async def _service(request: Request) -> Service:
+def _service(request: Request) -> Service:
     return cast(Service, request.app.state.service)
 
 
-async def _principal(request: Request) -> str:
+def _principal(request: Request) -> str:
     server: tuple[str, int] = request.scope.get("server") or ("", 0)
     return principal_of(request.client, server) if request.client else "rest"
 
 
-Served = Annotated[Service, Depends(_service)]
+Served = Annotated[Service, FromRequest(_service)]
 """The service, as a parameter of a route."""
-Principal = Annotated[str, Depends(_principal)]
+Principal = Annotated[str, FromRequest(_principal)]
 """The principal of a request, for the log."""
 
 

@@ -2,19 +2,15 @@
 
 import json
 import re
-from collections.abc import Callable, Coroutine
 from http import HTTPMethod, HTTPStatus
-from typing import Any
 
-from fastapi import Depends
-from fastapi.routing import APIRoute
+from msgspec import UNSET
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
-from .errors import JSON, bare_error
+from .errors import JSON, ApiError, bare_error
 
 _MEDIA_TYPE = re.compile(r"[^\s/,]+/[^\s/,]+")
 _ANY_JSON = frozenset({"", JSON, "application/*", "*/*"})
@@ -35,40 +31,34 @@ class Numeral(float):
 
     def __new__(cls, text: str) -> "Numeral":
         """Parse the text of a number."""
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
 
 
-class JsonRequest(Request):
-    """A request with a strict JSON body (RFC 8259): no NaN or infinities."""
+async def read_json(request: Request) -> object:
+    """Decode a strict JSON body (RFC 8259: no NaN or infinities); UNSET if it is empty.
 
-    async def json(self) -> object:
-        """Decode the body, with a `Numeral` for each number that is not an integer."""
-        body = await self.body()
-        if len(body) > MOST_BYTES:  # the loop goes on serving other requests
-            return await run_in_threadpool(_parse, body)
-        return _parse(body)
-
-
-class JsonRoute(APIRoute):
-    """A route that gets a `JsonRequest`."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of requests."""
-        answer = super().get_route_handler()
-
-        async def answer_json(request: Request) -> Response:
-            return await answer(JsonRequest(request.scope, request.receive))
-
-        return answer_json
+    A number that is not an integer is a `Numeral`. Raises `ApiError`.
+    """
+    body = await request.body()
+    if len(body) > MOST_BYTES:  # the loop goes on serving other requests
+        return await run_in_threadpool(_parse, body)
+    return _parse(body) if body else UNSET
 
 
 def _parse(body: bytes) -> object:
-    return json.loads(body, parse_float=Numeral, parse_constant=_no_number)
+    try:
+        return json.loads(body, parse_float=Numeral, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        what = f"body: no valid JSON, from character {error.pos} on ({error.msg})"
+        message = f"the request is malformed: {what}"
+    except (ValueError, RecursionError):  # no UTF-8, too many digits, or too deep
+        message = "There was an error parsing the body"
+    raise ApiError(HTTPStatus.BAD_REQUEST, message)
 
 
-def _no_number(text: str) -> object:
+def _refuse_constant(text: str) -> object:
     raise json.JSONDecodeError(f"{text} is no number", text, 0)
 
 
@@ -96,12 +86,12 @@ def _most_bytes(method: str, path: str) -> int:
     return MOST_BYTES_OF_CONFIGS if path == "/apply" else MOST_BYTES
 
 
-async def _negotiate(request: Request) -> None:
+def negotiate(request: Request, *, is_read: bool) -> None:
     """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
 
     A web page can send forms to another site without a CORS preflight, but neither JSON nor a range
-    of types: so the type is required even if the body is not used. As in Connect, a body that is
-    not used may have no type at all; a page would name its site in `Origin`.
+    of types: so the type is required even if the body is not read (`is_read`). As in Connect, a
+    body that is not read may have no type at all; a page would name its site in `Origin`.
     """
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -111,7 +101,7 @@ async def _negotiate(request: Request) -> None:
     if request.method == HTTPMethod.GET:
         is_refused = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
     else:
-        needs_type = bool(kind) or not _is_unused(request) or "origin" in headers
+        needs_type = bool(kind) or is_read or "origin" in headers
         is_refused = kind != JSON if has_body and needs_type else kind not in _ANY_JSON
     if is_refused:
         raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
@@ -119,16 +109,7 @@ async def _negotiate(request: Request) -> None:
         raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
 
 
-def _is_unused(request: Request) -> bool:
-    """Return whether the route of a request reads no body."""
-    route = request.scope.get("route")
-    return isinstance(route, APIRoute) and route.body_field is None
-
-
 def _takes_json(accept: str) -> bool:
     """Return whether an Accept header includes JSON with any quality; an empty one does."""
     kinds = {each.partition(";")[0].strip() for each in accept.lower().split(",")}
     return not accept.strip() or not kinds.isdisjoint({JSON, "application/*", "*/*", "*"})
-
-
-Negotiates = Depends(_negotiate)

@@ -2,10 +2,9 @@
 
 import logging
 from http import HTTPMethod, HTTPStatus
+from typing import Final
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -62,17 +61,6 @@ def error_reply(status: int, message: str) -> Response:
     return Response(body, status, media_type=JSON)
 
 
-def handle_errors(app: FastAPI) -> None:
-    """Install handlers that answer every error in Connect's format, without a traceback."""
-    app.exception_handler(ApiError)(_refused)
-    app.exception_handler(Unanswered)(_unanswered)
-    app.exception_handler(LogError)(_unreadable)
-    app.exception_handler(CodecError)(_unreadable)
-    app.exception_handler(HTTPException)(_http_error)
-    app.exception_handler(RequestValidationError)(_malformed)
-    app.exception_handler(Exception)(_failed)
-
-
 async def _refused(_: Request, error: Exception) -> Response:
     if not isinstance(error, ApiError):
         raise error
@@ -115,7 +103,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the allowed methods of a path; the framework has only those of its first route."""
+    """Return the allowed methods of a path; Starlette has only those of its first route."""
     taken = {
         method
         for method in HTTPMethod
@@ -128,26 +116,6 @@ def _methods(request: Request) -> list[str]:
     return sorted(taken | implied)
 
 
-async def _malformed(request: Request, error: Exception) -> Response:
-    """Answer where a request is malformed, without its values, which may be secret."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    flaws = [_flaw(each["loc"], each) for each in error.errors()]
-    if any(each["loc"][0] == "path" for each in error.errors()):
-        return await _refused(request, bare_error(HTTPStatus.NOT_FOUND))
-    return error_reply(HTTPStatus.BAD_REQUEST, f"the request is malformed: {'; '.join(flaws)}")
-
-
-def _flaw(place: tuple[int | str, ...], told: dict[str, object]) -> str:
-    """Return where a request is malformed, and how."""
-    context = told.get("ctx")
-    if told["type"] == "json_invalid" and isinstance(context, dict):
-        why = context.get("error", "unreadable")  # pyright: ignore
-        return f"body: no valid JSON, from character {place[-1]} on ({why})"
-    where = ".".join(map(str, place[1:])) or str(place[0])
-    return f"{where}: {str(told['msg']).removeprefix('Value error, ')}"
-
-
 async def _failed(request: Request, error: Exception) -> Response:
     LOGGER.error("%s %s failed", request.method, request.url.path, exc_info=error)
     text = f"{type(error).__name__} in {request.method} {request.url.path}"
@@ -156,3 +124,14 @@ async def _failed(request: Request, error: Exception) -> Response:
         f"fairlead made a mistake ({text}): nothing more is known here, logs/rest.log of the"
         " data folder says where",
     )
+
+
+HANDLERS: Final = {
+    ApiError: _refused,
+    Unanswered: _unanswered,
+    LogError: _unreadable,
+    CodecError: _unreadable,
+    HTTPException: _http_error,
+    Exception: _failed,
+}
+"""Answers every error in Connect's format, without a traceback."""

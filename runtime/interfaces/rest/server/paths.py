@@ -68,9 +68,7 @@ class ConnectPaths:
             await error_reply(error.status, error.message)(scope, receive, send)
             return
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        # The framework would use the last value of a parameter.
-        query = b"&".join(reversed(scope["query_string"].split(b"&")))
-        inner = {**scope, "path": path, "method": method, "query_string": query}
+        inner = {**scope, "path": path, "method": method}
         try:
             await self._app(inner, receive, send)  # uvicorn omits the body of HEAD
         finally:

@@ -13,8 +13,7 @@ from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
 
-from msgspec import structs
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from msgspec import Meta, Struct, structs
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.commands import CommandReply
@@ -29,15 +28,9 @@ from .....pipeline.spi.keys.common import NAME
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...commands.service import Principal, Served, Service, refuse, require_written
 from ...server.errors import ApiError, not_found
-from ...server.schema import (
-    Changes,
-    ChangesBody,
-    Extended,
-    GivenConfigBody,
-    HttpAnswer,
-    Routes,
-    text_of,
-)
+from ...server.parameters import Changes, ChangesBody, Extended, GivenConfigBody, text_of
+from ...server.routing import HttpAnswer, Routes
+from ...server.values import CONVERT
 from ...validation.configs import Prepared, check_name, invalid, prepare, with_name
 from .descriptions import (
     describe_connector,
@@ -68,25 +61,23 @@ def _state_of(value: object) -> object:
     return told.upper()
 
 
-Name = Annotated[str, BeforeValidator(_name_of)]
+Name = Annotated[str, Meta(extra={CONVERT: _name_of})]
 
 
-class NamedConfig(BaseModel):
+class NamedConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """A connector's name and config."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    name: Name = ""
     config: Changes
+    name: Name = ""
 
 
-class NewConnector(NamedConfig):
+class NewConnector(NamedConfig, frozen=True, forbid_unknown_fields=True):
     """Connect's `CreateConnectorRequest`."""
 
-    initial_state: Annotated[InitialState, BeforeValidator(_state_of)] = InitialState.RUNNING
+    initial_state: Annotated[InitialState, Meta(extra={CONVERT: _state_of})] = InitialState.RUNNING
 
 
-@routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)
+@routes.add("POST /connectors", status=HTTPStatus.CREATED, errors=CONFLICTS)
 async def create_connector(
     service: Served,
     principal: Principal,
@@ -123,7 +114,6 @@ async def create_connector(
 @routes.add(
     "PUT /connectors/{connector}/config",
     also={HTTPStatus.CREATED: ConnectorInfo},
-    takes_json=True,
     errors=CONFLICTS,
 )
 async def put_config(
@@ -143,7 +133,6 @@ async def put_config(
 
 @routes.add(
     "PATCH /connectors/{connector}/config",
-    takes_json=True,
     errors=(HTTPStatus.NOT_FOUND, *CONFLICTS),
 )
 async def patch_config(

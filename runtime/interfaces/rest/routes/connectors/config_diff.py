@@ -7,9 +7,9 @@ rises once at most.
 import asyncio
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.orders import PutConnectors
@@ -20,7 +20,8 @@ from .....config.secrets import hide_secrets
 from ....replies.connectors import ConfigChange, ConfigDiff
 from ...commands.service import Principal, Served, Service, carry_out
 from ...server.errors import ApiError
-from ...server.schema import GivenConfigBody, Routes
+from ...server.parameters import GivenConfigBody
+from ...server.routing import Routes
 from ...validation.configs import Prepared
 from .config_changes import (
     CONFLICTS,
@@ -39,16 +40,15 @@ EXAMINED_AT_ONCE: Final = 4
 """How many configs of a request are examined at the same time."""
 
 
-class ConfigsToApply(BaseModel):
+class ConfigsToApply(Struct, frozen=True, forbid_unknown_fields=True):
     """Connectors to create or change; those that are not named here stay as they are."""
 
-    model_config = ConfigDict(extra="forbid")
+    connectors: Annotated[list[NamedConfig], Meta(min_length=1, max_length=CONNECTORS_MAX)]
+    dry_run: bool = False
+    """Whether to tell the changes only."""
 
-    connectors: list[NamedConfig] = Field(min_length=1, max_length=CONNECTORS_MAX)
-    dry_run: bool = Field(default=False, description="Whether to tell the changes only.")
 
-
-@routes.add("PUT /connectors/{connector}/config/diff", takes_json=True)
+@routes.add("PUT /connectors/{connector}/config/diff")
 def diff_config(service: Served, connector: str, config: GivenConfigBody) -> ConfigDiff:
     """Validate a config as a PUT of it does, and return what that would change.
 
@@ -59,7 +59,7 @@ def diff_config(service: Served, connector: str, config: GivenConfigBody) -> Con
     return _compared(service, connector, config, before if is_there else None)[0]
 
 
-@routes.add("POST /apply", takes_json=True, errors=CONFLICTS)
+@routes.add("POST /apply", errors=CONFLICTS)
 async def apply_configs(
     service: Served, principal: Principal, body: ConfigsToApply
 ) -> list[ConfigDiff]:

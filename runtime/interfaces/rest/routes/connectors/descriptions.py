@@ -1,15 +1,12 @@
 """The GET routes of connectors, in Connect's format."""
 
-import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Annotated, TypeVar, cast
 
-from fastapi import Path, Query
-from msgspec import Raw
+from msgspec import Meta, Raw
 from msgspec.json import encode
 from msgspec.structs import replace
-from pydantic import BeforeValidator
 
 from ......events.connectors import ConnectorConfig
 from ......events.group import Group
@@ -33,7 +30,8 @@ from ....replies.progress import ConnectorProgressInfo
 from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError, not_found
-from ...server.schema import Extended, Routes
+from ...server.parameters import Extended
+from ...server.routing import Routes
 from ...validation.configs import ConfigRemarks, remarks_on
 
 routes = Routes("connectors")
@@ -43,16 +41,7 @@ MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
 
 
-def _number_of(text: object) -> object:
-    """Refuse texts that are not an integer for Java, such as `1.0` or a leading blank."""
-    if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9]+", text) is None:
-        raise ValueError("is no whole number")
-    return text
-
-
-TaskNumber = Annotated[
-    int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK), BeforeValidator(_number_of)
-]
+TaskNumber = Annotated[int, Meta(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
 """The number of a task in a path: an int32, as in Connect; for other values the path is unknown."""
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
@@ -60,7 +49,7 @@ Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 @routes.add("GET /connectors", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
 def list_connectors(
     service: Served,
-    expand: Annotated[list[str] | None, Query()] = None,
+    expand: list[str] | None = None,
     extended: Extended = False,  # noqa: FBT002
 ) -> list[str] | dict[str, ExpandedConnector]:
     """List the connectors; `expand` adds status, info or progress of each."""

@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 
 from ...server.errors import ApiError
-from ...server.schema import Routes
+from ...server.routing import Routes
 
 routes = Routes("connectors")
 SIGNATURE: Final = "x-connect-authorization"

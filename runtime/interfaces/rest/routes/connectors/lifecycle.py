@@ -11,7 +11,7 @@ import time
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from fastapi import Query
+from msgspec import Meta
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 
@@ -27,7 +27,8 @@ from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
 from ...commands.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse
 from ...server.errors import not_found
-from ...server.schema import HttpAnswer, Routes, flag
+from ...server.parameters import flag
+from ...server.routing import HttpAnswer, Routes
 from ...validation.configs import keeps_outside
 from .descriptions import (
     TaskNumber,
@@ -49,11 +50,11 @@ LOGGER = logging.getLogger(__name__)
 Flag = Annotated[bool, flag(default=False)]
 Forget = Annotated[
     bool,
-    Query(description="Whether its source removes its external state."),
+    Meta(description="Whether its source removes its external state."),
 ]
 Publish = Annotated[
     bool,
-    Query(description="Whether it waits until its committed batches are published."),
+    Meta(description="Whether it waits until its committed batches are published."),
 ]
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from msgspec import Meta, Struct
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
@@ -29,7 +29,9 @@ from ....replies.progress import (
 from ...commands.service import ORDER_ERRORS, Principal, Served, Service, refuse
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError
-from ...server.schema import Extended, Routes, whole
+from ...server.parameters import Extended, whole
+from ...server.routing import Routes
+from ...server.values import CONVERT
 from .descriptions import MISSING, require_connector
 
 routes = Routes("offsets")
@@ -41,7 +43,7 @@ _WHOLE: Final = 1 << 63
 def _object(value: object) -> object:
     """Refuse values that are not JSON objects."""
     if value is not None and not isinstance(value, dict):
-        raise ValueError("must be an object, or null")  # what pydantic takes
+        raise ValueError("must be an object, or null")
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -58,13 +60,11 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: float(each) if isinstance(each, float) else each for key, each in given.items()}
 
 
-GivenObject = Annotated[dict[str, Any] | None, BeforeValidator(_object)]
+GivenObject = Annotated[dict[str, Any] | None, Meta(extra={CONVERT: _object})]
 
 
-class GivenOffset(BaseModel):
+class GivenOffset(Struct, frozen=True, forbid_unknown_fields=True):
     """Connect's `ConnectorOffset`; a null offset removes that of the partition."""
-
-    model_config = ConfigDict(extra="forbid")
 
     partition: GivenObject = None
     offset: GivenObject = None
@@ -80,18 +80,14 @@ class GivenOffset(BaseModel):
             raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
 
 
-class GivenOffsets(BaseModel):
+class GivenOffsets(Struct, frozen=True, forbid_unknown_fields=True):
     """Connect's `ConnectorOffsets`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     offsets: list[GivenOffset] | None = None
 
 
-class SeekOrder(BaseModel):
+class SeekOrder(Struct, frozen=True, forbid_unknown_fields=True):
     """The position: `earliest`, `latest`, or a time with its zone, `2026-01-01T00:00:00Z`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     to: str
     dry_run: bool = False
@@ -110,7 +106,7 @@ def list_offsets(
         return ConnectorOffsets(listed, _lag(logs, connector) if extended else None)
 
 
-@routes.add("PATCH /connectors/{connector}/offsets", takes_json=True, errors=ORDER_ERRORS)
+@routes.add("PATCH /connectors/{connector}/offsets", errors=ORDER_ERRORS)
 async def alter_offsets(
     service: Served, principal: Principal, connector: str, given: GivenOffsets
 ) -> Message:
@@ -141,7 +137,7 @@ async def reset_offsets(service: Served, principal: Principal, connector: str) -
     return Message("The offsets for this connector have been reset successfully")
 
 
-@routes.add("POST /connectors/{connector}/offsets/seek", takes_json=True, errors=ORDER_ERRORS)
+@routes.add("POST /connectors/{connector}/offsets/seek", errors=ORDER_ERRORS)
 async def seek_offsets(
     service: Served, principal: Principal, connector: str, order: SeekOrder
 ) -> OffsetsSought:

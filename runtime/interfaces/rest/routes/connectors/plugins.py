@@ -5,7 +5,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import Query
+from msgspec import Meta
 from msgspec.structs import replace
 
 from ......events.log.errors import NoLogError
@@ -25,7 +25,8 @@ from ....replies.connectors import (
 )
 from ...commands.service import Served, Service
 from ...server.errors import ApiError, not_found
-from ...server.schema import Extended, GivenConfigBody, Routes, flag
+from ...server.parameters import Extended, GivenConfigBody, flag
+from ...server.routing import Routes
 from ...validation.configs import NULL_VALUE, examine
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _version_of(find: "_Find", name: str) -> str:
 def get_plugin_config(
     service: Served,
     plugin: str,
-    version: Annotated[str, Query(description="A version, a range of them, or latest.")] = LATEST,
+    version: Annotated[str, Meta(description="A version, a range of them, or latest.")] = LATEST,
     extended: Extended = False,  # noqa: FBT002
 ) -> list[ConfigKeyInfo]:
     """List the keys of a connector class, a converter, a transform or a predicate.
@@ -113,7 +114,6 @@ def get_plugin_config(
 
 @routes.add(
     "PUT /connector-plugins/{plugin}/config/validate",
-    takes_json=True,
     errors=(HTTPStatus.NOT_FOUND,),
 )
 def validate_config(

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Final, Literal, TypeVar
 
-from fastapi import Path, Query
+from msgspec import Meta, Struct
 from msgspec.structs import astuple
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.group.orders.configuration import SETTINGS
@@ -37,7 +36,8 @@ from ...commands.service import (
     require_group,
 )
 from ...server.errors import not_found
-from ...server.schema import ChangesBody, ConfigBody, Key, Routes
+from ...server.parameters import ChangesBody, ConfigBody, Key
+from ...server.routing import Routes
 
 T = TypeVar("T")
 
@@ -45,30 +45,26 @@ routes = Routes("groups")
 order_routes = Routes("operators")
 LINES: Final = 50
 Limit = Annotated[
-    int, Query(ge=1, le=LINES_MAX, description="The number of epochs; the latest ones.")
+    int, Meta(ge=1, le=LINES_MAX, description="The number of epochs; the latest ones.")
 ]
-Epoch = Annotated[int | Literal["latest"], Path(description="A group epoch, or `latest`.")]
+Epoch = Annotated[int | Literal["latest"], Meta(description="A group epoch, or `latest`.")]
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 _SETTINGS: Final = "\n\n".join(
     f"`{each.name}`: {each.allowed}. {each.documentation}" for each in SETTINGS.values()
 )
 ACCEPTED = HTTPStatus.ACCEPTED
-Task = Annotated[int, Path(ge=0, le=INT32_MAX)]
+Task = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 OF_CONNECTOR = "/groups/{group}/placements/{connector}"
 OF_TASK = "/groups/{group}/placements/{connector}/{task}"
 
 
-class PlacementBody(BaseModel):
+class PlacementBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The weight of a connector or task, and the workers that may run it; null: unchanged."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    weight: int | None = Field(None, ge=1, le=HEAVIEST, description="The default is 1.")
-    workers: list[Key] | None = Field(
-        None,
-        max_length=MOST_ITEMS,
-        description="Any names of workers. Empty: the config decides.",
-    )
+    weight: Annotated[int, Meta(ge=1, le=HEAVIEST)] | None = None
+    """The default is 1."""
+    workers: Annotated[list[Key], Meta(max_length=MOST_ITEMS)] | None = None
+    """Any names of workers. Empty: the config decides."""
 
 
 NO_ORDER = PlacementBody(weight=1, workers=[])
@@ -169,7 +165,7 @@ def get_group_config(service: Served, group: str) -> dict[str, str]:
     return _read_configs(service, group)
 
 
-@routes.add("PUT /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
+@routes.add("PUT /groups/{group}/config", errors=ORDER_ERRORS)
 async def put_group_config(
     service: Served, principal: Principal, group: str, config: ConfigBody
 ) -> dict[str, str]:
@@ -180,7 +176,7 @@ async def put_group_config(
     return await carry_out(service, command, _configs)
 
 
-@routes.add("PATCH /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
+@routes.add("PATCH /groups/{group}/config", errors=ORDER_ERRORS)
 async def patch_group_config(
     service: Served, principal: Principal, group: str, changes: ChangesBody
 ) -> dict[str, str]:
@@ -205,7 +201,7 @@ async def delete_group(service: Served, principal: Principal, group: str) -> Non
         refuse(outcome.reply)
 
 
-@order_routes.add("PUT " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
+@order_routes.add("PUT " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS)
 async def place_connector(
     service: Served, principal: Principal, group: str, connector: str, body: PlacementBody
 ) -> GroupPlacement:
@@ -213,7 +209,7 @@ async def place_connector(
     return await _place(service, principal, group, Resource(connector), body)
 
 
-@order_routes.add("PUT " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
+@order_routes.add("PUT " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
 async def place_task(
     service: Served,
     principal: Principal,

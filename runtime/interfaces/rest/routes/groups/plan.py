@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from msgspec.structs import replace
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct, field
+from msgspec.structs import fields, replace
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.errors import Error
@@ -39,7 +39,9 @@ from .....planning.report import ExpectedDowntimes, Plan
 from .....planning.sandbox import all_assignors
 from ...commands.service import Served, Service, require_group
 from ...server.errors import ApiError
-from ...server.schema import Config, Key, Routes
+from ...server.parameters import Config, Key, whole
+from ...server.routing import Routes
+from ...server.values import CONVERT
 from ...validation.configs import check_name, prepare, remarks_on, with_name
 
 routes = Routes("groups")
@@ -71,59 +73,53 @@ TASKS_MAX = 100_000
 NAMES_MAX = 100
 """The maximum number of workers, or connectors, in one field of a plan."""
 
-Tasks = Annotated[int, Field(ge=1, le=TASKS_MAX)]
+Tasks = Annotated[int, Meta(ge=1, le=TASKS_MAX)]
 
-Names = Annotated[list[Key], Field(max_length=NAMES_MAX)]
+Names = Annotated[list[Key], Meta(max_length=NAMES_MAX)]
 
 
-def _label(text: str) -> str:
-    if flaw := flaw_in_labels([text]):
+def _label(text: object) -> object:
+    """Refuse a text that can be no tag and no zone."""
+    if isinstance(whole(text), str) and (flaw := flaw_in_labels([str(text)])):
         raise ValueError(flaw)
     return text
 
 
-Label = Annotated[Key, AfterValidator(_label)]
+Label = Annotated[str, Meta(extra={CONVERT: _label})]
 
 
-class NewWorker(BaseModel):
+class NewWorker(Struct, frozen=True, forbid_unknown_fields=True):
     """The capacity and tags of an added worker; null: this node's settings."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     zone: Label | None = None
     tags: list[Label] | None = None
-    capacity: int | None = Field(default=None, ge=1, le=LARGEST_CAPACITY)
+    capacity: Annotated[int, Meta(ge=1, le=LARGEST_CAPACITY)] | None = None
 
 
-class PlannedConnector(BaseModel):
+class PlannedConnector(Struct, frozen=True, forbid_unknown_fields=True):
     """A connector to create or change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Key
     config: Config
 
 
-class Proposal(BaseModel):
+class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
     """At least one change; they are applied in the order of these fields."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    add_workers: int = Field(
-        0, strict=True, ge=0, le=WORKERS_MAX, description="The number of workers that join."
-    )
-    worker: NewWorker = Field(NewWorker(), description="The capacity and tags of each of these.")
-    drain: Names = Field([], description="Workers that give up their work, and stay.")
-    remove_workers: Names = Field([], description="Workers that leave gracefully.")
-    delete: Names = Field([], description="Connectors that are deleted.")
-    connectors: list[PlannedConnector] = Field(
-        [],
-        max_length=NAMES_MAX,
-        description="Connectors that are created or changed; their configs are validated.",
-    )
-    scale: dict[Key, Annotated[Tasks, Field(strict=True)]] = Field(
-        {}, max_length=NAMES_MAX, description="Connectors, each with another `tasks.max`."
-    )
+    add_workers: Annotated[int, Meta(ge=0, le=WORKERS_MAX)] = 0
+    """The number of workers that join."""
+    worker: NewWorker = field(default_factory=NewWorker)
+    """The capacity and tags of each of these."""
+    drain: Names = []
+    """Workers that give up their work, and stay."""
+    remove_workers: Names = []
+    """Workers that leave gracefully."""
+    delete: Names = []
+    """Connectors that are deleted."""
+    connectors: Annotated[list[PlannedConnector], Meta(max_length=NAMES_MAX)] = []
+    """Connectors that are created or changed; their configs are validated."""
+    scale: Annotated[dict[Key, Tasks], Meta(max_length=NAMES_MAX)] = {}
+    """Connectors, each with another `tasks.max`."""
 
     def workers(self, node: WorkerTraits) -> list[Change]:
         """Return the changes of workers; added ones are of this node."""
@@ -148,7 +144,6 @@ class Proposal(BaseModel):
 
 @routes.add(
     "POST /groups/{group}/plan",
-    takes_json=True,
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def plan(service: Served, group: str, body: Proposal) -> Plan:
@@ -220,9 +215,9 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
     put = [ConnectorsPut(tuple(puts))] if puts else []
     changes = [*body.workers(service.traits), *body.deleted(), *put, *body.scaled()]
     if not changes:
-        members = ", ".join(each for each in Proposal.model_fields if each != "worker")
+        members = ", ".join(each.name for each in fields(Proposal) if each.name != "worker")
         raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
-    if body.worker.model_fields_set and not body.add_workers:
+    if body.worker != NewWorker() and not body.add_workers:
         nobody = "worker says what added workers are able to, and add_workers adds none"
         raise ApiError(HTTPStatus.BAD_REQUEST, nobody)
     return changes

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import Depends, Query
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.group.state.workers import find_member, find_worker, order_for
@@ -36,72 +35,66 @@ from ...commands.service import (
     refuse,
     require_group,
 )
-from ...server.schema import Routes
+from ...server.routing import Routes
 
 routes = Routes("operators")
 ACCEPTED = HTTPStatus.ACCEPTED
 Force = Annotated[
     bool,
-    Query(description="End its process at once, without waiting until it has given up its work."),
+    Meta(description="End its process at once, without waiting until it has given up its work."),
 ]
 
 
-async def _group_of_worker(
-    service: Served,
-    group: Annotated[
-        str | None, Query(description="The worker's group; by default Connect's.")
-    ] = None,
-) -> str:
-    return group or service.group_id
+GroupOfWorker = Annotated[str | None, Meta(description="The worker's group; by default Connect's.")]
 
 
-GroupOfWorker = Annotated[str, Depends(_group_of_worker)]
-"""The group of a worker, as a parameter of a route."""
-
-
-class Expectation(BaseModel):
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     """The time when a worker is expected back."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0 ends the wait.")
+    within_ms: Annotated[int, Meta(ge=0, le=INT32_MAX)]
+    """From now. 0 ends the wait."""
 
 
 @routes.add("PUT /workers/{worker:path}/cordon", status=ACCEPTED, errors=ORDER_ERRORS)
 async def cordon(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Assign no more work to a worker; it keeps what it has."""
-    return await _order(service, Cordon(group, worker, principal=principal))
+    return await _order(service, Cordon(group or service.group_id, worker, principal=principal))
 
 
 @routes.add("PUT /workers/{worker:path}/drain", status=ACCEPTED, errors=ORDER_ERRORS)
 async def drain(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Assign no more work to a worker, and revoke what it has."""
-    return await _order(service, Cordon(group, worker, drain=True, principal=principal))
+    return await _order(
+        service, Cordon(group or service.group_id, worker, drain=True, principal=principal)
+    )
 
 
 @routes.add("PUT /workers/{worker:path}/uncordon", status=ACCEPTED, errors=ORDER_ERRORS)
 async def uncordon(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Allow work for a worker again: ends a cordon or a drain."""
-    return await _order(service, Uncordon(group, worker, principal))
+    return await _order(service, Uncordon(group or service.group_id, worker, principal))
 
 
 @routes.add(
     "PUT /workers/{worker:path}/expect",
     status=ACCEPTED,
     errors=ORDER_ERRORS,
-    takes_json=True,
 )
 async def expect(
-    service: Served, principal: Principal, worker: str, body: Expectation, group: GroupOfWorker
+    service: Served,
+    principal: Principal,
+    worker: str,
+    body: Expectation,
+    group: GroupOfWorker = None,
 ) -> GroupWorkerOrder:
     """Have a worker's work wait for its return; 0 ends the wait."""
-    command = Expect(group, worker, body.within_ms, principal)
+    command = Expect(group or service.group_id, worker, body.within_ms, principal)
     return await _order(service, command)
 
 
@@ -110,7 +103,7 @@ async def remove_worker(
     service: Served,
     principal: Principal,
     worker: str,
-    group_id: GroupOfWorker,
+    group: GroupOfWorker = None,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
 ) -> WorkerRemoval:
     """Remove a worker: it gives up its work, leaves, and its process is not restarted.
@@ -118,6 +111,7 @@ async def remove_worker(
     Its work is not parked. For a worker that is away or lost, only the wait for its return ends.
     `message` describes what happens next.
     """
+    group_id = group or service.group_id
     await run_in_threadpool(require_group, service, group_id)
     node = await service.commands.describe_node()
     found = await run_in_threadpool(_find, service, group_id, worker)

@@ -9,7 +9,7 @@ import time
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from fastapi import Body, Query
+from msgspec import Meta
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.transport import log_levels
@@ -17,7 +17,8 @@ from ......actors.transport.log_levels import LEVELS, LoggerState
 from ....replies.node import LoggerLevel
 from ...commands.service import Principal, Served, Service
 from ...server.errors import ApiError, Unanswered, not_found
-from ...server.schema import Changes, HttpAnswer, Routes
+from ...server.parameters import Changes
+from ...server.routing import HttpAnswer, Routes
 
 LOGGER = logging.getLogger(__name__)
 routes = Routes("this process")
@@ -36,7 +37,7 @@ _NOT_TOLD: Final = (
     "the level counts here, and for processes that start from now on; the others were not told:"
     " the supervisor of this node does not answer, try again"
 )
-LevelBody = Annotated[Changes, Body(description="The level, as `level`.")]
+LevelBody = Annotated[Changes, Meta(description="The level, as `level`.")]
 
 
 @routes.add("GET /admin/loggers")
@@ -59,7 +60,6 @@ def get_logger(service: Served, logger: str) -> LoggerLevel:
     "PUT /admin/loggers/{logger}",
     status=HTTPStatus.NO_CONTENT,
     also={HTTPStatus.OK: list[str]},
-    takes_json=True,
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def set_level(
@@ -67,7 +67,7 @@ async def set_level(
     principal: Principal,
     logger: str,
     body: LevelBody,
-    scope: Annotated[str, Query(description="worker or cluster: the same here.")] = "worker",
+    scope: Annotated[str, Meta(description="worker or cluster: the same here.")] = "worker",
 ) -> HttpAnswer[list[str]] | None:
     """Set the level of a logger and of all below it, in all processes of the node.
 

@@ -37,7 +37,7 @@ from ....replies.overview import NodeStatus
 from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import PASSING, Unanswered, describe_log_error
-from ...server.schema import HttpAnswer, Routes
+from ...server.routing import HttpAnswer, Routes
 from ..connectors.descriptions import deletion_waits, list_connectors, publication_warnings
 from ..groups.groups import list_groups
 
