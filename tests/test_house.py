@@ -162,7 +162,6 @@ STILL_FULL = {
     "actors/group",
     "events",
     "runtime/interfaces/replies",
-    "runtime/kafka",
     "runtime/pipeline/stores/files",
     "runtime/pipeline/stores/kafka/source",
     "runtime/pipeline/stores/postgres/tables",

@@ -52,7 +52,7 @@ class LogChecks:
 
 
 def trace_crashes(folder: Path) -> bool:
-    """Have a crash of the REST process leave a trace in a folder; return whether the last did."""
+    """Write the trace of a crash of this process to a folder; return whether there was one."""
     path, trace = folder / TRACE, ""
     with suppress(FileNotFoundError):
         trace = path.read_text(errors="replace").strip()

@@ -38,15 +38,15 @@ def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> No
 
     `is_durable`: after a power cut it is there, with this content.
     """
-    made = path.with_suffix(".new")
-    made.unlink(missing_ok=True)
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    new_file = path.with_suffix(".new")
+    new_file.unlink(missing_ok=True)
+    descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         if is_durable:
             file.flush()
             os.fsync(file.fileno())
-    made.rename(path)
+    new_file.rename(path)
     if is_durable:
         sync_path(path.parent)
 
@@ -138,13 +138,13 @@ def read_engines(run_folder: Path) -> dict[str, EngineFile]:
 def _read_engine(file: Path) -> EngineFile | None:
     try:
         content: dict[str, Any] = json.loads(file.read_bytes())
-        found = EngineFile(ProcessId(*content.pop("owner")), **content)
+        engine = EngineFile(ProcessId(*content.pop("owner")), **content)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    if is_alive(found.owner):
-        return found
+    if is_alive(engine.owner):
+        return engine
     why = "the process that owns the workers' JVM has ended, and the JVM with it"
-    return replace(found, pid=None, state=DOWN, detail=why)
+    return replace(engine, pid=None, state=DOWN, detail=why)
 
 
 @dataclass(frozen=True, slots=True)

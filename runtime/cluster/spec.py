@@ -157,7 +157,7 @@ class NodeSpec:
 
     @property
     def client_limits(self) -> ShardLimits:
-        """What Kafka clients may make each process of their groups keep."""
+        """The limits of what each process of groups keeps for Kafka's clients."""
         return self.kafka.limits if self.kafka else DEFAULT_LIMITS
 
     def group_folder(self, group_id: str) -> Path:

@@ -56,36 +56,36 @@ def cluster_needs(
     A standalone master has one shared secret. YARN and Kubernetes create one for each driver, but
     their executors connect to the driver, which so needs an address that is not loopback.
     """
-    named = f"spark.master = {master}"
+    at = f"spark.master = {master}"
     is_standalone = master.startswith(STANDALONE)
     if is_standalone and not conf.get(AUTH_SECRET):
         yield Contradiction(
             ("spark.master",),
-            f"{named} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
+            f"{at} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
             " driver or of an executor could run code there. The cluster's own daemons need the"
             " same secret, spark.authenticate and spark.network.crypto.enabled",
         )
     if not is_standalone and not conf.get(HOST):
         yield Contradiction(
             ("spark.master",),
-            f"{named} needs spark.conf.{HOST}: the address at which executors reach this node",
+            f"{at} needs spark.conf.{HOST}: the address at which executors reach this node",
         )
     if master.startswith("k8s://") and not any(map(conf.get, _IMAGES)):
         yield Contradiction(
             ("spark.master",),
-            f"{named} needs spark.conf.{_IMAGES[0]}: what executors run, with the same Python and"
+            f"{at} needs spark.conf.{_IMAGES[0]}: what executors run, with the same Python and"
             " fairlead at the same path",
         )
     if not folders:
         yield Contradiction(
             ("spark.master", "paths.allow"),
-            f"{named} needs paths.allow: the folders that this node and all executors share, in"
+            f"{at} needs paths.allow: the folders that this node and all executors share, in"
             " which sources and sinks lie; that they do is checked when Spark starts",
         )
     if is_standalone and drivers > 1 and CORES_MAX not in conf:
         yield Contradiction(
             ("spark.master", "workers", "engine.kind"),
-            f"{named} would give all its cores to the first of {drivers} workers, and the"
+            f"{at} would give all its cores to the first of {drivers} workers, and the"
             f" others would wait: leave out engine.kind, or set spark.conf.{CORES_MAX} for each",
         )
 
@@ -93,23 +93,23 @@ def cluster_needs(
 def connect_needs(master: str, folders: str, kind: str) -> Iterator[Contradiction]:
     """Yield the missing settings of a Spark Connect server; texts have no secrets of its URL."""
     address = ConnectAddress.parse(master)
-    named = f"spark.master = {address}"
+    at = f"spark.master = {address}"
     if flaw := address.flaw():
-        yield Contradiction(("spark.master",), f"{named} {flaw}")
+        yield Contradiction(("spark.master",), f"{at} {flaw}")
     if missing := missing_packages():
         yield Contradiction(
             ("spark.master",),
-            f"{named} needs packages that are not installed ({', '.join(missing)}):"
+            f"{at} needs packages that are not installed ({', '.join(missing)}):"
             f" {pip_install('connect')}",
         )
     if kind == "shared":
         yield Contradiction(
             ("spark.master", "engine.kind"),
-            f"{named}: each worker has a session there, and no JVM is shared: leave out engine.kind",
+            f"{at}: each worker has a session there, and no JVM is shared: leave out engine.kind",
         )
     if not folders:
         yield Contradiction(
             ("spark.master", "paths.allow"),
-            f"{named} needs paths.allow: the folders that this node, the server and its executors"
+            f"{at} needs paths.allow: the folders that this node, the server and its executors"
             " share, in which sources and sinks lie; that they do is checked when a session begins",
         )

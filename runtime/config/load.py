@@ -188,15 +188,17 @@ def load_with_sources(
     file: Path | None, environ: Mapping[str, str], overrides: Sequence[str]
 ) -> Loaded:
     """Load the configuration with the source of each setting; raises `ConfigError`."""
-    given, passed_over = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
-    spark, assignors = (_passed_on(prefix, given) for prefix in PASSED_ON)
-    _refuse_unsafe(spark, given)
-    values: dict[str, Any] = dict(_parsed(given))
+    gathered, passed_over = gather(
+        file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF}
+    )
+    spark, assignors = (_passed_on(prefix, gathered) for prefix in PASSED_ON)
+    _refuse_unsafe(spark, gathered)
+    values: dict[str, Any] = dict(_parsed(gathered))
     try:
         config = Config(**values, spark_conf=spark, assignor_conf=assignors)
     except Contradictory as error:
-        raise ConfigError(_with_sources(each, given) for each in error.found) from None
-    return Loaded(config, {key: each.source for key, each in given.items()}, passed_over)
+        raise ConfigError(_with_sources(each, gathered) for each in error.found) from None
+    return Loaded(config, {key: each.source for key, each in gathered.items()}, passed_over)
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
@@ -227,32 +229,34 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
         )
 
 
-def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str]:
+def _passed_on(prefix: str, gathered: Mapping[str, GivenValue]) -> Mapping[str, str]:
     """Return the settings that are passed through, without their prefix."""
     return {
-        key.removeprefix(prefix): each.text for key, each in given.items() if key.startswith(prefix)
+        key.removeprefix(prefix): each.text
+        for key, each in gathered.items()
+        if key.startswith(prefix)
     }
 
 
-def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, GivenValue]) -> None:
+def _refuse_unsafe(conf: Mapping[str, str], gathered: Mapping[str, GivenValue]) -> None:
     problems: list[str] = []
-    master = given["spark.master"].text if "spark.master" in given else ""
+    master = gathered["spark.master"].text if "spark.master" in gathered else ""
     for name, text in conf.items():
         try:
             refuse_unsafe({name: text}, master)
         except SettingRefused as error:
-            problems.append(f"{error} (from {given[SPARK + name].source})")
+            problems.append(f"{error} (from {gathered[SPARK + name].source})")
     if problems:
         raise ConfigError(problems)
 
 
-def _parsed(given: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
+def _parsed(gathered: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
     """Parse the given fields of `Config`; raises `ConfigError` with all invalid values."""
     problems: list[str] = []
     for key, name in KEYS.items():
-        if key not in given or key.startswith(PASSED_ON):
+        if key not in gathered or key.startswith(PASSED_ON):
             continue
-        text, source = given[key]
+        text, source = gathered[key]
         try:
             yield name, SETTINGS[key].parse(text)
         except ValueError as error:
@@ -265,6 +269,6 @@ def _parsed(given: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
         raise ConfigError(problems)
 
 
-def _with_sources(found: Contradiction, given: Mapping[str, GivenValue]) -> str:
-    sources = (f"{key}: {given[key].source}" for key in found.keys if key in given)
-    return f"{found.text} ({'; '.join(sources)})"
+def _with_sources(contradiction: Contradiction, gathered: Mapping[str, GivenValue]) -> str:
+    sources = (f"{key}: {gathered[key].source}" for key in contradiction.keys if key in gathered)
+    return f"{contradiction.text} ({'; '.join(sources)})"

@@ -150,13 +150,13 @@ class Vault:
         other value that contains a secret, in any spelling, is sealed. Raises as `reveal` does.
         """
         revealed, secrets = self.open(connector, stored)
-        known = Redaction()
-        known.learn(secrets)
+        redaction = Redaction()
+        redaction.learn(secrets)
 
         def concealed(key: str, value: str) -> str:
             if revealed.get(key) == value:
                 return stored[key]
-            is_secret = value in secrets or known.hide(value) != value
+            is_secret = value in secrets or redaction.hide(value) != value
             return self.seal(connector, value) if is_secret else value
 
         return {key: concealed(key, value) for key, value in task_config.items()}

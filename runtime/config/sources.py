@@ -113,7 +113,7 @@ def gather(
     file: Path | None,
     environ: Mapping[str, str],
     overrides: Sequence[str],
-    known: Collection[str],
+    names: Collection[str],
 ) -> Given:
     """Return the last value of each setting, of file, environment, then `key=value` overrides.
 
@@ -122,23 +122,23 @@ def gather(
     """
     problems: list[str] = []
     passed_over: list[str] = []
-    given: dict[str, GivenValue] = {}
+    values: dict[str, GivenValue] = {}
     may_be_connects = f"file {file}" if file and file.suffix == PROPERTIES else None
-    for found in (
+    for settings in (
         _from_file(file) if file else (),
-        _from_environment(environ, known, problems),
+        _from_environment(environ, names, problems),
         _from_overrides(overrides, problems),
     ):
-        for key, value in found:
-            if value.source == may_be_connects and key not in known and is_of_connect(key):
+        for key, value in settings:
+            if value.source == may_be_connects and key not in names and is_of_connect(key):
                 passed_over.append(key)
                 continue
-            if problem := _problem(key, value, known):
+            if problem := _problem(key, value, names):
                 problems.append(problem)
-            given[key] = value
+            values[key] = value
     if problems:
         raise ConfigError(problems)
-    return Given(given, tuple(passed_over))
+    return Given(values, tuple(passed_over))
 
 
 def _advice(key: str, known: Collection[str]) -> str:
@@ -164,29 +164,27 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
     source = f"file {file}"
     try:
         if file.suffix == ".toml":
-            import javaproperties  # noqa: PLC0415  # slow, and rarely needed
-
             with file.open("rb") as opened:
-                found = dict(_flatten(tomllib.load(opened, parse_float=str), source))
+                settings = dict(_flatten(tomllib.load(opened, parse_float=str), source))
         elif file.suffix == PROPERTIES:
             import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 
             with file.open("rb") as opened:
-                found = javaproperties.load(opened)  # pyright: ignore[reportUnknownMemberType]
+                settings = javaproperties.load(opened)  # pyright: ignore[reportUnknownMemberType]
         else:
             raise ConfigError([f"{file} is neither a .toml nor a .properties file: rename it"])
     except OSError as error:
         raise ConfigError([f"{file} cannot be read: {error.strerror or error}"]) from None
     except ValueError as error:  # also for a wrong encoding or escape
         raise ConfigError([f"{file} is not a valid {file.suffix} file: {error}"]) from None
-    return ((key, GivenValue(value, source)) for key, value in found.items())
+    return ((key, GivenValue(value, source)) for key, value in settings.items())
 
 
 def _flatten(
     table: Mapping[str, object], source: str, before: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield the dotted keys of nested tables: `[a] b = 1` is the same as `a.b = 1`."""
-    seen: set[str] = set()
+    keys: set[str] = set()
     for name, value in table.items():
         inner = (
             _flatten(value, source, f"{before}{name}.")  # pyright: ignore[reportUnknownArgumentType]
@@ -194,9 +192,9 @@ def _flatten(
             else [(before + name, _to_text(before + name, value, source))]
         )
         for key, text in inner:
-            if key in seen:
+            if key in keys:
                 raise ConfigError([f"{key} occurs twice in {source}: keep one of them"])
-            seen.add(key)
+            keys.add(key)
             yield key, text
 
 
@@ -215,9 +213,9 @@ def _to_text(key: str, value: object, source: str) -> str:
 
 
 def _from_environment(
-    environ: Mapping[str, str], known: Collection[str], problems: list[str]
+    environ: Mapping[str, str], names: Collection[str], problems: list[str]
 ) -> Iterator[tuple[str, GivenValue]]:
-    variables = {variable_of(key): key for key in known}
+    variables = {variable_of(key): key for key in names}
     for variable in sorted(environ):
         if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
             continue

@@ -28,8 +28,7 @@ from .broker_responses import HostPort
 from .counts import Counts
 from .groups import Groups
 from .server import Limits, Listener
-from .shard_connection import ShardConnection
-from .shard_lookup import ShardLookup
+from .shard_connection import ShardConnection, ShardLookup
 from .topics import Topics
 
 LOGGER = logging.getLogger(__package__)
@@ -54,13 +53,13 @@ def main() -> int:
 
 
 async def serve(
-    spec: KafkaSpec, data_dir: Path, workers_group: str, asked: Sequence[socket.socket] = ()
+    spec: KafkaSpec, data_dir: Path, workers_group: str, echo_ends: Sequence[socket.socket] = ()
 ) -> None:
-    """Serve until SIGTERM, and echo what comes by `asked`; raises `OSError` as `Listener.open`."""
+    """Serve until SIGTERM, and echo bytes of `echo_ends`; raises `OSError` as `Listener.open`."""
     must_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, must_stop.set)
-    for end in asked:
+    for end in echo_ends:
         end.settimeout(0)
         loop.add_reader(end, _echo, loop, end)
     host = time.time_ns()

@@ -19,9 +19,7 @@ from .broker_responses import (
     is_for_groups,
     rewrite_response,
 )
-from .client.receiver import FrameReceiver
-from .client.relay import Relay
-from .client.stream import Stream
+from .client.stream import FrameReceiver, Relay, Stream
 from .client.timeout import ConnectionState, ConnectionTimeout
 from .counts import Counts
 from .groups import Groups
@@ -76,7 +74,7 @@ class ListenerPort:
     def __init__(
         self, here: HostPort, brokers: Sequence[HostPort], map_broker: MapBroker, *, lists: bool
     ) -> None:
-        """Take the address of the group coordinator; without `lists` ListGroups is empty."""
+        """Share the group coordinator's address `here`; without `lists` ListGroups is empty."""
         self.here, self.brokers, self.map_broker, self.lists = here, brokers, map_broker, lists
 
 

@@ -64,8 +64,8 @@ class Groups:
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
             return [await self._ask(calls[0], on_hold)]
         if calls and isinstance(calls[0], ListGroups):
-            asked = [_ask_shard(each, calls[0]) for each in self._shards] if lists else []
-            return await asyncio.gather(*asked)
+            pending = [_ask_shard(each, calls[0]) for each in self._shards] if lists else []
+            return await asyncio.gather(*pending)
         return await self._ask_each(calls)
 
     async def _ask_each(self, calls: Sequence[Any]) -> Sequence[Any]:
@@ -74,27 +74,27 @@ class Groups:
         Equal calls are sent once.
         """
         replies: list[Any] = []
-        asked: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
+        pending: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
         left = LONGEST_ANSWER
         for at in range(0, len(calls), AT_ONCE):
             batch = calls[at : at + AT_ONCE]
-            found = await asyncio.gather(
-                *(self._ask_once(each, asked) for each in batch if left > 0)
+            answers = await asyncio.gather(
+                *(self._ask_once(each, pending) for each in batch if left > 0)
             )
             for number, call in enumerate(batch):
                 loading = Error.COORDINATOR_LOAD_IN_PROGRESS
-                reply = found[number] if left > 0 else refuse_host_call(call, loading, TRUNCATED)
+                reply = answers[number] if left > 0 else refuse_host_call(call, loading, TRUNCATED)
                 left -= size_of(reply)
                 replies.append(reply)
         return replies
 
     def _ask_once(
-        self, call: Any, asked: dict[str, tuple[Any, asyncio.Future[Any]]]
+        self, call: Any, pending: dict[str, tuple[Any, asyncio.Future[Any]]]
     ) -> asyncio.Future[Any]:
         """Send a call, unless it equals the previous one to its group: then share the reply."""
-        last = asked.get(call.group_id)
+        last = pending.get(call.group_id)
         if last is None or last[0] != call:
-            last = asked[call.group_id] = call, asyncio.ensure_future(self._ask(call))
+            last = pending[call.group_id] = call, asyncio.ensure_future(self._ask(call))
         return last[1]
 
     def close(self) -> None:

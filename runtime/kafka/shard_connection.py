@@ -1,9 +1,12 @@
 """The connection of the listener to the process of one shard: it sends calls, and receives replies.
 
-It runs in the event loop, on a stream that a thread looks up and opens. Calls are sent in packets,
-one at a time: calls that arrive before a packet is acknowledged are sent with the next one. So
-packets grow with the load. The number of pending calls is limited by the number of client
-connections, each of which has one request, and their size by the memory budget of all requests.
+It runs in the event loop, on a stream that a thread opens. `ShardLookup` asks the supervisor, with
+messages of actors, where the process of the shard is: a restart replaces it by another.
+
+Calls are sent in packets, one at a time: calls that arrive before a packet is acknowledged are sent
+with the next one. So packets grow with the load. The number of pending calls is limited by the
+number of client connections, each of which has one request, and their size by the memory budget of
+all requests.
 """
 
 import asyncio
@@ -12,24 +15,31 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import (
     EndHold,
+    FindStream,
     GroupCalls,
     GroupReplies,
     PackedCall,
+    StreamAt,
     pack_numbers,
     unpack_numbers,
 )
 from ...actors.shards.packets import with_number
-from ...actors.transport.stream import MessageStream, StreamEndedError
+from ...actors.transport.stream import MessageStream, StreamEndedError, dial
+from ...actors.transport.system import UnreachableError, connect
+from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
+from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from .client.reply_handler import OnHold, PendingCall, RepeatedCall, ReplyHandler, ignore_hold
-from .shard_lookup import OpenStream, ShardLookup
 
 LOGGER = logging.getLogger(__name__)
+LOOKUP_SECONDS: Final = 2.0
+"""The timeout of each question, and of the connection."""
 REPLY_SECONDS: Final = 2.0
 """The timeout of a packet, after which its clients are told to retry."""
 HUNG_SECONDS: Final = 10.0
@@ -41,6 +51,57 @@ KEEP_ALIVE_SECONDS: Final = 0.4
 sessions of all members."""
 MOST_CALLS: Final = 2_000
 """The maximum number of calls in a packet, without repeated ones."""
+
+
+class OpenStream(NamedTuple):
+    """A stream to the process of a shard, and the epoch of that process."""
+
+    stream: MessageStream
+    epoch: int
+
+
+class ShardLookup:
+    """Finds the current actor of one shard, which a restart replaces by another."""
+
+    def __init__(self, data_dir: Path, shard: int | str) -> None:
+        """`shard` is the number of a shard, or the id of the workers' group."""
+        self._folder, self._shard = RunFolder(data_dir), shard
+
+    def open(self) -> OpenStream | None:
+        """Return a new stream; None: the shard is not running, or does not answer. It may block."""
+        try:
+            return self._find()
+        except (
+            KeyRefusedError,
+            NoNodeError,
+            UnreachableError,
+            StreamEndedError,
+            OSError,
+            ValueError,
+        ) as error:
+            LOGGER.debug("shard %s cannot be reached: %s", self._shard, error)
+        return None
+
+    def _find(self) -> OpenStream | None:
+        address, shard = self._folder.system_address(), self._shard
+        system = connect(address)
+        try:
+            supervisor = system.named(SUPERVISOR)
+            if supervisor is None:
+                return None
+            with system.private() as to:
+                where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
+                found, actor = to.ask(supervisor, where, LOOKUP_SECONDS), None
+                if isinstance(found, Whereabouts):
+                    actor = found.address
+                elif isinstance(found, ShardsAt) and isinstance(shard, int):
+                    actor = found.addresses[shard] if shard < len(found.addresses) else None
+                at = to.ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
+        finally:
+            system.close()
+        if not isinstance(at, StreamAt):
+            return None
+        return OpenStream(dial(at.port, address.key, address.host, LOOKUP_SECONDS), at.epoch)
 
 
 class _Packet(NamedTuple):
@@ -232,17 +293,17 @@ class ShardConnection:
 
     async def _open(self) -> OpenStream | None:
         """Open a stream on a thread, since the lookup may block."""
-        found = SimpleQueue[OpenStream | None]()
+        opened = SimpleQueue[OpenStream | None]()
         is_done = asyncio.Event()
 
         def look_up() -> None:
-            found.put(self._lookup.open())
+            opened.put(self._lookup.open())
             with suppress(RuntimeError):  # the event loop has ended
                 self._loop.call_soon_threadsafe(is_done.set)
 
         threading.Thread(target=look_up, name="shard lookup", daemon=True).start()
         await is_done.wait()
-        return found.get()
+        return opened.get()
 
     async def _use_stream(self, stream: MessageStream, epoch: int) -> None:
         """Use a stream until it ends."""

@@ -62,7 +62,7 @@ class TiedProcess:
 
     @property
     def probes(self) -> Sequence[ProcessProbe]:
-        """What asks whether it answers; none if it is not asked."""
+        """The probes of its answers; none if it is not asked."""
         return ()
 
     @property

@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
 from fairlead.runtime.kafka import connection, server
-from fairlead.runtime.kafka.client import receiver, timeout
+from fairlead.runtime.kafka.client import stream, timeout
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
@@ -336,7 +336,7 @@ def test_large_requests_that_do_not_arrive_keep_nobody_from_being_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "RECEIVING", 4 * bounds.LONGEST_DECODED)
-    monkeypatch.setattr(receiver, "CONTENDED_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "CONTENDED_SECONDS", 0.1)
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.05)
     cut = bounds.LONGEST_DECODED.to_bytes(4) + joining()[: HEAD.size]
 

@@ -19,8 +19,7 @@ from fairlead.actors.messages.groups import (
 )
 from fairlead.actors.transport.stream import StreamEndedError
 from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
-from fairlead.runtime.kafka.shard_connection import ShardConnection
-from fairlead.runtime.kafka.shard_lookup import OpenStream
+from fairlead.runtime.kafka.shard_connection import OpenStream, ShardConnection
 
 HOST = 7
 SECONDS = 5.0

@@ -3,13 +3,22 @@
 It differs from asyncio's own streams in two ways. While the read buffer is empty, `on_data` may
 consume new bytes at once, so that no task has to wake up. And a callback can be registered for
 the next input.
+
+`FrameReceiver` receives the rest of a request, within a budget for large ones. Small requests need
+no share of it: whoever announces large ones and sends nothing keeps nobody's usual calls waiting. A
+large one that arrives slowly loses its place to those that wait.
+
+`Relay` copies a broker's response to a client. Bytes are written to the client when they arrive. If
+the client reads too slowly (back-pressure), they stay in the buffer of the broker's stream, and a
+task copies them later.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
-from ..wire.bounds import PIECE
+from ..wire.bounds import CONTENDED_SECONDS, PIECE, SMALL, Budget, BudgetShare
 
 MOST_UNREAD = 2 * PIECE
 """The approximate size of the read buffer in bytes; reading pauses when it is full."""
@@ -56,7 +65,7 @@ class Stream(asyncio.Protocol):
             self._task = asyncio.create_task(self._serve(self))
 
     def data_received(self, data: bytes) -> None:
-        """Let `on_data` consume the bytes, or append them to the read buffer."""
+        """Pass the bytes to `on_data`, or append them to the read buffer."""
         if not self._unread and self.on_data(data):
             return
         self._unread += data
@@ -170,3 +179,64 @@ class Stream(asyncio.Protocol):
     def _wake_writer(self) -> None:
         if self._writing is not None and not self._writing.done():
             self._writing.set_result(None)
+
+
+class FrameReceiver:
+    """Receives the requests of one connection, one at a time."""
+
+    def __init__(self, stream: Stream, budget: Budget) -> None:
+        """Share the budget for large requests of all connections that have not arrived whole."""
+        self._stream, self._budget = stream, budget
+        self._since = 0.0
+        """Since when a large request is being received, monotonic clock; 0: none is."""
+
+    async def read(self, first: bytes, length: int) -> tuple[bytes, BudgetShare]:
+        """Return a whole request that begins with `first`, and its share of the budget."""
+        size = length if length > SMALL else 0
+        if size:
+            await self._budget.take(size)
+        share = BudgetShare(self._budget, size)
+        self._since = time.monotonic() if size else 0.0
+        try:
+            return first + await self._stream.read_exactly(length - len(first)), share
+        except BaseException:
+            share.give_back()
+            raise
+        finally:
+            self._since = 0.0
+
+    def is_late(self, now: float) -> bool:
+        """Return whether a large request arrives so slowly that others should not wait for it."""
+        is_slow = bool(self._since) and now - self._since >= CONTENDED_SECONDS
+        return is_slow and self._budget.is_wanted
+
+
+class Relay:
+    """The copy of one response from a broker to a client."""
+
+    def __init__(self, broker: Stream, client: Stream, size: int) -> None:
+        """Start to copy a response of `size` bytes."""
+        self.left = size
+        """The number of bytes that are not copied yet."""
+        self._broker, self._client = broker, client
+        broker.on_data = self._copy
+
+    async def read(self) -> bytes:
+        """Return the next bytes to write, b"" if all are copied; raises `EOFError`."""
+        if not self._broker.is_readable:
+            await self._broker.wait()
+        piece = self._broker.read_now(min(self.left, PIECE))
+        if self.left and not piece:
+            raise EOFError
+        self.left -= len(piece)
+        return piece
+
+    def _copy(self, data: bytes) -> bool:
+        client = self._client
+        if len(data) > self.left or client.is_full or client.transport.is_closing():
+            return False
+        client.transport.write(data)
+        self.left -= len(data)
+        if not self.left:
+            self._broker.wake()
+        return True

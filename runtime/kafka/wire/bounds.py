@@ -70,7 +70,7 @@ class Budget:
         return any(not granted.done() for _, granted in self._waiting)
 
     def take_now(self, size: int) -> bool:
-        """Take `size` bytes if available and nobody waits; return whether it was possible."""
+        """Acquire `size` bytes if available and nobody waits; return whether it was possible."""
         is_left = not self._waiting and size <= self._left
         if is_left:
             self._left -= size

@@ -31,25 +31,25 @@ NO_TASK: Final = CONNECTOR - 1
 
 def ask_connect_heartbeat(request: Request, client_host: str) -> Sequence[ConnectCall]:
     """Translate a ConnectGroupHeartbeat request; a join has the client's address as well."""
-    asked, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
-    assignors, owned = asked.client_assignors, asked.connectors_and_tasks
+    message, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
+    assignors, owned = message.client_assignors, message.connectors_and_tasks
     heartbeat = Heartbeat(
-        asked.group_id,
-        asked.member_id,
-        asked.member_epoch,
-        asked.incarnation,
-        asked.sequence,
-        asked.instance_id,
-        asked.rack_id,
-        asked.url,
+        message.group_id,
+        message.member_id,
+        message.member_epoch,
+        message.incarnation,
+        message.sequence,
+        message.instance_id,
+        message.rack_id,
+        message.url,
         request.client_id or None if is_join else None,
         client_host if is_join else None,
-        asked.rebalance_timeout_ms,
-        asked.session_timeout_ms,
+        message.rebalance_timeout_ms,
+        message.session_timeout_ms,
         None if assignors is None else tuple(map(_assignor, assignors)),
-        asked.server_assignor,
+        message.server_assignor,
         None if owned is None else tuple(_resources(owned)),
-        coordinator_epoch=asked.coordinator_epoch,
+        coordinator_epoch=message.coordinator_epoch,
     )
     return [ConnectCall(heartbeat)]
 
@@ -77,27 +77,27 @@ def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
 
     The group has one assignor version and metadata for all members: those of the first one.
     """
-    asked = request.message
+    message = request.message
     install = Install(
-        asked.group_id,
-        asked.member_id,
-        asked.member_epoch,
-        asked.group_epoch,
-        None if asked.error else _assignment(asked),
-        f"the member's assignor failed with code {asked.error}" if asked.error else "",
+        message.group_id,
+        message.member_id,
+        message.member_epoch,
+        message.group_epoch,
+        None if message.error else _assignment(message),
+        f"the member's assignor failed with code {message.error}" if message.error else "",
     )
     return [ConnectCall(install)]
 
 
-def _assignment(asked: Any) -> Assignment:
+def _assignment(install: Any) -> Assignment:
     shares: dict[str, set[Resource]] = {}
-    for each in asked.members:
+    for each in install.members:
         shares.setdefault(each.member_id, set()).update(_resources(each.connectors_and_tasks))
-    own = [(each.version, each.metadata) for each in asked.members[:1]] or [(0, b"")]
+    own = [(each.version, each.metadata) for each in install.members[:1]] or [(0, b"")]
     return Assignment(
         {member_id: frozenset(share) for member_id, share in shares.items()},
-        dict(_by_resource(asked.parked, "deadline_ms")),
-        dict(_by_resource(asked.unplaceable, "reason")),
+        dict(_by_resource(install.parked, "deadline_ms")),
+        dict(_by_resource(install.unplaceable, "reason")),
         *own[0],
     )
 

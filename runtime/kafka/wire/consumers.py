@@ -31,22 +31,22 @@ CLASSIC, MODERN = 0, 1
 
 def ask_consumer_heartbeat(request: Request, client_host: str) -> Sequence[ConsumerGroupHeartbeat]:
     """Translate a ConsumerGroupHeartbeat request."""
-    asked = request.message
-    names = asked.subscribed_topic_names
+    message = request.message
+    names = message.subscribed_topic_names
     call = ConsumerGroupHeartbeat(
-        asked.group_id,
-        asked.member_id,
-        asked.member_epoch,
-        asked.instance_id,
-        asked.rack_id,
-        asked.rebalance_timeout // MS,
+        message.group_id,
+        message.member_id,
+        message.member_epoch,
+        message.instance_id,
+        message.rack_id,
+        message.rebalance_timeout // MS,
         None if names is None else tuple(names),
-        getattr(asked, "subscribed_topic_regex", None),
-        asked.server_assignor,
-        _owned(asked.topic_partitions),
+        getattr(message, "subscribed_topic_regex", None),
+        message.server_assignor,
+        _owned(message.topic_partitions),
         client_id=request.client_id,
         client_host=client_host,
-        asks_for_id=request.head.version < OWN_IDS and asked.member_epoch == JOIN_EPOCH,
+        asks_for_id=request.head.version < OWN_IDS and message.member_epoch == JOIN_EPOCH,
     )
     return [call]
 
@@ -139,9 +139,9 @@ def _member(kind: Any, member: DescribedConsumer, topics: Mapping[str, Topic]) -
 
 def _assignment(kind: Any, partitions: Resources, topics: Mapping[str, Topic]) -> Any:
     item = item_class(kind, "topic_partitions")
-    found: dict[str, list[int]] = {}
+    numbers_by_topic: dict[str, list[int]] = {}
     for name, number in sorted(partitions):
-        found.setdefault(name, []).append(number)
+        numbers_by_topic.setdefault(name, []).append(number)
     entries = tuple(
         make(
             item,
@@ -149,6 +149,6 @@ def _assignment(kind: Any, partitions: Resources, topics: Mapping[str, Topic]) -
             topic_name=name,
             partitions=tuple(numbers),
         )
-        for name, numbers in found.items()
+        for name, numbers in numbers_by_topic.items()
     )
     return make(kind, topic_partitions=entries)

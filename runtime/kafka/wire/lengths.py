@@ -114,13 +114,13 @@ def _structure(kind: Any) -> Walk:
     return walk_all if kind.__flexible__ else walk_fields
 
 
-def _tags(frame: CountedFrame, at: int, known: Mapping[int, Walk]) -> int:
+def _tags(frame: CountedFrame, at: int, walks: Mapping[int, Walk]) -> int:
     count, at = _varint(frame, at)
     for _ in range(_countable(count, frame, at)):
         tag, at = _varint(frame, at)
         size, at = _varint(frame, at)
         end = at + _fitting(size, frame, at)
-        if tag in known and known[tag](frame, at) != end:
+        if tag in walks and walks[tag](frame, at) != end:
             raise FrameRefused("malformed", f"tag {tag} is not as long as it says")
         at = end
     return at

@@ -33,20 +33,20 @@ PROTOCOL: Final = ("protocol_type", "protocol_name")
 
 def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
     """Translate a JoinGroup request."""
-    asked, version = request.message, request.head.version
-    session_ms = asked.session_timeout // MS
-    rebalance = getattr(asked, "rebalance_timeout", asked.session_timeout)
+    message, version = request.message, request.head.version
+    session_ms = message.session_timeout // MS
+    rebalance = getattr(message, "rebalance_timeout", message.session_timeout)
     call = JoinGroup(
-        asked.group_id,
-        asked.member_id,
-        asked.protocol_type,
-        tuple(ClassicProtocol(each.name, each.metadata) for each in asked.protocols),
+        message.group_id,
+        message.member_id,
+        message.protocol_type,
+        tuple(ClassicProtocol(each.name, each.metadata) for each in message.protocols),
         session_ms,
         rebalance // MS,
-        getattr(asked, "group_instance_id", None),
+        getattr(message, "group_instance_id", None),
         request.client_id,
         client_host,
-        getattr(asked, "reason", None) or "",
+        getattr(message, "reason", None) or "",
         asks_for_id=version >= IDS_FIRST,
         may_skip_assignment=version >= SKIPPING,
     )
@@ -58,19 +58,19 @@ def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
 
     Earlier versions have no field for it.
     """
-    asked = request.message
-    names = [getattr(asked, each) for each in PROTOCOL if hasattr(asked, each)]
+    message = request.message
+    names = [getattr(message, each) for each in PROTOCOL if hasattr(message, each)]
     if None in names:
         return []
     protocol_type, protocol = names or (None, None)
     call = SyncGroup(
-        asked.group_id,
-        asked.member_id,
-        asked.generation_id,
-        getattr(asked, "group_instance_id", None),
+        message.group_id,
+        message.member_id,
+        message.generation_id,
+        getattr(message, "group_instance_id", None),
         protocol_type,
         protocol,
-        {each.member_id: each.assignment for each in asked.assignments},
+        {each.member_id: each.assignment for each in message.assignments},
     )
     return [call]
 

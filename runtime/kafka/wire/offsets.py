@@ -32,7 +32,7 @@ TELLS_OF_ALL: Final = 2
 
 def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
     """Translate an OffsetCommit request."""
-    asked = request.message
+    message = request.message
     offsets = (
         TopicOffset(
             topic.name,
@@ -41,13 +41,13 @@ def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
             getattr(each, "committed_leader_epoch", -1),
             each.committed_metadata,
         )
-        for topic in asked.topics
+        for topic in message.topics
         for each in topic.partitions
     )
-    epoch = getattr(asked, "generation_id_or_member_epoch", NO_EPOCH)
-    instance_id = getattr(asked, "group_instance_id", None)
+    epoch = getattr(message, "generation_id_or_member_epoch", NO_EPOCH)
+    instance_id = getattr(message, "group_instance_id", None)
     knows_epochs = request.head.version >= COUNTS_EPOCHS
-    at = asked.group_id, tuple(offsets), asked.member_id, epoch, instance_id
+    at = message.group_id, tuple(offsets), message.member_id, epoch, instance_id
     return [OffsetCommit(*at, knows_epochs=knows_epochs)]
 
 
@@ -111,18 +111,18 @@ def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] |
 def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply]) -> Any:
     """Build the OffsetFetch response."""
     if request.head.version >= MANY_GROUPS:
-        item, asked = item_class(kind, "groups"), request.message.groups
+        item, requested = item_class(kind, "groups"), request.message.groups
         groups = tuple(
             make(item, group_id=each.group_id, **_group_fields(item, reply, each))
-            for each, reply in zip(asked, replies, strict=True)
+            for each, reply in zip(requested, replies, strict=True)
         )
         return make(kind, throttle_time=NO_TIME, groups=groups)
     (reply,) = replies
     values = _group_fields(kind, reply, request.message)
     if request.head.version < TELLS_OF_ALL and reply.error is not Error.NONE:
-        asked = _fetch(request.message).partitions or {}
+        requested = _fetch(request.message).partitions or {}
         partitions = (
-            TopicOffset(name, each) for name, numbers in asked.items() for each in numbers
+            TopicOffset(name, each) for name, numbers in requested.items() for each in numbers
         )
         values["topics"] = _offsets(kind, partitions, reply.error)
     return make(kind, throttle_time=NO_TIME, **values)
