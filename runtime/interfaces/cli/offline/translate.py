@@ -13,7 +13,7 @@ from ....pipeline.connectors.connect_configs.table import (
     PIPELINE,
     hint_for,
 )
-from ....pipeline.connect_configs.table import (
+from ....pipeline.connectors.connect_configs.table import (
     translate as translate_config,
 )
 from ..adapters.parameters import Argument, Option
