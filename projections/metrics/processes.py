@@ -110,6 +110,7 @@ class ListenerMetrics:
 
     def __init__(self, folder: Path) -> None:
         """Count in a folder; where that has no room nothing is counted."""
+        self._folder = folder
         self._requests: Counter | None = None
         self._refused: Counter | None = None
         self._connections: Gauge | None = None
@@ -139,20 +140,26 @@ class ListenerMetrics:
                 multiprocess_mode="livesum",
             )
             self._connections.set(0)
-        self._by_api: dict[str, Any] = {}
+        self._by_label: dict[tuple[Counter, str], Counter] = {}
+        """The counter of each api and of each reason."""
 
     def count_request(self, api: str) -> None:
         """Count a request; the names are few."""
-        if self._requests is not None:
-            counter = self._by_api.get(api)
-            if counter is None:
-                counter = self._by_api[api] = self._requests.labels(api)
-            counter.inc()
+        self._count(self._requests, api)
 
     def count_refusal(self, reason: str) -> None:
         """Count a connection that was closed for a reason, of which there are few."""
-        if self._refused is not None:
-            self._refused.labels(reason).inc()
+        self._count(self._refused, reason)
+
+    def _count(self, counter: Counter | None, label: str) -> None:
+        """Add 1; the counter of a new label is kept in the folder too."""
+        if counter is None:
+            return
+        labelled = self._by_label.get((counter, label))
+        if labelled is None:
+            with _values_in(self._folder, LISTENER):
+                labelled = self._by_label[counter, label] = counter.labels(label)
+        labelled.inc()
 
     def count_connection(self, change: int) -> None:
         """Count a connection more, or less."""

@@ -19,6 +19,7 @@ from fairlead.projections.metrics.exposition import Exposition
 from fairlead.projections.metrics.processes import (
     FEW,
     PHASES,
+    ListenerMetrics,
     RequestMetrics,
     WorkerFiles,
     WorkerMetrics,
@@ -152,3 +153,23 @@ def test_the_files_of_many_workers_are_merged_as_one(
     assert [*WorkerFiles(tmp_path).collect()] == []
     assert merged == [["histogram_sum.db"]]
     assert {each.stat().st_size for each in tmp_path.iterdir()} == {1 << 16}
+
+
+def test_what_the_listener_counts_reaches_a_scrape(tmp_path: Path) -> None:
+    listener = ListenerMetrics(tmp_path)
+    for api in ("JoinGroup", "JoinGroup", "other"):
+        listener.count_request(api)
+    listener.count_refusal("length")
+    listener.count_connection(2)
+    page, _ = Exposition("1.2.3", RequestMetrics(), tmp_path).write("", ())
+    samples = (sample for family in parse(page.decode()) for sample in family.samples)
+    assert {
+        (each.name, *each.labels.values()): each.value
+        for each in samples
+        if each.name.startswith("fairlead_kafka_")
+    } == {
+        ("fairlead_kafka_requests_total", "JoinGroup"): 2,
+        ("fairlead_kafka_requests_total", "other"): 1,
+        ("fairlead_kafka_refused_total", "length"): 1,
+        ("fairlead_kafka_connections",): 2,
+    }
