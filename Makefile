@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DIST_EXTRA_CONFIG := $(CURDIR)/.ci/wheels.cfg
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo servers test test-fast mutants bench soak oldest lint types format clean
+.PHONY: demo servers test test-fast mutants bench soak oldest lint docs types format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -90,6 +90,16 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The site: the pages of the repository, each in its place, with the examples that they link. A broken link or anchor
+# fails.
+PAGES := find *.md actors events projections runtime docs deploy -name '*.md' -o -path 'deploy/*' -type f \
+	-not -path '*/__pycache__/*'
+
+docs: .venv/ready
+	rm -rf build/pages && mkdir -p build/pages
+	$(PAGES) | xargs cp --parents --target-directory=build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # The second opinion on the program's types; it takes twice as long as mypy.
 types: .venv/ready

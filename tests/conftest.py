@@ -71,7 +71,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rewrite-stories", action="store_true", help="write what happens into the stories"
     )
     parser.addoption(
-        "--rewrite-samples", action="store_true", help="write what commands show into README"
+        "--rewrite-samples",
+        action="store_true",
+        help="write what commands show, and the reference, into the pages",
     )
 
 

@@ -10,9 +10,9 @@ import fairlead
 from fairlead.runtime.pipeline.distribution import DISTRIBUTION, pip_install
 
 HOUSE = Path(__file__).parents[1]
-ROOMS = ("actors", "events", "projections", "runtime", "deploy")
+ROOMS = ("actors", "events", "projections", "runtime", "deploy", "docs")
 TELLS = sorted(
-    [HOUSE / "README.md", HOUSE / "CONTRIBUTING.md", HOUSE / "pyproject.toml"]
+    [*HOUSE.glob("*.md"), HOUSE / "pyproject.toml"]
     + [
         path
         for room in ROOMS
@@ -34,6 +34,13 @@ def test_the_package_has_no_attributes_of_other_names() -> None:
 
 def test_a_missing_part_is_told_with_the_command_that_installs_it() -> None:
     assert pip_install("kafka") == "pip install 'fairlead-connect[kafka]'"
+
+
+def test_the_package_has_all_pages() -> None:
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["fairlead"]
+    shipped = {path for each in patterns for path in HOUSE.glob(each)}
+    assert {path for path in (HOUSE / "docs").rglob("*") if path.is_file()} <= shipped
 
 
 def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:

@@ -59,8 +59,8 @@ def test_the_files_that_a_page_names_exist() -> None:
         for room in ROOMS
         for path in (HOUSE / room).rglob("*.py")
     }
-    pages = [HOUSE / "CONTRIBUTING.md", HOUSE / "README.md"]
-    pages += [path for room in ROOMS for path in (HOUSE / room).rglob("*.md")]
+    pages = [*HOUSE.glob("*.md")]
+    pages += [path for room in (*ROOMS, "docs") for path in (HOUSE / room).rglob("*.md")]
     missing = {
         f"{page.name}: {name}"
         for page in pages

@@ -105,7 +105,10 @@ class Listener:
         """
         port = self._bind.port + 1 + broker.broker_id
         if port > LARGEST_PORT:
-            raise FrameRefused("broker's id", f"{broker.broker_id} leads to no port: see README")
+            raise FrameRefused(
+                "broker's id",
+                f"{broker.broker_id} leads to no port: `fairlead docs kafka-clients`",
+            )
         at, shared = HostPort(broker.host, broker.port), self._of_brokers.get(port)
         if shared is None:
             shared = ListenerPort(self._advertised, [at], self.address_of, lists=False)

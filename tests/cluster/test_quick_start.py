@@ -1,7 +1,8 @@
-"""The quick start of README: its commands are run word by word, and its samples look as they do.
+"""The quick start: its commands are run word by word, and the samples of the pages look as they do.
 
-`--rewrite-samples` writes what comes now into README. What differs from run to run, such as
-numbers, times and which worker has a task, is compared by its shape.
+docs/start.md has all of them, README the most important ones. `--rewrite-samples` writes what comes
+now into both. What differs from run to run, such as numbers, times and which worker has a task, is
+compared by its shape.
 """
 
 import json
@@ -9,42 +10,19 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from fairlead_tests import TESTS
 from fairlead_tests.cluster.remains import environment_in
+from fairlead_tests.pages import DOCS, HOUSE, README, Sample, samples_in
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(300)]
-HOUSE = TESTS.parent
-README = HOUSE / "README.md"
+START = DOCS / "start.md"
 SHOWN_HOME, SHOWN_URL = "/home/you", "http://127.0.0.1:8083"
 FILES, ROWS = 3, 1_000
-INDENT = "   "
-
-
-class Sample(NamedTuple):
-    """A command in README, and what it shows."""
-
-    command: str
-    shown: tuple[str, ...]
-
-
-def samples() -> list[Sample]:
-    """The commands of the quick start, in their order."""
-    section = README.read_text().split("\n## Quick start\n")[1].split("\n## ")[0]
-    found: list[Sample] = []
-    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
-    for block in (text for language, text in blocks if not language):
-        for part in re.split(r"^ *\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *lines = part.rstrip("\n").split("\n")
-            shown = tuple(line.removeprefix(INDENT) for line in lines)
-            found.append(Sample(command.partition("  #")[0].strip(), shown))
-    return found
-
 
 VARYING = (
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
@@ -78,7 +56,7 @@ class Home(NamedTuple):
     environment: dict[str, str]
 
     def run(self, command: str) -> tuple[str, ...]:
-        """Run a command as README has it; return its lines, as README shows them."""
+        """Run a command as the pages have it; return its lines, as they show them."""
         ended = subprocess.run(
             [sys.executable, "-m", "fairlead.runtime", *command.split()[1:]],
             cwd=self.folder,
@@ -114,10 +92,10 @@ def home(tmp_path: Path) -> Iterator[Home]:
         pytest.fail(f"the node is left: {note.read_text()}")
 
 
-def test_the_commands_of_the_quick_start_show_what_readme_shows(
+def test_the_commands_of_the_quick_start_show_what_the_pages_show(
     home: Home, pytestconfig: pytest.Config
 ) -> None:
-    first, *others, last = samples()
+    first, *others, last = samples_in(START)
     assert (first.command, last.command) == ("fairlead up", "fairlead down")
     came: list[Sample] = []
     node = subprocess.Popen(
@@ -140,9 +118,12 @@ def test_the_commands_of_the_quick_start_show_what_readme_shows(
             came.append(Sample(last.command, home.run(last.command)))
     assert node.returncode == 0
     if pytestconfig.getoption("--rewrite-samples"):
-        rewrite(came)
-    shown = {each.command: shape(each.shown) for each in samples()}
-    assert {each.command: shape(each.shown) for each in came} == shown
+        for page in (START, README):
+            rewrite(page, came)
+    shapes = {each.command: shape(each.shown) for each in came}
+    for page in (START, README):
+        shown = {each.command: shape(each.shown) for each in samples_in(page)}
+        assert shown == {command: shapes[command] for command in shown}
 
 
 def until_all_is_read(home: Home) -> None:
@@ -158,14 +139,17 @@ def until_all_is_read(home: Home) -> None:
     pytest.fail("the rows of the quick start were not read")
 
 
-def rewrite(came: list[Sample]) -> None:
-    """Write what came into README, in the place of what it shows."""
-    text = README.read_text()
-    for old, new in zip(samples(), came, strict=True):
-        line = re.search(rf"^{INDENT}\$ {re.escape(old.command)}.*\n", text, re.MULTILINE)
+def rewrite(page: Path, came: Sequence[Sample]) -> None:
+    """Write what came into a page, in the place of what it shows."""
+    text = page.read_text()
+    new = {each.command: each.shown for each in came}
+    for command, shown in samples_in(page):
+        line = re.search(rf"^( *)\$ {re.escape(command)}(?:  #.*)?\n", text, re.MULTILINE)
         assert line is not None
-        before = "".join(f"{INDENT}{each}".rstrip() + "\n" for each in old.shown)
-        after = "".join(f"{INDENT}{each}".rstrip() + "\n" for each in new.shown)
+        before, after = (
+            "".join(f"{line[1]}{each}".rstrip() + "\n" for each in lines)
+            for lines in (shown, new[command])
+        )
         assert text.startswith(before, line.end())
         text = text[: line.end()] + after + text[line.end() + len(before) :]
-    README.write_text(text)
+    page.write_text(text)

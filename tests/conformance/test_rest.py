@@ -1,8 +1,8 @@
 """Connect's REST as it was recorded from the real one, played against one node of two workers.
 
 The conversations are those of `rest.yaml`, the judge is `run_rest.py`, which lie together in the
-conformance folder. README's table "Where it differs from Connect" says which steps are answered
-otherwise on purpose: all others pass.
+conformance folder. "Where it differs from Connect" in docs/from-kafka-connect.md says which steps
+are answered otherwise on purpose: all others pass.
 """
 # pyright: basic
 
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from fairlead_tests import TESTS
 from fairlead_tests.cluster.node import Node, eventually
 from fairlead_tests.cluster.remains import launch, without_remains
 from fairlead_tests.conformance.chosen import conformance_dir
@@ -27,6 +26,7 @@ from fairlead_tests.conformance.rest_player import (
     play_alone,
     read_player,
 )
+from fairlead_tests.pages import DOCS
 
 pytestmark = pytest.mark.spark
 
@@ -40,9 +40,9 @@ _ROW = re.compile(r"^\| ((?:[a-z-]+ [\d, -]+(?:; )?)+) \|", re.MULTILINE)
 
 
 def differing() -> set[Step]:
-    """The steps that README says are answered otherwise than by Connect."""
-    readme = (TESTS.parent / "README.md").read_text()
-    _, _, told = readme.partition("Where it differs from Connect")
+    """The steps that the page for users of Connect says are answered otherwise."""
+    page = (DOCS / "from-kafka-connect.md").read_text()
+    _, _, told = page.partition("## Where it differs from Connect")
     return {
         step for row in _ROW.findall(told) for part in row.split("; ") for step in steps_in(part)
     }
@@ -79,7 +79,7 @@ def url(home: Path) -> Iterator[str]:
         yield json.loads(note.read_text())["rest"]
 
 
-def test_every_step_is_answered_as_connect_does_but_for_those_that_readme_names(
+def test_every_step_is_answered_as_connect_does_but_for_those_that_the_page_names(
     url: str,
     home: Path,
     pytestconfig: pytest.Config,

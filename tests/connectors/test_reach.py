@@ -14,6 +14,7 @@ from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.stores.files.spark_options import READING, WRITING
 from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED as LIBRDKAFKA
 from fairlead.runtime.pipeline.stores.postgres.url import ALLOWED as LIBPQ
+from fairlead_tests.pages import DOCS
 
 
 @pytest.fixture
@@ -159,9 +160,9 @@ def test_a_database_is_in_reach_by_the_beginning_of_its_url_and_has_no_parameter
     assert reach.flaw_in_jdbc(begin.upper() + "x") is not None
 
 
-def test_the_readme_names_what_a_config_may_pass_on() -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    section = text.partition("### What a config may pass on")[2].partition("\n### ")[0]
+def test_the_page_of_security_names_what_a_config_may_pass_on() -> None:
+    text = (DOCS / "security.md").read_text()
+    section = text.partition("## What a config may pass on")[2].partition("\n## ")[0]
     told = {each.lower() for each in re.findall(r"`([^`]+)`", section)}
     families = [each for each in told if "*" in each]
     settings = [each.removeprefix("spark.sql.") for each in SETTINGS]

@@ -193,7 +193,7 @@ def test_a_topic_that_the_user_may_not_write_is_waited_for_with_what_the_broker_
     sink.close()
 
 
-def test_the_rights_that_the_readme_names_are_enough_to_write_and_to_read(
+def test_the_rights_that_the_page_of_kafka_names_are_enough_to_write_and_to_read(
     broker: Broker, topic: str, tmp_path: Path
 ) -> None:
     task, may = Resource(topic, 0), AclOperation

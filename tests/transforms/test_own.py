@@ -116,9 +116,7 @@ def test_a_rule_sees_no_more_than_sql_may(rule: str, why: str, engine: Embedded)
     ],
     ids=["plain", "with its schema"],
 )
-def test_a_key_in_json_becomes_a_struct_by_the_query_in_the_readme(
-    key: str, parsed: str, engine: Embedded
-) -> None:
+def test_a_key_in_json_becomes_a_struct_by_a_query(key: str, parsed: str, engine: Embedded) -> None:
     transform = made("sql", {"query": f"SELECT * EXCEPT (_key), {parsed} AS _key FROM input"})
     (row,) = rows(engine, transform, f"SELECT '{key}' AS _key, 'x' AS name")
     assert [row[0], row[1].asDict()] == ["x", {"id": 7}]

@@ -26,7 +26,7 @@ PASSING = (NoLogError, LowSpaceError, ReadersFullError)
 """Temporary errors: a retry may succeed, perhaps after disk space was freed."""
 MENDING = (
     "`fairlead log verify` checks the logs. Stop the node, put the newest backup in the place of"
-    " the group's folder, and start the node again: README, Backup and restore"
+    " the group's folder, and start the node again: `fairlead docs backup`"
 )
 """What to do about a damaged log."""
 
