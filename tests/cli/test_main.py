@@ -31,6 +31,7 @@ VERBS = {
         "-o",
         "--set",
     ],
+    "docs": ["PAGE", "stores/kafka"],
     "config": ["--config", "--set", "--data-dir", "-o"],
     "create": ["--filename", "-f", "--url", "--set"],
     "apply": ["--filename", "-f", "--dry-run", "--wait", "--timeout", "--url", "--set"],

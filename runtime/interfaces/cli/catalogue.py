@@ -104,6 +104,11 @@ VERBS: Final = {
     ),
     **_list_verbs(
         LOOK,
+        "offline.docs",
+        docs="Show a page of the documentation in the terminal, or the list of all pages.",
+    ),
+    **_list_verbs(
+        LOOK,
         "verbs.node",
         config="Show every setting: its value, default, unit and meaning, and where "
         "its value is from.",
