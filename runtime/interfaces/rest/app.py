@@ -39,6 +39,7 @@ from .server.errors import HANDLERS, JSON, ApiError, error_reply
 from .server.listeners import DEFAULT, RestListener, parse
 from .server.openapi import describe
 from .server.paths import ConnectPaths
+from .server.principals import Identify, identify
 
 SUBJECTS = (
     node.routes,
@@ -77,10 +78,12 @@ def make_app(
     service: Service,
     listeners: Sequence[RestListener] = (parse(DEFAULT),),
     hosts: Sequence[str] = (),
+    identify: Identify = identify,
 ) -> Starlette:
     """Return the application; it closes its logs when it ends.
 
     It accepts requests for its listeners, and for further `hosts` (`HOST` or `HOST:PORT`).
+    `identify` says who sends a request, and what they may do.
     """
 
     @asynccontextmanager
@@ -110,7 +113,7 @@ def make_app(
         lifespan=life,
     )
     app.router.redirect_slashes = False
-    app.state.service = service
+    app.state.service, app.state.identify = service, identify
     return app
 
 

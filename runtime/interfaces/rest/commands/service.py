@@ -33,7 +33,7 @@ from ....pipeline.spi.keys.common import (
 from ...replies.building.connectors import MadeBy
 from ..reading.logs import NodeLogs
 from ..server.errors import ApiError, Unanswered, not_found
-from ..server.peers import principal_of
+from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.offsets import Judge
 from ..validation.outside import OutsideChecks
@@ -194,15 +194,14 @@ def _service(request: Request) -> Service:
     return cast(Service, request.app.state.service)
 
 
-def _principal(request: Request) -> str:
-    server: tuple[str, int] = request.scope.get("server") or ("", 0)
-    return principal_of(request.client, server) if request.client else "rest"
+def _principal_name(request: Request) -> str:
+    return cast(Principal, request.state.principal).name
 
 
 Served = Annotated[Service, FromRequest(_service)]
 """The service, as a parameter of a route."""
-Principal = Annotated[str, FromRequest(_principal)]
-"""The principal of a request, for the log."""
+PrincipalName = Annotated[str, FromRequest(_principal_name)]
+"""The principal of a request, as commands and the log have it."""
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:

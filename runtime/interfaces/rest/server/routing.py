@@ -33,8 +33,9 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from .bodies import negotiate, read_json
-from .errors import JSON, bare_error
+from .errors import JSON, ApiError, bare_error
 from .paths import template
+from .principals import Identify, Right
 from .values import REQUIRED, MalformedError, Reader, RequestFlaw, reader_of
 
 T = TypeVar("T")
@@ -158,12 +159,17 @@ class RouteDescription:
 
 
 class ApiRoute(Route):
-    """A route that reads the arguments of its handler, and encodes its answer."""
+    """A route that checks its caller, reads the arguments of its handler, and encodes its answer.
+
+    The application has `state.identify`, an `Identify`.
+    """
 
     def __init__(
-        self, path: str, method: str, handler: Callable[..., Any], operation: RouteDescription
+        self, request: str, needs: Right, handler: Callable[..., Any], operation: RouteDescription
     ) -> None:
+        method, _, path = request.partition(" ")
         self.inputs = Inputs(handler, path)
+        self.needs = needs
         self.operation = operation
         self.method = method
         self._handler: Callable[..., Coroutine[Any, Any, object]] = (
@@ -178,7 +184,19 @@ class ApiRoute(Route):
         match, found = super().matches(scope)
         return match, found if match is Match.NONE else {**found, "route": self}
 
+    def _check_caller(self, request: Request) -> None:
+        """Raise `ApiError` if the caller lacks the right that the route needs."""
+        identify: Identify = request.app.state.identify
+        principal = request.state.principal = identify(request)
+        if self.needs not in principal.rights:
+            raise ApiError(
+                HTTPStatus.FORBIDDEN,
+                f"{principal.name} lacks the right to {self.needs.value}, which {self.method} of"
+                " this path needs; nothing was done",
+            )
+
     async def _respond(self, request: Request) -> Response:
+        self._check_caller(request)
         if self._is_json:
             negotiate(request, is_read=self.inputs.body is not None)
         answer = await self._handler(**await self.inputs.read(request))
@@ -205,6 +223,7 @@ class Routes(list[ApiRoute]):
     def add(
         self,
         request: str,
+        needs: Right,
         *,
         status: HTTPStatus = HTTPStatus.OK,
         also: Mapping[HTTPStatus, Any] | None = None,
@@ -213,16 +232,16 @@ class Routes(list[ApiRoute]):
     ) -> Callable[[Handler], Handler]:
         """Return a decorator that registers a handler for a request such as `GET /groups`.
 
+        `needs` is what its caller must have the right to;
         `status` is that of the annotated return type, `also` has the types of other statuses;
         `errors` are the error statuses of the route itself.
         """
-        method, _, path = request.partition(" ")
 
         def declare(handler: Handler) -> Handler:
             answers = {status: _answered_by(handler, status), **(also or {})}
             text = description or cleandoc(handler.__doc__ or "")
             operation = RouteDescription(self._tag, handler.__name__, text, answers, errors)
-            self.append(ApiRoute(path, method, handler, operation))
+            self.append(ApiRoute(request, needs, handler, operation))
             return handler
 
         return declare

@@ -26,9 +26,10 @@ from ......events.model import RunState
 from .....config.secrets import hide_secrets
 from .....pipeline.spi.keys.common import NAME
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
-from ...commands.service import Principal, Served, Service, refuse, require_written
+from ...commands.service import PrincipalName, Served, Service, refuse, require_written
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Changes, ChangesBody, Extended, GivenConfigBody, text_of
+from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 from ...server.values import CONVERT
 from ...validation.configs import Prepared, check_name, invalid, prepare, with_name
@@ -77,10 +78,10 @@ class NewConnector(NamedConfig, frozen=True, forbid_unknown_fields=True):
     initial_state: Annotated[InitialState, Meta(extra={CONVERT: _state_of})] = InitialState.RUNNING
 
 
-@routes.add("POST /connectors", status=HTTPStatus.CREATED, errors=CONFLICTS)
+@routes.add("POST /connectors", Right.ADMINISTER, status=HTTPStatus.CREATED, errors=CONFLICTS)
 async def create_connector(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     connector: NewConnector,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
@@ -113,12 +114,13 @@ async def create_connector(
 
 @routes.add(
     "PUT /connectors/{connector}/config",
+    Right.ADMINISTER,
     also={HTTPStatus.CREATED: ConnectorInfo},
     errors=CONFLICTS,
 )
 async def put_config(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     connector: str,
     config: GivenConfigBody,
     extended: Extended = False,  # noqa: FBT002
@@ -133,11 +135,12 @@ async def put_config(
 
 @routes.add(
     "PATCH /connectors/{connector}/config",
+    Right.ADMINISTER,
     errors=(HTTPStatus.NOT_FOUND, *CONFLICTS),
 )
 async def patch_config(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     connector: str,
     changes: ChangesBody | None = None,
     extended: Extended = False,  # noqa: FBT002

@@ -18,9 +18,10 @@ from ......events.connectors import ConnectorConfig
 from ......events.group import Group
 from .....config.secrets import hide_secrets
 from ....replies.connectors import ConfigChange, ConfigDiff
-from ...commands.service import Principal, Served, Service, carry_out
+from ...commands.service import PrincipalName, Served, Service, carry_out
 from ...server.errors import ApiError
 from ...server.parameters import GivenConfigBody
+from ...server.principals import Right
 from ...server.routing import Routes
 from ...validation.configs import Prepared
 from .config_changes import (
@@ -48,7 +49,7 @@ class ConfigsToApply(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether to tell the changes only."""
 
 
-@routes.add("PUT /connectors/{connector}/config/diff")
+@routes.add("PUT /connectors/{connector}/config/diff", Right.VIEW)
 def diff_config(service: Served, connector: str, config: GivenConfigBody) -> ConfigDiff:
     """Validate a config as a PUT of it does, and return what that would change.
 
@@ -59,9 +60,9 @@ def diff_config(service: Served, connector: str, config: GivenConfigBody) -> Con
     return _compared(service, connector, config, before if is_there else None)[0]
 
 
-@routes.add("POST /apply", errors=CONFLICTS)
+@routes.add("POST /apply", Right.ADMINISTER, errors=CONFLICTS)
 async def apply_configs(
-    service: Served, principal: Principal, body: ConfigsToApply
+    service: Served, principal: PrincipalName, body: ConfigsToApply
 ) -> list[ConfigDiff]:
     """Create connectors and change configs: all of them in one epoch, or none if one is refused.
 

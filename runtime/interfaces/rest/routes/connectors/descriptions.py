@@ -31,6 +31,7 @@ from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended
+from ...server.principals import Right
 from ...server.routing import Routes
 from ...validation.configs import ConfigRemarks, remarks_on
 
@@ -46,7 +47,7 @@ TaskNumber = Annotated[int, Meta(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
 
-@routes.add("GET /connectors", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
+@routes.add("GET /connectors", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
 def list_connectors(
     service: Served,
     expand: list[str] | None = None,
@@ -70,7 +71,7 @@ def list_connectors(
         return logs.remember((frozenset(expand), service.plugins.plugins), build)
 
 
-@routes.add("GET /connectors/{connector}", errors=MISSING)
+@routes.add("GET /connectors/{connector}", Right.VIEW, errors=MISSING)
 def get_connector(
     service: Served,
     connector: str,
@@ -85,14 +86,14 @@ def get_connector(
         return with_warnings(service, found, described, publication_warnings(logs, connector))
 
 
-@routes.add("GET /connectors/{connector}/config", errors=MISSING)
+@routes.add("GET /connectors/{connector}/config", Right.VIEW, errors=MISSING)
 def get_config(service: Served, connector: str) -> dict[str, str]:
     """Return a connector's config; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
         return hide_secrets(require_connector(logs, connector).config)
 
 
-@routes.add("GET /connectors/{connector}/status", errors=MISSING)
+@routes.add("GET /connectors/{connector}/status", Right.VIEW, errors=MISSING)
 def get_status(
     service: Served,
     connector: str,
@@ -104,7 +105,7 @@ def get_status(
         return describe_state(service, logs, connector, extended=extended)
 
 
-@routes.add("GET /connectors/{connector}/progress", errors=MISSING)
+@routes.add("GET /connectors/{connector}/progress", Right.VIEW, errors=MISSING)
 def get_progress(service: Served, connector: str) -> ConnectorProgressInfo:
     """Return the progress of each task: rows, batches, last commit, and lag."""
     with service.logs.reading(service.group_id) as logs:
@@ -112,7 +113,7 @@ def get_progress(service: Served, connector: str) -> ConnectorProgressInfo:
         return _describe_progress(logs, connector)
 
 
-@routes.add("GET /connectors/{connector}/tasks", errors=MISSING)
+@routes.add("GET /connectors/{connector}/tasks", Right.VIEW, errors=MISSING)
 def list_tasks(service: Served, connector: str) -> list[TaskInfo]:
     """List a connector's tasks with their configs; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
@@ -124,7 +125,7 @@ def list_tasks(service: Served, connector: str) -> list[TaskInfo]:
         ]
 
 
-@routes.add("GET /connectors/{connector}/tasks/{task}/status", errors=MISSING)
+@routes.add("GET /connectors/{connector}/tasks/{task}/status", Right.VIEW, errors=MISSING)
 def get_task_status(
     service: Served,
     connector: str,
@@ -143,7 +144,7 @@ def get_task_status(
         return replies.task_status(logs.group, connector, task, made_by, _explain_hold(service))
 
 
-@routes.add("GET /connectors/{connector}/topics", errors=MISSING)
+@routes.add("GET /connectors/{connector}/topics", Right.VIEW, errors=MISSING)
 def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
     """Return the topics that a connector has read, from its offsets; none for an unknown one."""
     with service.logs.reading(service.group_id) as logs:
@@ -151,7 +152,11 @@ def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
         return {connector: ActiveTopics(logs.topics(connector) if is_known else [])}
 
 
-@routes.add("PUT /connectors/{connector}/topics/reset", errors=(HTTPStatus.FORBIDDEN, *MISSING))
+@routes.add(
+    "PUT /connectors/{connector}/topics/reset",
+    Right.OPERATE,
+    errors=(HTTPStatus.FORBIDDEN, *MISSING),
+)
 def reset_topics(service: Served, connector: str) -> None:
     """Refuse to reset the active topics: they are derived from the offsets."""
     with service.logs.reading(service.group_id) as logs:

@@ -10,6 +10,7 @@ from typing import Final
 from starlette.requests import Request
 
 from ...server.errors import ApiError
+from ...server.principals import Right
 from ...server.routing import Routes
 
 routes = Routes("connectors")
@@ -27,14 +28,24 @@ _OTHER: Final = (
 REFUSALS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 
 
-@routes.add("POST /connectors/{connector}/tasks", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
+@routes.add(
+    "POST /connectors/{connector}/tasks",
+    Right.ADMINISTER,
+    status=HTTPStatus.NO_CONTENT,
+    errors=REFUSALS,
+)
 def put_task_configs(request: Request, connector: str) -> None:
     """Refuse task configs: a connector reports them through its worker."""
     del connector
     raise _refusal(request)
 
 
-@routes.add("PUT /connectors/{connector}/fence", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
+@routes.add(
+    "PUT /connectors/{connector}/fence",
+    Right.ADMINISTER,
+    status=HTTPStatus.NO_CONTENT,
+    errors=REFUSALS,
+)
 def fence_zombies(request: Request, connector: str) -> None:
     """Refuse to fence tasks: fencing tokens do that."""
     del connector

@@ -25,9 +25,10 @@ from ......projections.views import resource_status
 from .....pipeline.batches.naming import describe_unpublished
 from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
-from ...commands.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse
+from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, carry_out, refuse
 from ...server.errors import not_found
 from ...server.parameters import flag
+from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 from ...validation.configs import keeps_outside
 from .descriptions import (
@@ -58,33 +59,49 @@ Publish = Annotated[
 ]
 
 
-@routes.add("PUT /connectors/{connector}/pause", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
-async def pause(service: Served, principal: Principal, connector: str) -> None:
+@routes.add(
+    "PUT /connectors/{connector}/pause",
+    Right.OPERATE,
+    status=HTTPStatus.ACCEPTED,
+    errors=ORDER_ERRORS,
+)
+async def pause(service: Served, principal: PrincipalName, connector: str) -> None:
     """Pause a connector: its tasks stay assigned, and start no batch."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.PAUSED, principal))
 
 
-@routes.add("PUT /connectors/{connector}/resume", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
-async def resume(service: Served, principal: Principal, connector: str) -> None:
+@routes.add(
+    "PUT /connectors/{connector}/resume",
+    Right.OPERATE,
+    status=HTTPStatus.ACCEPTED,
+    errors=ORDER_ERRORS,
+)
+async def resume(service: Served, principal: PrincipalName, connector: str) -> None:
     """Resume a connector that is paused or stopped."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.RUNNING, principal))
 
 
-@routes.add("PUT /connectors/{connector}/stop", status=HTTPStatus.NO_CONTENT, errors=ORDER_ERRORS)
-async def stop(service: Served, principal: Principal, connector: str) -> None:
+@routes.add(
+    "PUT /connectors/{connector}/stop",
+    Right.OPERATE,
+    status=HTTPStatus.NO_CONTENT,
+    errors=ORDER_ERRORS,
+)
+async def stop(service: Served, principal: PrincipalName, connector: str) -> None:
     """Stop a connector and its tasks; its status shows when the last task has ended."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.STOPPED, principal))
 
 
 @routes.add(
     "POST /connectors/{connector}/restart",
+    Right.OPERATE,
     status=HTTPStatus.NO_CONTENT,
     also={HTTPStatus.ACCEPTED: ConnectorStateInfo},
     errors=ORDER_ERRORS,
 )
 async def restart_connector(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     connector: str,
     includeTasks: Flag = False,  # noqa: FBT002, N803  # Connect's parameter
     onlyFailed: Flag = False,  # noqa: FBT002, N803  # Connect's parameter
@@ -101,11 +118,12 @@ async def restart_connector(
 
 @routes.add(
     "POST /connectors/{connector}/tasks/{task}/restart",
+    Right.OPERATE,
     status=HTTPStatus.NO_CONTENT,
     errors=ORDER_ERRORS,
 )
 async def restart_task(
-    service: Served, principal: Principal, connector: str, task: TaskNumber
+    service: Served, principal: PrincipalName, connector: str, task: TaskNumber
 ) -> None:
     """Restart one task."""
     await run_in_threadpool(_require_task, service, connector, task)
@@ -116,13 +134,14 @@ async def restart_task(
 
 @routes.add(
     "DELETE /connectors/{connector}",
+    Right.ADMINISTER,
     status=HTTPStatus.NO_CONTENT,
     also={HTTPStatus.OK: Message, HTTPStatus.ACCEPTED: Message},
     errors=ORDER_ERRORS,
 )
 async def delete_connector(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     connector: str,
     forget: Forget = True,  # noqa: FBT002
     publish: Publish = True,  # noqa: FBT002

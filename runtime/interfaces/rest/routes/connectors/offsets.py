@@ -26,10 +26,11 @@ from ....replies.progress import (
     OffsetsSought,
     UnreadInput,
 )
-from ...commands.service import ORDER_ERRORS, Principal, Served, Service, refuse
+from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, refuse
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError
 from ...server.parameters import Extended, whole
+from ...server.principals import Right
 from ...server.routing import Routes
 from ...server.values import CONVERT
 from .descriptions import MISSING, require_connector
@@ -93,7 +94,7 @@ class SeekOrder(Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-@routes.add("GET /connectors/{connector}/offsets", errors=MISSING)
+@routes.add("GET /connectors/{connector}/offsets", Right.VIEW, errors=MISSING)
 def list_offsets(
     service: Served,
     connector: str,
@@ -106,9 +107,9 @@ def list_offsets(
         return ConnectorOffsets(listed, _lag(logs, connector) if extended else None)
 
 
-@routes.add("PATCH /connectors/{connector}/offsets", errors=ORDER_ERRORS)
+@routes.add("PATCH /connectors/{connector}/offsets", Right.ADMINISTER, errors=ORDER_ERRORS)
 async def alter_offsets(
-    service: Served, principal: Principal, connector: str, given: GivenOffsets
+    service: Served, principal: PrincipalName, connector: str, given: GivenOffsets
 ) -> Message:
     """Set offsets of a STOPPED connector; if a partition occurs twice, the last one is used."""
     if not given.offsets:
@@ -128,8 +129,8 @@ async def alter_offsets(
     return Message("The offsets for this connector have been altered successfully")
 
 
-@routes.add("DELETE /connectors/{connector}/offsets", errors=ORDER_ERRORS)
-async def reset_offsets(service: Served, principal: Principal, connector: str) -> Message:
+@routes.add("DELETE /connectors/{connector}/offsets", Right.ADMINISTER, errors=ORDER_ERRORS)
+async def reset_offsets(service: Served, principal: PrincipalName, connector: str) -> Message:
     """Remove all offsets of a STOPPED connector: its source is then read from the beginning."""
     await run_in_threadpool(_stopped, service, connector)
     order = AlterOffsets(service.group_id, connector, "reset", principal=principal)
@@ -137,9 +138,9 @@ async def reset_offsets(service: Served, principal: Principal, connector: str) -
     return Message("The offsets for this connector have been reset successfully")
 
 
-@routes.add("POST /connectors/{connector}/offsets/seek", errors=ORDER_ERRORS)
+@routes.add("POST /connectors/{connector}/offsets/seek", Right.ADMINISTER, errors=ORDER_ERRORS)
 async def seek_offsets(
-    service: Served, principal: Principal, connector: str, order: SeekOrder
+    service: Served, principal: PrincipalName, connector: str, order: SeekOrder
 ) -> OffsetsSought:
     """Move a STOPPED connector to another position; a dry run returns the offsets that change."""
     to = _place(order.to)

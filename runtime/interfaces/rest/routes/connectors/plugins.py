@@ -26,6 +26,7 @@ from ....replies.connectors import (
 from ...commands.service import Served, Service
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended, GivenConfigBody, flag
+from ...server.principals import Right
 from ...server.routing import Routes
 from ...validation.configs import NULL_VALUE, examine
 
@@ -42,7 +43,7 @@ CONVERTER, TRANSFORMATION, PREDICATE = "converter", "transformation", "predicate
 """Connect's plugin types other than connectors."""
 
 
-@routes.add("GET /connector-plugins")
+@routes.add("GET /connector-plugins", Right.VIEW)
 def list_plugins(
     service: Served,
     connectorsOnly: Annotated[bool, flag(default=True)] = True,  # noqa: FBT002, N803  # Connect's
@@ -81,6 +82,7 @@ def _version_of(find: "_Find", name: str) -> str:
 
 @routes.add(
     "GET /connector-plugins/{plugin}/config",
+    Right.VIEW,
     errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND),
 )
 def get_plugin_config(
@@ -114,6 +116,7 @@ def get_plugin_config(
 
 @routes.add(
     "PUT /connector-plugins/{plugin}/config/validate",
+    Right.VIEW,
     errors=(HTTPStatus.NOT_FOUND,),
 )
 def validate_config(

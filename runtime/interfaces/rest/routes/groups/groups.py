@@ -28,7 +28,7 @@ from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ....replies.moves import ResourceHistory, describe_moves
 from ...commands.service import (
     ORDER_ERRORS,
-    Principal,
+    PrincipalName,
     Served,
     Service,
     carry_out,
@@ -37,6 +37,7 @@ from ...commands.service import (
 )
 from ...server.errors import not_found
 from ...server.parameters import ChangesBody, ConfigBody, Key
+from ...server.principals import Right
 from ...server.routing import Routes
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ NO_ORDER = PlacementBody(weight=1, workers=[])
 """The empty order: the config is in force again."""
 
 
-@routes.add("GET /groups")
+@routes.add("GET /groups", Right.VIEW)
 def list_groups(service: Served) -> list[GroupSummary]:
     """List the groups of this node, then those of Kafka clients.
 
@@ -89,7 +90,7 @@ def list_groups(service: Served) -> list[GroupSummary]:
     return [*summaries, *sorted(of_clients, key=lambda each: each.group_id)]
 
 
-@routes.add("GET /groups/{group}", errors=MISSING)
+@routes.add("GET /groups/{group}", Right.VIEW, errors=MISSING)
 def get_group(service: Served, group: str) -> GroupDescription:
     """Return the full state of a group: epochs, members, target, parked work, losses.
 
@@ -105,7 +106,7 @@ def get_group(service: Served, group: str) -> GroupDescription:
     raise not_found(f"there is no group {group}")
 
 
-@routes.add("GET /groups/{group}/history", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
+@routes.add("GET /groups/{group}/history", Right.VIEW, errors=(HTTPStatus.BAD_REQUEST, *MISSING))
 async def get_history(service: Served, group: str, limit: Limit = LINES) -> EpochList:
     """List a group's last epochs: cause, principal, number of moves, duration.
 
@@ -115,7 +116,7 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> Epoc
     return await _tell(service, group, lambda epochs: epochs.history(limit))
 
 
-@routes.add("GET /groups/{group}/explain/{epoch}", errors=MISSING)
+@routes.add("GET /groups/{group}/explain/{epoch}", Right.VIEW, errors=MISSING)
 async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExplanation:
     """Explain one epoch: its cause, its target, each phase, and each resource that moved.
 
@@ -125,7 +126,9 @@ async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExpla
     return await _tell(service, group, lambda epochs: describe_epoch(epochs.explain(wanted)))
 
 
-@routes.add("GET /groups/{group}/moves/{resource}", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
+@routes.add(
+    "GET /groups/{group}/moves/{resource}", Right.VIEW, errors=(HTTPStatus.BAD_REQUEST, *MISSING)
+)
 async def list_moves(
     service: Served, group: str, resource: str, limit: Limit = LINES
 ) -> ResourceHistory:
@@ -157,6 +160,7 @@ async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]
 
 @routes.add(
     "GET /groups/{group}/config",
+    Right.VIEW,
     errors=MISSING,
     description=f"Return a group's own settings.\n\n{_SETTINGS}",
 )
@@ -165,9 +169,9 @@ def get_group_config(service: Served, group: str) -> dict[str, str]:
     return _read_configs(service, group)
 
 
-@routes.add("PUT /groups/{group}/config", errors=ORDER_ERRORS)
+@routes.add("PUT /groups/{group}/config", Right.ADMINISTER, errors=ORDER_ERRORS)
 async def put_group_config(
-    service: Served, principal: Principal, group: str, config: ConfigBody
+    service: Served, principal: PrincipalName, group: str, config: ConfigBody
 ) -> dict[str, str]:
     """Replace all settings of a group."""
     before = await run_in_threadpool(_read_configs, service, group)
@@ -176,9 +180,9 @@ async def put_group_config(
     return await carry_out(service, command, _configs)
 
 
-@routes.add("PATCH /groups/{group}/config", errors=ORDER_ERRORS)
+@routes.add("PATCH /groups/{group}/config", Right.ADMINISTER, errors=ORDER_ERRORS)
 async def patch_group_config(
-    service: Served, principal: Principal, group: str, changes: ChangesBody
+    service: Served, principal: PrincipalName, group: str, changes: ChangesBody
 ) -> dict[str, str]:
     """Change some settings of a group; null resets one to the node's."""
     command = ConfigureGroup(group, changes, principal)
@@ -187,10 +191,11 @@ async def patch_group_config(
 
 @routes.add(
     "DELETE /groups/{group}",
+    Right.ADMINISTER,
     status=HTTPStatus.NO_CONTENT,
     errors=(HTTPStatus.CONFLICT, *ORDER_ERRORS),
 )
-async def delete_group(service: Served, principal: Principal, group: str) -> None:
+async def delete_group(service: Served, principal: PrincipalName, group: str) -> None:
     """Delete a group without members (409 if it has any), with its connectors.
 
     The connectors' offsets are kept, as when a connector is deleted; so is the history.
@@ -201,18 +206,18 @@ async def delete_group(service: Served, principal: Principal, group: str) -> Non
         refuse(outcome.reply)
 
 
-@order_routes.add("PUT " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS)
+@order_routes.add("PUT " + OF_CONNECTOR, Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS)
 async def place_connector(
-    service: Served, principal: Principal, group: str, connector: str, body: PlacementBody
+    service: Served, principal: PrincipalName, group: str, connector: str, body: PlacementBody
 ) -> GroupPlacement:
     """Order the weight of a connector and its tasks, and the workers that may run them."""
     return await _place(service, principal, group, Resource(connector), body)
 
 
-@order_routes.add("PUT " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
+@order_routes.add("PUT " + OF_TASK, Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS)
 async def place_task(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     group: str,
     connector: str,
     task: Task,
@@ -222,24 +227,26 @@ async def place_task(
     return await _place(service, principal, group, Resource(connector, task), body)
 
 
-@order_routes.add("DELETE " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS)
+@order_routes.add("DELETE " + OF_CONNECTOR, Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS)
 async def release_connector(
-    service: Served, principal: Principal, group: str, connector: str
+    service: Served, principal: PrincipalName, group: str, connector: str
 ) -> GroupPlacement:
     """Release the order for a connector: its config is in force again."""
     return await _place(service, principal, group, Resource(connector), NO_ORDER)
 
 
-@order_routes.add("DELETE " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
+@order_routes.add("DELETE " + OF_TASK, Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS)
 async def release_task(
-    service: Served, principal: Principal, group: str, connector: str, task: Task
+    service: Served, principal: PrincipalName, group: str, connector: str, task: Task
 ) -> GroupPlacement:
     """Release the order for a task: its connector's order or config is in force again."""
     return await _place(service, principal, group, Resource(connector, task), NO_ORDER)
 
 
-@order_routes.add("POST /groups/{group}/rebalance", status=ACCEPTED, errors=ORDER_ERRORS)
-async def rebalance(service: Served, principal: Principal, group: str) -> GroupSummary:
+@order_routes.add(
+    "POST /groups/{group}/rebalance", Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS
+)
+async def rebalance(service: Served, principal: PrincipalName, group: str) -> GroupSummary:
     """Have a group compute a new target; without members nothing happens."""
     return await carry_out(service, Rebalance(group, principal), summarize_group)
 

@@ -40,6 +40,7 @@ from .....planning.sandbox import all_assignors
 from ...commands.service import Served, Service, require_group
 from ...server.errors import ApiError
 from ...server.parameters import Config, Key, whole
+from ...server.principals import Right
 from ...server.routing import Routes
 from ...server.values import CONVERT
 from ...validation.configs import check_name, prepare, remarks_on, with_name
@@ -144,6 +145,7 @@ class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
 
 @routes.add(
     "POST /groups/{group}/plan",
+    Right.VIEW,
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def plan(service: Served, group: str, body: Proposal) -> Plan:

@@ -28,13 +28,14 @@ from ....replies.building.node import worker_order
 from ....replies.node import GroupWorkerOrder, WorkerRemoval
 from ...commands.service import (
     ORDER_ERRORS,
-    Principal,
+    PrincipalName,
     Served,
     Service,
     carry_out,
     refuse,
     require_group,
 )
+from ...server.principals import Right
 from ...server.routing import Routes
 
 routes = Routes("operators")
@@ -55,17 +56,19 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     """From now. 0 ends the wait."""
 
 
-@routes.add("PUT /workers/{worker:path}/cordon", status=ACCEPTED, errors=ORDER_ERRORS)
+@routes.add(
+    "PUT /workers/{worker:path}/cordon", Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS
+)
 async def cordon(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
+    service: Served, principal: PrincipalName, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Assign no more work to a worker; it keeps what it has."""
     return await _order(service, Cordon(group or service.group_id, worker, principal=principal))
 
 
-@routes.add("PUT /workers/{worker:path}/drain", status=ACCEPTED, errors=ORDER_ERRORS)
+@routes.add("PUT /workers/{worker:path}/drain", Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS)
 async def drain(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
+    service: Served, principal: PrincipalName, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Assign no more work to a worker, and revoke what it has."""
     return await _order(
@@ -73,9 +76,11 @@ async def drain(
     )
 
 
-@routes.add("PUT /workers/{worker:path}/uncordon", status=ACCEPTED, errors=ORDER_ERRORS)
+@routes.add(
+    "PUT /workers/{worker:path}/uncordon", Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS
+)
 async def uncordon(
-    service: Served, principal: Principal, worker: str, group: GroupOfWorker = None
+    service: Served, principal: PrincipalName, worker: str, group: GroupOfWorker = None
 ) -> GroupWorkerOrder:
     """Allow work for a worker again: ends a cordon or a drain."""
     return await _order(service, Uncordon(group or service.group_id, worker, principal))
@@ -83,12 +88,13 @@ async def uncordon(
 
 @routes.add(
     "PUT /workers/{worker:path}/expect",
+    Right.OPERATE,
     status=ACCEPTED,
     errors=ORDER_ERRORS,
 )
 async def expect(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     worker: str,
     body: Expectation,
     group: GroupOfWorker = None,
@@ -98,10 +104,12 @@ async def expect(
     return await _order(service, command)
 
 
-@routes.add("DELETE /workers/{worker:path}", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
+@routes.add(
+    "DELETE /workers/{worker:path}", Right.OPERATE, status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS
+)
 async def remove_worker(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     worker: str,
     group: GroupOfWorker = None,
     force: Force = False,  # noqa: FBT002  # a parameter of the query

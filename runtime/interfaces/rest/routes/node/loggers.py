@@ -15,9 +15,10 @@ from starlette.concurrency import run_in_threadpool
 from ......actors.transport import log_levels
 from ......actors.transport.log_levels import LEVELS, LoggerState
 from ....replies.node import LoggerLevel
-from ...commands.service import Principal, Served, Service
+from ...commands.service import PrincipalName, Served, Service
 from ...server.errors import ApiError, Unanswered, not_found
 from ...server.parameters import Changes
+from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 
 LOGGER = logging.getLogger(__name__)
@@ -40,14 +41,14 @@ _NOT_TOLD: Final = (
 LevelBody = Annotated[Changes, Meta(description="The level, as `level`.")]
 
 
-@routes.add("GET /admin/loggers")
+@routes.add("GET /admin/loggers", Right.VIEW)
 def list_loggers(service: Served) -> dict[str, LoggerLevel]:
     """List the loggers of this process; as in Connect, without those that are OFF."""
     found = log_levels.loggers(service.log_folder)
     return {name: _describe(each) for name, each in found.items() if each.level != OFF}
 
 
-@routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
+@routes.add("GET /admin/loggers/{logger}", Right.VIEW, errors=(HTTPStatus.NOT_FOUND,))
 def get_logger(service: Served, logger: str) -> LoggerLevel:
     """Return the level of a logger."""
     found = log_levels.loggers(service.log_folder).get(_require_logger(logger))
@@ -58,13 +59,14 @@ def get_logger(service: Served, logger: str) -> LoggerLevel:
 
 @routes.add(
     "PUT /admin/loggers/{logger}",
+    Right.ADMINISTER,
     status=HTTPStatus.NO_CONTENT,
     also={HTTPStatus.OK: list[str]},
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def set_level(
     service: Served,
-    principal: Principal,
+    principal: PrincipalName,
     logger: str,
     body: LevelBody,
     scope: Annotated[str, Meta(description="worker or cluster: the same here.")] = "worker",

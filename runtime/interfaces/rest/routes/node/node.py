@@ -37,6 +37,7 @@ from ....replies.overview import NodeStatus
 from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import PASSING, Unanswered, describe_log_error
+from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 from ..connectors.descriptions import deletion_waits, list_connectors, publication_warnings
 from ..groups.groups import list_groups
@@ -53,13 +54,13 @@ CONNECT_VERSION = "4.3.0"
 """The version of Kafka Connect whose answers were recorded; clients refuse calls by it."""
 
 
-@routes.add("GET /")
+@routes.add("GET /", Right.VIEW)
 def get_root(service: Served) -> ServerInfo:
     """Return the version of Connect's API that is spoken, fairlead's, and the cluster's id."""
     return ServerInfo(CONNECT_VERSION, COMMIT, service.cluster_id, service.version)
 
 
-@routes.add("GET /health", also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
+@routes.add("GET /health", Right.VIEW, also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
 async def get_health(service: Served) -> HttpAnswer[Health]:
     """Return whether commands are accepted now, and which processes do not answer."""
     slow = read_slow(service.run_folder)
@@ -80,7 +81,7 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
     return await run_in_threadpool(_well, service)
 
 
-@routes.add("GET /status", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
+@routes.add("GET /status", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
 async def get_node_status(service: Served) -> NodeStatus:
     """Return all that an overview shows: version, health, groups, workers, connectors."""
     health = await get_health(service)
@@ -92,7 +93,7 @@ async def get_node_status(service: Served) -> NodeStatus:
     return NodeStatus(get_root(service), health.body, groups, workers, told)
 
 
-@routes.add("GET /metrics")
+@routes.add("GET /metrics", Right.VIEW)
 async def get_metrics(service: Served, request: Request) -> Response:
     """Return the metrics for Prometheus.
 
@@ -104,7 +105,7 @@ async def get_metrics(service: Served, request: Request) -> Response:
     return await run_in_threadpool(_measured, service, accept, service.traffic.beats)
 
 
-@worker_routes.add("GET /workers")
+@worker_routes.add("GET /workers", Right.VIEW)
 async def list_workers(service: Served) -> WorkerList:
     """List the members of all groups, and the worker processes of this node.
 
@@ -121,7 +122,7 @@ async def list_workers(service: Served) -> WorkerList:
     return WorkerList(is_known, workers, _describe_engine(read_engines(service.run_folder).get("")))
 
 
-@worker_routes.add("GET /assignors")
+@worker_routes.add("GET /assignors", Right.VIEW)
 async def list_assignors(service: Served) -> AssignorList:
     """List the assignors that `group.local.assignors` can name, and the assignor process.
 
