@@ -68,3 +68,28 @@ def test_the_files_that_a_page_names_exist() -> None:
         if not any(f"/{each}".endswith(f"/{name}") for each in files)
     }
     assert missing == set()
+
+
+FOLDER = re.compile(r"`((?:actors|events|projections|runtime|tests|deploy|docs)/(?:[\w-]+/)*)`")
+
+
+def test_the_folders_that_a_page_of_the_house_names_exist() -> None:
+    pages = [*HOUSE.glob("*.md"), *(HOUSE / "docs").rglob("*.md")]
+    missing = {
+        f"{page.name}: {folder}"
+        for page in pages
+        for folder in FOLDER.findall(page.read_text())
+        if not (HOUSE / folder).is_dir()
+    }
+    assert missing == set()
+
+
+def test_every_room_of_the_second_level_is_in_the_architecture() -> None:
+    page = (HOUSE / "ARCHITECTURE.md").read_text()
+    rooms = {
+        path.relative_to(HOUSE).as_posix()
+        for top in ("actors", "runtime")
+        for path in (HOUSE / top).iterdir()
+        if (path / "__init__.py").exists()
+    }
+    assert {room for room in rooms if f"`{room}/`" not in page} == set()

@@ -1,9 +1,10 @@
-"""The schemas of the proposals' three APIs of connect groups, as kio message classes.
+"""The messages of the proposals' three APIs of connect groups, as kio message classes.
 
-The API keys are private ones, which other clients ignore. The fields and their order are those of
+The API keys are private ones, which other clients ignore. Fields have the names and the order of
 the proposals' schemas, corrected where these are invalid (`ConnectorsAndTasks` is one structure
-everywhere). All extensions are tagged fields, so that an implementation of the proposals' schemas
-alone is compatible.
+everywhere), and most extensions are tagged. The bytes of the proposals' own schemas are refused,
+because some fields that these lack stand untagged: RackId of a heartbeat, MemberId of its answer,
+and in the answer to Prepare Configured, and Owned and Target in place of one list.
 """
 # pyright: basic
 
