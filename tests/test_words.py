@@ -30,7 +30,6 @@ NOT_YET = {
     "actors/group",
     "actors/messages",
     "actors/shards",
-    "actors/worker",
     "events",
     "projections",
     "runtime/demo",

@@ -15,7 +15,7 @@ Start, Stop and Fence, and tells the member what has ended since.
 
     callbacks = Callbacks(listener, ended=wake_the_loop)    # called on the callbacks' thread
     for instruction in member.tick(clock()):
-        if not callbacks.take(instruction):
+        if not callbacks.submit(instruction):
             obey(instruction)                               # Send, Kill, Compute, Gone
     member.release(callbacks.released(), clock())           # more instructions, the same way
 """
@@ -76,14 +76,14 @@ class Callbacks:
         self._changed = Condition()
         self._calls: deque[Call] = deque()
         """The calls that are queued, in order."""
-        self._told: Resources = NOTHING
+        self._assigned: Resources = NOTHING
         """What was assigned to the listener, and is not being revoked or lost."""
         self._released: Resources = NOTHING
         """What has ended since `released` was asked last."""
         self._is_fenced = self._is_closed = False
         Thread(target=self._run, name="listener", daemon=True).start()
 
-    def take(self, instruction: Instruction) -> bool:
+    def submit(self, instruction: Instruction) -> bool:
         """Queue the calls for an instruction; False if the program has to obey it as well."""
         with self._changed:
             match instruction:
@@ -115,7 +115,7 @@ class Callbacks:
 
     def _revoke(self, resources: Resources) -> None:
         """Revoke what is not being revoked already: a leave stops everything once more."""
-        is_assigned = self._told | self._queued(CallbackKind.ASSIGNED)
+        is_assigned = self._assigned | self._queued(CallbackKind.ASSIGNED)
         fresh = resources & (is_assigned - self._queued(CallbackKind.REVOKED))
         if fresh:
             self._calls.append(Call(CallbackKind.REVOKED, fresh))
@@ -124,8 +124,8 @@ class Callbacks:
         """Start nothing more; what was assigned, and is not ending already, is lost."""
         self._released |= self._queued(CallbackKind.ASSIGNED)
         self._calls.clear()
-        if self._told:
-            self._calls.append(Call(CallbackKind.LOST, self._told))
+        if self._assigned:
+            self._calls.append(Call(CallbackKind.LOST, self._assigned))
 
     def _queued(self, kind: CallbackKind) -> Resources:
         return NOTHING.union(*(call.resources for call in self._calls if call.kind is kind))
@@ -139,7 +139,7 @@ class Callbacks:
                 if is_done:
                     self._released |= call.resources
                 elif call.kind is CallbackKind.REVOKED:
-                    self._told |= call.resources
+                    self._assigned |= call.resources
                     if self._is_fenced:
                         self._lose()
             self._ended()
@@ -151,9 +151,9 @@ class Callbacks:
                 return None
             call = self._calls.popleft()
             if call.kind is CallbackKind.ASSIGNED:
-                self._told |= call.resources
+                self._assigned |= call.resources
             else:
-                self._told -= call.resources
+                self._assigned -= call.resources
             return call
 
     def _make(self, call: Call) -> bool:

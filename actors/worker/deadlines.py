@@ -14,7 +14,7 @@ coordinator's session.
     coordinator   arrived ---------------------------------------- session expires: work is lost
                                                  |<margin>|
 
-*The heartbeat* (`voice.py`) renews the session. A request is repeated once its answer is late
+*The heartbeat* (`heartbeats.py`) renews the session. A request is repeated once its answer is late
 (after the interval + 1,500 ms); a configuration is refused unless two requests may be lost before
 the fence margin begins. Heartbeats also carry what others wait for: a report that something has
 stopped is sent at once. A throttle time ends early enough for an answer to prevent the next fence.
@@ -109,12 +109,12 @@ class Deadlines:
         self._is_kill_given = now_ms >= latest_ms
         return not self._is_kill_given
 
-    def start_goodbye(self, until_ms: int) -> None:
+    def start_leave(self, until_ms: int) -> None:
         """Set until when a leave is repeated: nothing runs, so there is nothing to fence."""
         self.clear()
         self._leave_by_ms = until_ms
 
-    def goodbye_is_over(self, now_ms: int) -> bool:
+    def leave_is_over(self, now_ms: int) -> bool:
         """Tell whether a leave was repeated for long enough."""
         return self._leave_by_ms is not None and now_ms >= self._leave_by_ms
 

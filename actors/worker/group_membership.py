@@ -1,7 +1,8 @@
-"""What members of both protocols have in common: their interface, their state, and their end.
+"""The base of members of both protocols: their interface, their state, and their end.
 
 A member that lost its seat stops everything without grace, and rejoins once nothing runs, unless
-the error is fatal. See `deadlines.py` for the times.
+the error is fatal. See `deadlines.py` for the times. What differs by protocol is abstract here: the
+calls that are sent, and what an answer means.
 """
 
 from abc import ABC, abstractmethod
@@ -10,21 +11,22 @@ from collections.abc import Iterable, Mapping
 from ...events.model import ClientAssignor, Resources
 from ..messages.classic import MemberReply
 from ..messages.members import NO_COORDINATOR_EPOCH
+from ..timing import earliest
 from .deadlines import Deadlines
 from .instructions import Fence, Gone, Identity, Instruction, Kill, Stop, Timing
-from .states import Machine, State, Work
+from .states import SENDING, Machine, State, Work
 
 
 class GroupMembership(ABC):
     """One member of one group; every call returns the instructions that follow from it."""
 
     def __init__(
-        self, identity: Identity, timing: Timing, ways: Mapping[State, frozenset[State]]
+        self, identity: Identity, timing: Timing, transitions: Mapping[State, frozenset[State]]
     ) -> None:
         self.identity = identity
         self.computing = False
         """Whether a computation is under way; the member's owner sets it back when it is over."""
-        self._machine = Machine(ways)
+        self._machine = Machine(transitions)
         self._deadlines = Deadlines(timing.fence_margin_ms)
         self._work = Work()
         self._leaves_for_good: bool | None = None
@@ -47,7 +49,7 @@ class GroupMembership(ABC):
 
     @property
     def incarnation(self) -> str:
-        """What distinguishes its process from others with its member id; empty: there are none."""
+        """Distinguishes its process from others with its member id; empty: there are none."""
         return ""
 
     @property
@@ -62,33 +64,41 @@ class GroupMembership(ABC):
     def change_assignors(
         self, _assignors: tuple[ClientAssignor, ...], _now_ms: int
     ) -> list[Instruction]:
-        """Take new assignors, or new metadata of them; a classic member ignores them."""
+        """Replace assignors, or their metadata; a classic member has none."""
         return []
 
     @abstractmethod
     def reconnect(self, now_ms: int, coordinator_epoch: int) -> list[Instruction]:
         """Repeat what may be lost: the coordinator is another process, with this number."""
 
-    def see_configured(
+    def set_configured(
         self, _configured: Resources, _offset: int, _now_ms: int
     ) -> list[Instruction]:
-        """Take note of what is configured by the log; only a classic leader needs it.
+        """Set what is configured by the log; only a classic leader needs it.
 
         `_offset` is that of the record that says so.
         """
         return []
 
     @abstractmethod
-    def take_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
-        """Take the answer to the latest request; any other answer is ignored."""
+    def handle_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
+        """Apply the answer to the latest request; any other answer is ignored."""
 
-    @abstractmethod
     def tick(self, now_ms: int) -> list[Instruction]:
         """Do what is due: repeat unanswered requests, and fence."""
+        if self._deadlines.kill_is_due(now_ms):
+            return [Kill("what had to stop has not stopped in time")]
+        if self.state not in SENDING:
+            return []
+        if overdue := self._deadlines.why_overdue(now_ms):
+            return self._fence(overdue, now_ms)
+        return self._left() if self._deadlines.leave_is_over(now_ms) else self._send_due(now_ms)
 
-    @abstractmethod
     def next_tick_ms(self) -> int | None:
         """Return when `tick` is due next, None if never."""
+        if self.state not in SENDING:
+            return self._deadlines.next_kill_ms()
+        return earliest(self._next_send_ms(), self._deadlines.next_ms())
 
     @property
     def state(self) -> State:
@@ -97,7 +107,7 @@ class GroupMembership(ABC):
 
     @property
     def owned(self) -> Resources:
-        """What the member owns: from before a start begins until after the stop has completed."""
+        """All that the member owns: from before a start until after the stop has completed."""
         return self._work.owned
 
     def leave(self, now_ms: int, *, temporary: bool = False) -> list[Instruction]:
@@ -123,20 +133,49 @@ class GroupMembership(ABC):
         return self._deadlines.end_ms()
 
     def release(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
-        """Take note that these resources have stopped."""
+        """Own these no more: they have stopped."""
         if not self._work.release(resources):
             return []
         if not self.owned:
             self._deadlines.call_off_kill()
         return self._settle(now_ms)
 
-    @abstractmethod
     def _settle(self, now_ms: int) -> list[Instruction]:
         """Do what the state calls for after something changed."""
+        if self.state is State.FENCED:
+            return [] if self.owned else self._rejoin(now_ms)
+        if self.state is State.UNSUBSCRIBED:
+            return [Gone()]
+        if self.state is State.PREPARE_LEAVING and not self.owned:
+            self._machine.go(State.LEAVING, "everything is released")
+            return self._send_leave(now_ms)
+        return self._advance(now_ms)
 
-    @abstractmethod
     def _rejoin(self, now_ms: int) -> list[Instruction]:
         """Rejoin once nothing runs any more, or end if it has to leave."""
+        if self._leaves_for_good is not None:
+            return self._left()
+        return self._send_join("nothing runs any more", now_ms)
+
+    @abstractmethod
+    def _send_due(self, now_ms: int) -> list[Instruction]:
+        """Send what is due by now."""
+
+    @abstractmethod
+    def _next_send_ms(self) -> int | None:
+        """Return when something is due to be sent, None if nothing is."""
+
+    @abstractmethod
+    def _send_join(self, why: str, now_ms: int) -> list[Instruction]:
+        """Join, or join anew."""
+
+    @abstractmethod
+    def _send_leave(self, now_ms: int) -> list[Instruction]:
+        """Leave, now that nothing runs any more."""
+
+    @abstractmethod
+    def _advance(self, now_ms: int) -> list[Instruction]:
+        """Start what may start now, and report what has stopped."""
 
     @abstractmethod
     def _forget(self) -> None:

@@ -25,7 +25,7 @@ def flaw_in_session(session_ms: int, interval_ms: int, margin_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What identifies the member; the ids live as long as its process."""
+    """Identifies the member; the ids live as long as its process."""
 
     group_id: str
     member_id: str

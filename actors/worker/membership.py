@@ -8,12 +8,12 @@ start it.
 
     member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (ClientAssignor("balanced"),))
     obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
-    obey(member.take_reply(reply, clock()))   # [Start(...), Send(...)]
+    obey(member.handle_reply(reply, clock()))  # [Start(...), Send(...)]
     obey(member.release(freed, clock()))    # what a Stop or Fence named, once it has ended
     obey(member.tick(clock()))              # by `next_tick_ms()` at the latest
 
 `callbacks.py` turns Start, Stop and Fence into a listener's callbacks; STATES.md shows the
-states. What ends when is in `deadlines.py`, what is said and when in `voice.py`.
+states. Deadlines are in `deadlines.py`, requests and their times in `heartbeats.py`.
 """
 
 from ...events.model import NOTHING, ClientAssignor, Resources
@@ -26,11 +26,10 @@ from ..messages.members import (
     TEMPORARY_LEAVE_EPOCH,
     HeartbeatReply,
 )
-from ..timing import earliest
 from .group_membership import GroupMembership
-from .instructions import Compute, Gone, Identity, Instruction, Kill, Start, Stop, Timing
-from .states import SPEAKING, WAYS, State
-from .voice import Requests, Sent, Voice
+from .heartbeats import HeartbeatScheduler, Requests, Sent
+from .instructions import Compute, Identity, Instruction, Start, Stop, Timing
+from .states import SENDING, TRANSITIONS, State
 
 
 class Membership(GroupMembership):
@@ -45,14 +44,14 @@ class Membership(GroupMembership):
         server_assignor: str | None = None,
     ) -> None:
         """Name assignors that this member can run, or one of the group's (else `ValueError`)."""
-        super().__init__(identity, timing, WAYS)
+        super().__init__(identity, timing, TRANSITIONS)
         self._epoch = JOIN_EPOCH
         self._requests = Requests(identity, assignors, server_assignor)
-        self._voice = Voice(self._requests, timing)
+        self._scheduler = HeartbeatScheduler(self._requests, timing)
 
     @property
     def incarnation(self) -> str:
-        """What distinguishes its process from others with its member id."""
+        """Distinguishes its process from others with its member id."""
         return self.identity.incarnation
 
     @property
@@ -68,7 +67,7 @@ class Membership(GroupMembership):
     @property
     def timing(self) -> Timing:
         """As configured, but for the interval and session of the group's last answer."""
-        return self._voice.timing
+        return self._scheduler.timing
 
     @property
     def coordinator_epoch(self) -> int:
@@ -79,67 +78,46 @@ class Membership(GroupMembership):
 
     def join(self, now_ms: int) -> list[Instruction]:
         """Join the group; nothing may run yet."""
-        self._machine.go(State.JOINING, "told to join")
         self._leaves_for_good = None
-        return self._send(now_ms)
+        return self._send_join("told to join", now_ms)
 
     def change_assignors(
         self, assignors: tuple[ClientAssignor, ...], now_ms: int
     ) -> list[Instruction]:
-        """Take new assignors, or new metadata of them, and tell the coordinator at once.
+        """Replace the assignors, or their metadata, and tell the coordinator at once.
 
         Raises `ValueError` in a member that named a server assignor.
         """
         is_new = self._requests.change(assignors)
-        return self._send(now_ms) if is_new and self.state in SPEAKING else []
+        return self._send(now_ms) if is_new and self.state in SENDING else []
 
     def reconnect(
         self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> list[Instruction]:
         """Send a full request at once: the coordinator is another process, with this number."""
         self._requests.coordinator_epoch = coordinator_epoch
-        if self.state not in SPEAKING:
+        if self.state not in SENDING:
             return []
-        self._requests.doubt()
-        self._voice.speak_up()
+        self._requests.resend_in_full()
+        self._scheduler.end_throttle()
         return self._send(now_ms)
 
-    def take_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
-        """Take the answer to the latest request; any other answer is ignored."""
-        if not isinstance(reply, HeartbeatReply) or self.state not in SPEAKING:
+    def handle_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
+        """Apply the answer to the latest request; any other answer is ignored."""
+        if not isinstance(reply, HeartbeatReply) or self.state not in SENDING:
             return []
         sent = self._requests.match_reply(reply)
         if sent is None:
             return []
         if reply.throttle_time_ms > 0 and self.state is not State.LEAVING:
-            self._voice.hush(now_ms + reply.throttle_time_ms)
+            self._scheduler.throttle(now_ms + reply.throttle_time_ms)
         if reply.error in SUCCESS:
             return self._succeeded(reply, sent, now_ms)
-        self._requests.doubt()
+        self._requests.resend_in_full()
         is_other = reply.coordinator_epoch != sent.request.coordinator_epoch
         if reply.error is Error.NOT_COORDINATOR and is_other:
             return self.reconnect(now_ms, reply.coordinator_epoch)
         return self._refused(reply, now_ms)
-
-    def tick(self, now_ms: int) -> list[Instruction]:
-        """Do what is due: repeat unanswered requests, and fence."""
-        if self._deadlines.kill_is_due(now_ms):
-            return [Kill("what had to stop has not stopped in time")]
-        if self.state not in SPEAKING:
-            return []
-        if overdue := self._deadlines.why_overdue(now_ms):
-            return self._fence(overdue, now_ms)
-        if self._deadlines.goodbye_is_over(now_ms):
-            return self._left()
-        speak_at_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
-        return [] if speak_at_ms is None or now_ms < speak_at_ms else self._send(now_ms)
-
-    def next_tick_ms(self) -> int | None:
-        """Return when `tick` is due next, None if never."""
-        if self.state not in SPEAKING:
-            return self._deadlines.next_kill_ms()
-        speak_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
-        return earliest(speak_ms, self._deadlines.next_ms())
 
     # -- answers
 
@@ -148,8 +126,8 @@ class Membership(GroupMembership):
             return self._left() if sent.request.member_epoch < JOIN_EPOCH else []
         self._epoch = reply.member_epoch
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
-        self._requests.keep_heard(sent.request)
-        session_ms = self._voice.take_success(reply)
+        self._requests.confirm(sent.request)
+        session_ms = self._scheduler.adopt_timing(reply)
         is_seated = reply.member_epoch != JOIN_EPOCH
         asked_ms = self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
         if self._work.is_given_up(sent.request.owned):
@@ -162,7 +140,7 @@ class Membership(GroupMembership):
             instructions.append(Compute(reply.member_epoch))
         if reply.assignment is not None:
             instructions += self._aim(reply.assignment, asked_ms)
-        return instructions + self._settle(now_ms, answered=True)
+        return instructions + self._advance(now_ms, answered=True)
 
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
         """Do what the error asks for; a refused join has no seat to lose."""
@@ -174,13 +152,13 @@ class Membership(GroupMembership):
             return self._die(reason, now_ms)
         if remedy is Remedy.REJOIN and self.state is not State.JOINING:
             return self._fence(reason, now_ms)
-        if is_taken and (advice := self._voice.judge_taken_seat(now_ms)):
+        if is_taken and (advice := self._scheduler.judge_taken_instance(now_ms)):
             return self._die(f"{reason} ({advice})", now_ms)
-        self._voice.back_off(now_ms)
+        self._scheduler.back_off(now_ms)
         return []
 
     def _aim(self, target: Resources, asked_ms: int) -> list[Instruction]:
-        """Take a new target: revoke first."""
+        """Set a new target: revoke first."""
         newly = self._work.aim(target)
         if self._work.must_release:
             self._deadlines.time_revocation(asked_ms + self.timing.rebalance_timeout_ms)
@@ -192,27 +170,13 @@ class Membership(GroupMembership):
 
     # -- what follows
 
-    def _settle(self, now_ms: int, *, answered: bool = False) -> list[Instruction]:
-        """Do what the state calls for after something changed."""
-        if self.state is State.FENCED:
-            return [] if self.owned else self._rejoin(now_ms)
-        if self.state is State.UNSUBSCRIBED:
-            return [Gone()]
+    def _advance(self, now_ms: int, *, answered: bool = False) -> list[Instruction]:
+        """Start what is granted once nothing has to be revoked, and report what is owned."""
         if self.state is State.PREPARE_LEAVING:
-            if not self.owned:
-                self._machine.go(State.LEAVING, "everything is released")
-                self._deadlines.start_goodbye(now_ms + self.timing.session_timeout_ms)
-                self._epoch = LEAVE_EPOCH if self._leaves_for_good else TEMPORARY_LEAVE_EPOCH
-                self._voice.speak_up()  # others wait for a leave: it is not throttled
-                return self._send(now_ms)
             self._requests.repeat_owned()  # what is granted now is never started
             return self._send(now_ms) if answered else []
-        if self.state not in SPEAKING or self.state is State.LEAVING:
+        if self.state not in SENDING or self.state is State.LEAVING:
             return []
-        return self._reconcile(now_ms, answered=answered)
-
-    def _reconcile(self, now_ms: int, *, answered: bool) -> list[Instruction]:
-        """Start what is granted once nothing has to be revoked, and report what is owned."""
         instructions: list[Instruction] = []
         if answered and not self._work.must_release and (grant := self._work.grant()):
             instructions.append(Start(grant, self._work.log_offset))
@@ -227,20 +191,32 @@ class Membership(GroupMembership):
             instructions += self._send(now_ms)
         return instructions
 
-    def _send(self, now_ms: int) -> list[Instruction]:
-        return self._voice.say(self._epoch, self.owned, now_ms, self._deadlines.fence_at_ms())
+    # -- requests
 
-    # -- endings
+    def _send(self, now_ms: int) -> list[Instruction]:
+        fence_at_ms = self._deadlines.fence_at_ms()
+        return self._scheduler.send(self._epoch, self.owned, now_ms, fence_at_ms)
+
+    def _next_send_ms(self) -> int | None:
+        return self._scheduler.next_ms(self._deadlines.fence_at_ms())
+
+    def _send_due(self, now_ms: int) -> list[Instruction]:
+        due_ms = self._next_send_ms()
+        return [] if due_ms is None or now_ms < due_ms else self._send(now_ms)
+
+    def _send_join(self, why: str, now_ms: int) -> list[Instruction]:
+        self._machine.go(State.JOINING, why)
+        return self._send(now_ms)
+
+    def _send_leave(self, now_ms: int) -> list[Instruction]:
+        self._deadlines.start_leave(now_ms + self.timing.session_timeout_ms)
+        self._epoch = LEAVE_EPOCH if self._leaves_for_good else TEMPORARY_LEAVE_EPOCH
+        self._scheduler.end_throttle()  # others wait for a leave: it is not throttled
+        return self._send(now_ms)
 
     def _forget(self) -> None:
-        self._voice.clear()
+        self._scheduler.clear()
         self._deadlines.clear()
         self._work.target = NOTHING
         self._epoch = JOIN_EPOCH
         self.computing = False
-
-    def _rejoin(self, now_ms: int) -> list[Instruction]:
-        if self._leaves_for_good is not None:
-            return self._left()
-        self._machine.go(State.JOINING, "nothing runs any more")
-        return self._send(now_ms)

@@ -25,7 +25,7 @@ class State(StrEnum):
     FATAL = "fatal"
 
 
-WAYS: dict[State, frozenset[State]] = {
+TRANSITIONS: dict[State, frozenset[State]] = {
     State.UNSUBSCRIBED: frozenset({State.JOINING}),
     State.JOINING: frozenset(
         {State.RECONCILING, State.STABLE, State.FENCED, State.PREPARE_LEAVING, State.FATAL}
@@ -44,7 +44,7 @@ WAYS: dict[State, frozenset[State]] = {
 }
 """From each state, where a member may go; staying where it is is always legal."""
 
-CLASSIC_WAYS: dict[State, frozenset[State]] = {
+CLASSIC_TRANSITIONS: dict[State, frozenset[State]] = {
     State.UNSUBSCRIBED: frozenset({State.JOINING}),
     State.JOINING: frozenset({State.RECONCILING, State.FENCED, State.PREPARE_LEAVING, State.FATAL}),
     State.RECONCILING: frozenset(
@@ -61,7 +61,7 @@ CLASSIC_WAYS: dict[State, frozenset[State]] = {
 JOINING lasts until its SyncGroup is answered, RECONCILING until nothing has to stop any more.
 """
 
-SPEAKING = frozenset(
+SENDING = frozenset(
     {
         State.JOINING,
         State.RECONCILING,
@@ -83,9 +83,9 @@ class IllegalTransitionError(Exception):
 class Machine:
     """The state, and the last transitions."""
 
-    def __init__(self, ways: Mapping[State, frozenset[State]] = WAYS) -> None:
+    def __init__(self, transitions: Mapping[State, frozenset[State]] = TRANSITIONS) -> None:
         self.state = State.UNSUBSCRIBED
-        self._ways = ways
+        self._transitions = transitions
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def go(self, state: State, why: str) -> None:
@@ -93,13 +93,13 @@ class Machine:
         if state is self.state:
             return
         self._story.append(f"{self.state.value} -> {state.value}: {why}")
-        if state not in self._ways[self.state]:
+        if state not in self._transitions[self.state]:
             raise IllegalTransitionError("\n".join(self._story))
         self.state = state
 
 
 class Work:
-    """What one member owns, and its target; it revokes before it starts anything new."""
+    """The resources of one member, and its target; it revokes before it starts anything new."""
 
     def __init__(self) -> None:
         self.owned: Resources = NOTHING
@@ -116,11 +116,11 @@ class Work:
 
     def is_given_up(self, reported: Iterable[Resource] | None) -> bool:
         """Tell whether a revocation is over, by what an answered request has reported as owned."""
-        is_told = reported is not None and self.target.issuperset(reported)
-        return is_told and not self.must_release
+        is_reported = reported is not None and self.target.issuperset(reported)
+        return is_reported and not self.must_release
 
     def aim(self, target: Resources) -> Resources:
-        """Take a new target; return what has to stop now."""
+        """Set a new target; return what has to stop now."""
         newly = (self.owned & self.target) - target
         self.target = target
         return newly

@@ -103,13 +103,13 @@ class LocalMember:
                 return
             now_ms = _now().steady_ms
             if isinstance(message, HeartbeatReply):
-                self._obey(self._membership.take_reply(message, now_ms))
+                self._obey(self._membership.handle_reply(message, now_ms))
             else:
                 self._obey(self._membership.release(self._callbacks.released(), now_ms))
 
     def _obey(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
-            if self._callbacks.take(instruction):
+            if self._callbacks.submit(instruction):
                 continue
             if isinstance(instruction, Send):
                 self._group.send(instruction.request, self._inbox.put)

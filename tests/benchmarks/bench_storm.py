@@ -126,7 +126,7 @@ class Crowd:
         now_ms = self.coordinator.now_ms
         match reply:
             case HeartbeatReply():
-                self._obey(name, self._members[name].take_reply(reply, now_ms))
+                self._obey(name, self._members[name].handle_reply(reply, now_ms))
             case PrepareReply():
                 self._compute(name, reply)
             case InstallReply():

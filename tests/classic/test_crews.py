@@ -146,13 +146,13 @@ def test_a_round_ends_the_wait_for_an_assignment_of_the_generation_before() -> N
     worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
     (join,) = calls(worker.join(0))
     told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
-    sync, beat = calls(worker.take_reply(told, 1))
+    sync, beat = calls(worker.handle_reply(told, 1))
     assert isinstance(sync, SyncGroup)
     called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
-    (again,) = calls(worker.take_reply(called, 2))
+    (again,) = calls(worker.handle_reply(called, 2))
     assert isinstance(again, JoinGroup)
     late = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync.number)
-    assert worker.take_reply(late, 3) == []
+    assert worker.handle_reply(late, 3) == []
 
 
 def in_first_generation() -> tuple[ClassicMembership, int, int]:
@@ -160,33 +160,35 @@ def in_first_generation() -> tuple[ClassicMembership, int, int]:
     worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
     (join,) = calls(worker.join(0))
     told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
-    sync, beat = calls(worker.take_reply(told, 1))
+    sync, beat = calls(worker.handle_reply(told, 1))
     return worker, sync.number, beat.number
 
 
 def test_an_illegal_generation_is_joined_anew_but_not_by_who_is_joining_already() -> None:
     late = Error.ILLEGAL_GENERATION
     worker, sync, beat = in_first_generation()
-    worker.take_reply(SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync), 2)
+    worker.handle_reply(SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync), 2)
     assert worker.state is State.STABLE
-    (join,) = calls(worker.take_reply(ClassicHeartbeatReply(late, number=beat), 2))
+    (join,) = calls(worker.handle_reply(ClassicHeartbeatReply(late, number=beat), 2))
     assert (type(join), worker.state) == (JoinGroup, State.JOINING)
     worker, sync, beat = in_first_generation()
-    (join,) = calls(worker.take_reply(SyncGroupReply(Error.REBALANCE_IN_PROGRESS, number=sync), 2))
+    (join,) = calls(
+        worker.handle_reply(SyncGroupReply(Error.REBALANCE_IN_PROGRESS, number=sync), 2)
+    )
     assert isinstance(join, JoinGroup)
-    assert worker.take_reply(ClassicHeartbeatReply(late, number=beat), 3) == []
+    assert worker.handle_reply(ClassicHeartbeatReply(late, number=beat), 3) == []
     assert worker.state is State.JOINING
 
 
 def test_what_a_worker_must_have_read_of_the_log_never_becomes_less() -> None:
     worker, sync, beat = in_first_generation()
     nothing = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync, log_offset=9)
-    worker.take_reply(nothing, 2)
+    worker.handle_reply(nothing, 2)
     called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat)
-    (join,) = calls(worker.take_reply(called, 3))
+    (join,) = calls(worker.handle_reply(called, 3))
     told = JoinGroupReply(Error.NONE, "m", 2, "connect", "sessioned", "other", number=join.number)
-    sync, *_ = (each.number for each in calls(worker.take_reply(told, 4)))
-    worker.take_reply(replace(nothing, number=sync, log_offset=3), 5)
+    sync, *_ = (each.number for each in calls(worker.handle_reply(told, 4)))
+    worker.handle_reply(replace(nothing, number=sync, log_offset=3), 5)
     assert worker._work.log_offset == 9
 
 
@@ -195,12 +197,12 @@ def test_a_round_that_begins_before_the_first_calm_heartbeat_is_as_long_as_any_o
     worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
     (join,) = calls(worker.join(now_ms))
     told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
-    sync, beat = calls(worker.take_reply(told, now_ms + 1))
+    sync, beat = calls(worker.handle_reply(told, now_ms + 1))
     nothing = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync.number)
-    worker.take_reply(nothing, now_ms + 2)
+    worker.handle_reply(nothing, now_ms + 2)
     assert worker.state is State.STABLE
     called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
-    worker.take_reply(called, now_ms + 3)
+    worker.handle_reply(called, now_ms + 3)
     assert worker.tick(now_ms + 4) == [], "it goes on in the round"
 
 
@@ -214,13 +216,13 @@ def test_who_does_not_know_that_it_is_in_a_round_has_stopped_before_that_may_end
     called = ClassicHeartbeatReply(
         Error.REBALANCE_IN_PROGRESS, number=beat.number, has_joined=has_joined
     )
-    (join,) = calls(worker.take_reply(called, began_ms + BEAT_MS))
+    (join,) = calls(worker.handle_reply(called, began_ms + BEAT_MS))
     assert isinstance(join, JoinGroup)
     now_ms, ends_ms = began_ms + BEAT_MS, began_ms + TIMING.rebalance_timeout_ms
     while now_ms < ends_ms - TIMING.fence_margin_ms:
         now_ms += BEAT_MS
         for each in calls(worker.tick(now_ms)):
-            worker.take_reply(replace(called, number=each.number), now_ms)
+            worker.handle_reply(replace(called, number=each.number), now_ms)
     assert (worker.state is State.JOINING) is has_joined
     assert (worker.state is State.FENCED) is not has_joined
 
@@ -232,19 +234,19 @@ def test_who_is_told_to_leave_in_a_round_has_stopped_before_that_goes_on_without
     worker, began_ms = crew.workers["w1"].membership, crew.now_ms
     (beat,) = calls(worker.tick(began_ms + BEAT_MS))
     called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
-    (join,) = calls(worker.take_reply(called, began_ms + BEAT_MS))
+    (join,) = calls(worker.handle_reply(called, began_ms + BEAT_MS))
     worker.leave(began_ms + BEAT_MS)
     told_of = JoinGroupReply(
         Error.NONE, worker.member_id, 2, "connect", "sessioned", "other", number=join.number
     )
-    worker.take_reply(told_of, began_ms + BEAT_MS)
+    worker.handle_reply(told_of, began_ms + BEAT_MS)
     now_ms, ends_ms = began_ms + BEAT_MS, began_ms + BEAT_MS + TIMING.rebalance_timeout_ms
     while now_ms < ends_ms - TIMING.fence_margin_ms:
         assert worker.state is State.PREPARE_LEAVING
         now_ms += BEAT_MS
         for each in calls(worker.tick(now_ms)):
             well = ClassicHeartbeatReply(Error.NONE, number=each.number)
-            worker.take_reply(well, now_ms)
+            worker.handle_reply(well, now_ms)
     assert worker.state is State.FENCED
 
 
@@ -256,7 +258,7 @@ def test_what_a_process_was_told_is_no_answer_to_the_next_one_in_its_place() -> 
     (asked,) = calls(first.join(0))
     second.join(0)
     reply = JoinGroupReply(Error.MEMBER_ID_REQUIRED, "its name", number=asked.number)
-    assert (second.take_reply(reply, 1), second.member_id) == ([], "")
+    assert (second.handle_reply(reply, 1), second.member_id) == ([], "")
 
 
 def calls(instructions: Iterable[Instruction]) -> list[ClassicCall]:
@@ -404,9 +406,9 @@ def test_an_answer_of_an_older_generation_is_not_taken(crew: Crew) -> None:
     before = crew.running()
     everything = told(crew, "w1")
     late = SyncGroupReply(Error.NONE, "connect", "sessioned", b"", number=2)
-    assert worker.membership.take_reply(late, crew.now_ms) == []
+    assert worker.membership.handle_reply(late, crew.now_ms) == []
     again = JoinGroupReply(Error.NONE, worker.membership.member_id, 1, number=1)
-    assert worker.membership.take_reply(again, crew.now_ms) == []
+    assert worker.membership.handle_reply(again, crew.now_ms) == []
     assert (crew.running(), told(crew, "w1")) == (before, everything)
 
 

@@ -242,7 +242,7 @@ def test_what_a_failed_on_lost_left_running_is_killed(run: Listening) -> None:
 
 
 def test_what_is_not_for_a_listener_is_left_to_who_runs_the_member(run: Listening) -> None:
-    assert not run.callbacks.take(Compute(1))
+    assert not run.callbacks.submit(Compute(1))
     assert (run.callbacks.released(), run.listener.is_idle()) == (NOTHING, True)
 
 

@@ -1,9 +1,9 @@
 """A member names the process of the coordinator that it has heard of, and learns of the next."""
 
 from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.heartbeats import BACKOFF_MS
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State
-from fairlead.actors.worker.voice import BACKOFF_MS
 from fairlead.events.model import Resource
 from fairlead_tests.membership.driver import (
     HEARTBEAT_MS,

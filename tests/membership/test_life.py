@@ -75,7 +75,7 @@ class Runner:
             asked.sequence,
             assignment=None if target is None else frozenset(target),
         )
-        self.obey(self.member.take_reply(reply, now_ms), now_ms)
+        self.obey(self.member.handle_reply(reply, now_ms), now_ms)
 
 
 def words(resources: Iterable[Resource]) -> str:
@@ -159,10 +159,10 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.worker.callbacks",
         "fairlead.actors.worker.deadlines",
         "fairlead.actors.worker.group_membership",
+        "fairlead.actors.worker.heartbeats",
         "fairlead.actors.worker.instructions",
         "fairlead.actors.worker.membership",
         "fairlead.actors.worker.states",
-        "fairlead.actors.worker.voice",
         "fairlead.events",
         "fairlead.events.commits",
         "fairlead.events.kafka",

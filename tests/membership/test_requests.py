@@ -103,7 +103,7 @@ def test_an_answer_counts_once() -> None:
 def test_the_answer_to_another_incarnation_does_not_count() -> None:
     driver = seated()
     reply = replace(driver.reply(driver.sent[-1], "A"), incarnation="another")
-    assert driver.membership.take_reply(reply, driver.now_ms) == []
+    assert driver.membership.handle_reply(reply, driver.now_ms) == []
     assert spelled(driver.membership.owned) == "A A-0"
 
 
@@ -121,7 +121,7 @@ def test_everything_is_said_again_to_a_group_that_is_served_by_somebody_new() ->
     driver.take(driver.membership.reconnect(driver.now_ms))
     request = driver.sent[-1]
     assert (request.is_full, spelled(request.owned), request.member_epoch) == (True, "A A-0", 1)
-    driver.membership.take_reply(driver.reply(request), driver.now_ms)
+    driver.membership.handle_reply(driver.reply(request), driver.now_ms)
     assert driver.state() is State.STABLE
 
 

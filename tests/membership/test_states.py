@@ -8,10 +8,10 @@ import pytest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker import states
 from fairlead.actors.worker.states import (
-    CLASSIC_WAYS,
-    SPEAKING,
+    CLASSIC_TRANSITIONS,
+    SENDING,
     STORY_LENGTH,
-    WAYS,
+    TRANSITIONS,
     IllegalTransitionError,
     Machine,
     State,
@@ -21,7 +21,7 @@ from fairlead_tests.membership.driver import SESSION_MS, MemberDriver, seated
 ILLEGAL = [
     (here, there)
     for here, there in itertools.product(State, State)
-    if there is not here and there not in WAYS[here]
+    if there is not here and there not in TRANSITIONS[here]
 ]
 
 
@@ -30,7 +30,9 @@ def way_to(state: State) -> list[State]:
     ways = [[State.UNSUBSCRIBED]]
     while ways[0][-1] is not state:
         way = ways.pop(0)
-        ways += [[*way, there] for there in sorted(WAYS[way[-1]], key=str) if there not in way]
+        ways += [
+            [*way, there] for there in sorted(TRANSITIONS[way[-1]], key=str) if there not in way
+        ]
     return ways[0][1:]
 
 
@@ -81,7 +83,7 @@ def test_the_story_is_kept_short() -> None:
 
 
 def test_who_is_fenced_or_gone_does_not_speak() -> None:
-    assert set(State) - SPEAKING == {State.UNSUBSCRIBED, State.FENCED, State.FATAL}
+    assert set(State) - SENDING == {State.UNSUBSCRIBED, State.FENCED, State.FATAL}
 
 
 def fenced(driver: MemberDriver) -> MemberDriver:
@@ -171,7 +173,7 @@ def test_every_way_of_the_table_is_walked_by_some_life_and_no_other(
         live()
     for begin, end in itertools.product(BEGINNINGS, ENDS):
         end(begin())
-    assert walked == {(here, there) for here, ends in WAYS.items() for there in ends}
+    assert walked == {(here, there) for here, ends in TRANSITIONS.items() for there in ends}
 
 
 def table(heading: str) -> list[list[str]]:
@@ -186,19 +188,19 @@ def test_the_documented_ways_are_those_of_the_table() -> None:
     documented = dict[State, frozenset[State]]()
     for name, ends, *_ in table("Ways"):
         documented[State[name]] = frozenset(State[each] for each in ends.split(", ") if each != "-")
-    assert documented == WAYS
+    assert documented == TRANSITIONS
 
 
 def test_the_documented_ways_of_a_classic_member_are_those_of_its_table() -> None:
     documented = dict[State, frozenset[State]]()
     for name, ends, *_ in table("Ways of a classic member"):
         documented[State[name]] = frozenset(State[each] for each in ends.split(", ") if each != "-")
-    assert documented == CLASSIC_WAYS
+    assert documented == CLASSIC_TRANSITIONS
 
 
 def test_the_documented_heartbeats_are_those_of_who_speaks() -> None:
     speaking = {State[name] for name, _, heartbeat, *_ in table("Ways") if heartbeat != "none"}
-    assert speaking == SPEAKING
+    assert speaking == SENDING
 
 
 def test_every_state_of_the_proposal_is_documented() -> None:

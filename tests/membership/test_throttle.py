@@ -1,9 +1,9 @@
 """A member that was told to be silent is, except where safety needs a word (PROTOCOL §3)."""
 
 from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.heartbeats import BACKOFF_MS
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
-from fairlead.actors.worker.voice import BACKOFF_MS
 from fairlead.events.model import ClientAssignor
 from fairlead_tests.membership.driver import (
     BEGUN_MS,

@@ -55,9 +55,9 @@ class MemberCalls:
         self._timing = timing
         self._number = crc32(identity.incarnation.encode()) << CALLS_BITS
         """The number of the last call; each process counts from a number of its own."""
-        self._asked: SentCall | None = None
+        self._pending: SentCall | None = None
         """Its JoinGroup, SyncGroup or LeaveGroup, until it is answered."""
-        self._beat: SentCall | None = None
+        self._heartbeat: SentCall | None = None
         """Its latest heartbeat, until it is answered."""
         self._is_current = False
         """Whether the last answered heartbeat was for the current generation."""
@@ -99,7 +99,7 @@ class MemberCalls:
             protocol,
             assignments,
         )
-        return [*self._ask(call, now_ms), *self._speak(now_ms)]
+        return [*self._ask(call, now_ms), *self._beat_if_due(now_ms)]
 
     def leave(self, now_ms: int) -> list[Instruction]:
         """Send a LeaveGroup."""
@@ -108,30 +108,35 @@ class MemberCalls:
         return self._ask(LeaveGroup(identity.group_id, (leaver,)), now_ms)
 
     def match(self, reply: MemberReply) -> bool:
-        """Take an answer; False if it is not to the latest call of its kind."""
+        """Mark a call as answered; False if the answer is not to the latest call of its kind."""
         is_beat = isinstance(reply, ClassicHeartbeatReply)
-        sent = self._beat if is_beat else self._asked
+        sent = self._heartbeat if is_beat else self._pending
         if sent is None or isinstance(reply, HeartbeatReply) or sent.call.number != reply.number:
             return False
         if isinstance(sent.call, ClassicHeartbeat):
             self._is_current = sent.call.generation == self.generation
-            self._beat, self._beat_at_ms = None, sent.at_ms + self._timing.heartbeat_interval_ms
+            self._heartbeat, self._beat_at_ms = (
+                None,
+                sent.at_ms + self._timing.heartbeat_interval_ms,
+            )
         else:
-            self._asked = None
+            self._pending = None
         self.answered_ms = sent.at_ms
         return True
 
     @property
-    def waits_in_vain(self) -> bool:
+    def waits_for_stale_assignment(self) -> bool:
         """Whether it waits for the assignment of the generation of its last answered heartbeat.
 
         If that answer calls for a round, the assignment is of no use any more, and may be lost.
         """
         return (
-            self._is_current and self._asked is not None and isinstance(self._asked.call, SyncGroup)
+            self._is_current
+            and self._pending is not None
+            and isinstance(self._pending.call, SyncGroup)
         )
 
-    def be_in(self, member_id: str, generation: int) -> None:
+    def enter(self, member_id: str, generation: int) -> None:
         """Use this member id and generation from now on; the back-off starts again."""
         self.member_id, self.generation = member_id, generation
         self._refusals = 0
@@ -142,7 +147,7 @@ class MemberCalls:
         backoff = Backoff(BACKOFF_MS, self._timing.heartbeat_interval_ms)
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
-    def joins_again(self, now_ms: int) -> bool:
+    def retries_join(self, now_ms: int) -> bool:
         """Tell, once, that the delay after an error is over."""
         if self._again_ms is None or now_ms < self._again_ms:
             return False
@@ -151,47 +156,53 @@ class MemberCalls:
 
     def tick(self, now_ms: int) -> list[Instruction]:
         """Repeat a call that was not answered in time, and send a heartbeat if it is due."""
-        said: list[Instruction] = []
-        if self._asked is not None and now_ms >= self._asked.at_ms + self._timing.patience_ms:
-            said += self._ask(self._asked.call, now_ms)
-        return [*said, *self._speak(now_ms)]
+        repeated: list[Instruction] = []
+        if self._pending is not None and now_ms >= self._pending.at_ms + self._timing.patience_ms:
+            repeated += self._ask(self._pending.call, now_ms)
+        return [*repeated, *self._beat_if_due(now_ms)]
 
     def repeat(self, now_ms: int) -> list[Instruction]:
         """Repeat everything at once: the coordinator is another process."""
-        asked = [] if self._asked is None else self._ask(self._asked.call, now_ms)
-        self._beat, self._beat_at_ms = None, now_ms
-        return [*asked, *self._speak(now_ms)]
+        asked = [] if self._pending is None else self._ask(self._pending.call, now_ms)
+        self._heartbeat, self._beat_at_ms = None, now_ms
+        return [*asked, *self._beat_if_due(now_ms)]
 
     def next_ms(self) -> int | None:
         """Return when a call is due next, None if never."""
         patience_ms = self._timing.patience_ms
-        lost_ms = None if self._asked is None else self._asked.at_ms + patience_ms
+        lost_ms = None if self._pending is None else self._pending.at_ms + patience_ms
         if self.generation == NO_GENERATION:
             return earliest(lost_ms, self._again_ms)
-        beat_ms = self._beat_at_ms if self._beat is None else self._beat.at_ms + patience_ms
+        beat_ms = (
+            self._beat_at_ms if self._heartbeat is None else self._heartbeat.at_ms + patience_ms
+        )
         return earliest(lost_ms, beat_ms, self._again_ms)
 
     def clear(self) -> None:
         """Ignore answers to all calls so far, and forget the generation."""
-        self._asked = self._beat = self._again_ms = None
+        self._pending = self._heartbeat = self._again_ms = None
         self.generation = NO_GENERATION
 
     def _ask(self, call: ClassicCall, now_ms: int) -> list[Instruction]:
         self._again_ms = None
-        self._asked = self._with_number(call, now_ms)
-        return [SendCall(self._asked.call)]
+        self._pending = self._with_number(call, now_ms)
+        return [SendCall(self._pending.call)]
 
-    def _speak(self, now_ms: int) -> list[Instruction]:
+    def _beat_if_due(self, now_ms: int) -> list[Instruction]:
         """Send a heartbeat if it is due and there is a generation."""
-        late_ms = self._beat.at_ms + self._timing.patience_ms if self._beat else self._beat_at_ms
+        late_ms = (
+            self._heartbeat.at_ms + self._timing.patience_ms
+            if self._heartbeat
+            else self._beat_at_ms
+        )
         if self.generation == NO_GENERATION or now_ms < late_ms:
             return []
         identity = self._identity
         beat = ClassicHeartbeat(
             identity.group_id, self.member_id, self.generation, identity.instance_id
         )
-        self._beat = self._with_number(beat, now_ms)
-        return [SendCall(self._beat.call)]
+        self._heartbeat = self._with_number(beat, now_ms)
+        return [SendCall(self._heartbeat.call)]
 
     def _with_number(self, call: ClassicCall, now_ms: int) -> SentCall:
         self._number += 1

@@ -31,7 +31,7 @@ from ...messages.classic import NO_GENERATION, JoinGroupReply
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """What is configured by the log, and the offset of the record that says so."""
+    """The configured resources by the log, and the offset of the record that says so."""
 
     offset: int = -1
     """-1: nothing was ever configured."""
@@ -45,58 +45,57 @@ class Lead:
         """Lost work waits for `max_delay_ms` at most."""
         self._max_delay_ms = max_delay_ms
         self._memory = LeaderMemory()
-        self._made: tuple[int, Mapping[str, bytes]] = (NO_GENERATION, {})
+        self._last: tuple[int, Mapping[str, bytes]] = (NO_GENERATION, {})
         """The last generation that was assigned, and its assignments by member id."""
 
     def clear(self) -> None:
         """Forget everything: another member may lead meanwhile."""
         self._memory = LeaderMemory()
-        self._made = (NO_GENERATION, {})
+        self._last = (NO_GENERATION, {})
 
     def assign(
-        self, told: JoinGroupReply, configs: Configs, completed: int, now_ms: int
+        self, generation: JoinGroupReply, configs: Configs, completed: int, now_ms: int
     ) -> Mapping[str, bytes]:
         """Return the assignment of each member; for the same generation always the same.
 
         `completed` is the last generation of which this worker got its assignment. Raises
         UnwritableError for an assignment that is too large.
         """
-        if self._made[0] != told.generation:
-            members = _read(told)
-            made = self._answer(told, members, configs, completed, now_ms)
-            self._made = told.generation, made
-        return self._made[1]
+        if self._last[0] != generation.generation:
+            made = self._assign(generation, _read(generation), configs, completed, now_ms)
+            self._last = generation.generation, made
+        return self._last[1]
 
-    def _answer(
+    def _assign(
         self,
-        told: JoinGroupReply,
+        generation: JoinGroupReply,
         members: Mapping[str, WorkerMetadata],
         configs: Configs,
         completed: int,
         now_ms: int,
     ) -> Mapping[str, bytes]:
-        version, url = VERSIONS[told.protocol or ""], members[told.leader].url
+        version, url = VERSIONS[generation.protocol or ""], members[generation.leader].url
         furthest = max(each.config_offset for each in members.values())
         error, delay_ms = AssignmentError.NO_ERROR, 0
-        given: Loads = {}
-        taken: Loads = {}
+        assigned: Loads = {}
+        revoked: Loads = {}
         if configs.offset < furthest:
             error = AssignmentError.CONFIG_MISMATCH
         elif version == EAGER:
-            given = deal_eagerly(configs.configured, members.keys())
+            assigned = deal_eagerly(configs.configured, members.keys())
         else:
-            made = self._increments(told.generation, members, configs, completed, now_ms)
-            given, delay_ms = made.assigned, made.delay_ms
-            taken = _with_deleted(made.revoked, members, configs.configured)
+            made = self._increments(generation.generation, members, configs, completed, now_ms)
+            assigned, delay_ms = made.assigned, made.delay_ms
+            revoked = _with_deleted(made.revoked, members, configs.configured)
         return {
             member_id: encode_assignment(
                 ReceivedAssignment(
-                    given.get(member_id, ()),
-                    taken.get(member_id, ()),
+                    assigned.get(member_id, ()),
+                    revoked.get(member_id, ()),
                     delay_ms,
                     max(furthest, configs.offset),
                     error,
-                    told.leader,
+                    generation.leader,
                     url,
                     version,
                 )
@@ -113,8 +112,8 @@ class Lead:
         now_ms: int,
     ) -> Increments:
         clock = RoundTime(now_ms, self._max_delay_ms)
-        given = Round(configs.configured, _reported(members), generation, completed, clock)
-        self._memory, made = assign(self._memory, given)
+        this = Round(configs.configured, _reported(members), generation, completed, clock)
+        self._memory, made = assign(self._memory, this)
         return made
 
 
@@ -144,6 +143,6 @@ def _with_deleted(
     }
 
 
-def _read(told: JoinGroupReply) -> Mapping[str, WorkerMetadata]:
-    version = VERSIONS[told.protocol or ""]
-    return {each.member_id: decode_metadata(each.metadata, version) for each in told.members}
+def _read(generation: JoinGroupReply) -> Mapping[str, WorkerMetadata]:
+    version = VERSIONS[generation.protocol or ""]
+    return {each.member_id: decode_metadata(each.metadata, version) for each in generation.members}

@@ -28,8 +28,8 @@ from ...messages.errors import MEANINGS, Error, Remedy
 from ...messages.members import NO_COORDINATOR_EPOCH
 from ...timing import earliest
 from ..group_membership import GroupMembership
-from ..instructions import Gone, Identity, Instruction, Kill, Timing
-from ..states import CLASSIC_WAYS, SPEAKING, State
+from ..instructions import Identity, Instruction, Timing
+from ..states import CLASSIC_TRANSITIONS, SENDING, State
 from .calls import MemberCalls
 from .lead import Configs, Lead
 from .share import Share
@@ -46,7 +46,7 @@ class ClassicMembership(GroupMembership):
 
         When the member leads, lost work waits for `max_delay_ms` at most.
         """
-        super().__init__(identity, timing, CLASSIC_WAYS)
+        super().__init__(identity, timing, CLASSIC_TRANSITIONS)
         self._timing, self._mode = timing, mode
         self._calls = MemberCalls(identity, timing)
         self._lead = Lead(max_delay_ms)
@@ -87,17 +87,17 @@ class ClassicMembership(GroupMembership):
     def join(self, now_ms: int) -> list[Instruction]:
         """Join the group; nothing may run yet."""
         self._leaves_for_good = None
-        return self._ask_to_join("told to join", now_ms)
+        return self._send_join("told to join", now_ms)
 
     def reconnect(
         self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> list[Instruction]:
         """Repeat unanswered calls at once: the coordinator is another process."""
         del coordinator_epoch
-        return self._calls.repeat(now_ms) if self.state in SPEAKING else []
+        return self._calls.repeat(now_ms) if self.state in SENDING else []
 
-    def see_configured(self, configured: Resources, offset: int, now_ms: int) -> list[Instruction]:
-        """Take note of what is configured, and by which record; a leader assigns it."""
+    def set_configured(self, configured: Resources, offset: int, now_ms: int) -> list[Instruction]:
+        """Set what is configured, and by which record; a leader assigns it."""
         self._configs = Configs(offset, configured)
         if self._leads_now:
             return self._assign(now_ms)
@@ -108,58 +108,45 @@ class ClassicMembership(GroupMembership):
             return self._join_anew("the configs have changed", now_ms)
         return []
 
-    def take_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
-        """Take the answer to the latest call; any other answer is ignored."""
-        if self.state not in SPEAKING or not self._calls.match(reply):
+    def handle_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
+        """Apply the answer to the latest call; any other answer is ignored."""
+        if self.state not in SENDING or not self._calls.match(reply):
             return []
         if self.state is State.LEAVING:
             return self._left() if isinstance(reply, LeaveGroupReply) else []
         match reply:
             case JoinGroupReply():
-                return self._take_generation(reply, now_ms)
+                return self._enter_generation(reply, now_ms)
             case SyncGroupReply() if self.state is State.JOINING:
-                return self._take_assignment(reply, now_ms)
+                return self._apply_assignment(reply, now_ms)
             case ClassicHeartbeatReply():
-                return self._take_beat(reply, now_ms)
+                return self._apply_heartbeat(reply, now_ms)
             case _:
                 return []
 
-    def tick(self, now_ms: int) -> list[Instruction]:
-        """Do what is due: repeat unanswered calls, send heartbeats, and fence."""
-        if self._deadlines.kill_is_due(now_ms):
-            return [Kill("what had to stop has not stopped in time")]
-        if self.state not in SPEAKING:
-            return []
-        if overdue := self._deadlines.why_overdue(now_ms):
-            return self._fence(overdue, now_ms)
-        if self._deadlines.goodbye_is_over(now_ms):
-            return self._left()
-        return self._do_what_is_due(now_ms)
+    # -- calls
 
-    def _do_what_is_due(self, now_ms: int) -> list[Instruction]:
-        if self._calls.joins_again(now_ms) and self.state is State.JOINING:
-            return self._ask_to_join("a refusal has rested", now_ms)
+    def _send_due(self, now_ms: int) -> list[Instruction]:
+        if self._calls.retries_join(now_ms) and self.state is State.JOINING:
+            return self._send_join("the delay after a refusal is over", now_ms)
         due_ms = self._share.rejoin_at_ms
         if self.state is State.STABLE and due_ms is not None and now_ms >= due_ms:
             return self._join_anew("lost work has waited long enough", now_ms)
         return self._calls.tick(now_ms)
 
-    def next_tick_ms(self) -> int | None:
-        """Return when `tick` is due next, None if never."""
-        if self.state not in SPEAKING:
-            return self._deadlines.next_kill_ms()
+    def _next_send_ms(self) -> int | None:
         rejoin_ms = self._share.rejoin_at_ms if self.state is State.STABLE else None
-        return earliest(self._calls.next_ms(), self._deadlines.next_ms(), rejoin_ms)
+        return earliest(self._calls.next_ms(), rejoin_ms)
 
     # -- answers
 
-    def _take_generation(self, reply: JoinGroupReply, now_ms: int) -> list[Instruction]:
+    def _enter_generation(self, reply: JoinGroupReply, now_ms: int) -> list[Instruction]:
         if reply.error is Error.MEMBER_ID_REQUIRED and self.state is State.JOINING:
             self._calls.member_id = reply.member_id
-            return self._ask_to_join("it was given a name", now_ms)
+            return self._send_join("it was given a name", now_ms)
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
-        self._calls.be_in(reply.member_id, reply.generation)
+        self._calls.enter(reply.member_id, reply.generation)
         by_ms = self._round_ms + self._timing.rebalance_timeout_ms  # it has to sync by then
         self._deadlines.revoke_by_ms = by_ms if self.owned else None
         if self.state is not State.JOINING:
@@ -174,15 +161,15 @@ class ClassicMembership(GroupMembership):
         if self._round is None:
             return []
         try:
-            made = self._lead.assign(self._round, self._configs, self._completed, now_ms)
+            assignments = self._lead.assign(self._round, self._configs, self._completed, now_ms)
         except UnwritableError as error:
             return self._die(f"what it is to assign is too large for one message: {error}", now_ms)
-        return self._calls.sync(self._round.protocol, made, now_ms)
+        return self._calls.sync(self._round.protocol, assignments, now_ms)
 
-    def _take_assignment(self, reply: SyncGroupReply, now_ms: int) -> list[Instruction]:
+    def _apply_assignment(self, reply: SyncGroupReply, now_ms: int) -> list[Instruction]:
         """Stop and start what an assignment says, and rejoin if it calls for that."""
         if reply.error is Error.REBALANCE_IN_PROGRESS:
-            return self._ask_to_join("another round has begun", now_ms)
+            return self._send_join("another round has begun", now_ms)
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
         self._stay_alive()
@@ -192,12 +179,12 @@ class ClassicMembership(GroupMembership):
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
         nothing = ReceivedAssignment(config_offset=offset)
-        told = decode_assignment(reply.assignment, version) if reply.assignment else nothing
-        stop = self._share.take(version, told, offset, now_ms)
+        assignment = decode_assignment(reply.assignment, version) if reply.assignment else nothing
+        stop = self._share.apply(version, assignment, offset, now_ms)
         self._machine.go(State.RECONCILING, "an assignment")
         return stop + self._settle(now_ms)
 
-    def _take_beat(self, reply: ClassicHeartbeatReply, now_ms: int) -> list[Instruction]:
+    def _apply_heartbeat(self, reply: ClassicHeartbeatReply, now_ms: int) -> list[Instruction]:
         if reply.error is Error.NONE:
             self._stay_alive()
             self._calm_ms = self._calls.answered_ms
@@ -218,8 +205,8 @@ class ClassicMembership(GroupMembership):
             return self._join_anew("a round has begun", now_ms)
         if self.state is State.RECONCILING:
             return self._share.join_round() + self._settle(now_ms)
-        if self.state is State.JOINING and self._calls.waits_in_vain:
-            return self._ask_to_join("another round has begun", now_ms)
+        if self.state is State.JOINING and self._calls.waits_for_stale_assignment:
+            return self._send_join("another round has begun", now_ms)
         return []
 
     def _refused(self, error: Error, message: str, now_ms: int) -> list[Instruction]:
@@ -244,21 +231,14 @@ class ClassicMembership(GroupMembership):
 
     # -- what follows
 
-    def _settle(self, now_ms: int) -> list[Instruction]:
-        """Do what the state calls for after something changed."""
-        if self.state is State.FENCED:
-            return [] if self.owned else self._rejoin(now_ms)
-        if self.state is State.UNSUBSCRIBED:
-            return [Gone()]
-        if self.state is State.PREPARE_LEAVING:
-            return [] if self.owned else self._say_goodbye(now_ms)
+    def _advance(self, now_ms: int) -> list[Instruction]:
         if self.state is not State.RECONCILING or self._work.must_release:
             return []
         started = self._share.start()
         if not self._share.rejoins:
             self._machine.go(State.STABLE, "all that it was given runs")
         elif not self._share.waits_for_configs(self._configs.offset):
-            started += self._ask_to_join("nothing has to stop any more", now_ms)
+            started += self._send_join("nothing has to stop any more", now_ms)
         return started
 
     def _join_anew(self, why: str, now_ms: int) -> list[Instruction]:
@@ -266,12 +246,12 @@ class ClassicMembership(GroupMembership):
         self._machine.go(State.RECONCILING, why)
         return self._share.prepare_to_rejoin() + self._settle(now_ms)
 
-    def _ask_to_join(self, why: str, now_ms: int) -> list[Instruction]:
+    def _send_join(self, why: str, now_ms: int) -> list[Instruction]:
         """Send a JoinGroup with what is owned, and with the config offset."""
         self._machine.go(State.JOINING, why)
         self._leads_now, self._round_ms = False, now_ms
         self._calm_ms = self._calm_ms or now_ms  # no round went on without it before its first
-        metadata = self._share.tell(self.identity.url, self._configs.offset)
+        metadata = self._share.make_metadata(self.identity.url, self._configs.offset)
         try:
             offers = encode_offers(self._mode, metadata)
         except UnwritableError as error:
@@ -280,11 +260,10 @@ class ClassicMembership(GroupMembership):
 
     # -- endings
 
-    def _say_goodbye(self, now_ms: int) -> list[Instruction]:
-        self._machine.go(State.LEAVING, "everything is released")
+    def _send_leave(self, now_ms: int) -> list[Instruction]:
         if not self._leaves_for_good or not self.member_id:
             return self._left()
-        self._deadlines.start_goodbye(now_ms + self._timing.session_timeout_ms)
+        self._deadlines.start_leave(now_ms + self._timing.session_timeout_ms)
         self._calls.clear()
         return self._calls.leave(now_ms)
 
@@ -293,8 +272,3 @@ class ClassicMembership(GroupMembership):
             each.clear()
         self._share.give_up()
         self._round, self._leads_now = None, False
-
-    def _rejoin(self, now_ms: int) -> list[Instruction]:
-        if self._leaves_for_good is not None:
-            return self._left()
-        return self._ask_to_join("nothing runs any more", now_ms)

@@ -23,7 +23,7 @@ UNASSIGNED: Final = ReceivedAssignment(config_offset=-1)
 
 
 class Share:
-    """What a member has to run, and what follows from its last assignment; milliseconds."""
+    """The last assignment of a member, and what follows from it; times are in milliseconds."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -33,7 +33,7 @@ class Share:
         """When it rejoins because the delay for lost work is over."""
         self._has: Sequence[Resource] = ()
         """All that it has to run, in the order in which it was given."""
-        self._told = UNASSIGNED
+        self._last = UNASSIGNED
         """Its last assignment."""
         self._may_start = False
         """Whether it may start all that it has; else it rejoins before."""
@@ -41,19 +41,19 @@ class Share:
     @property
     def config_offset(self) -> int:
         """The config offset of its assignment."""
-        return self._told.config_offset
+        return self._last.config_offset
 
-    def take(
-        self, version: int, told: ReceivedAssignment, config_offset: int, now_ms: int
+    def apply(
+        self, version: int, assignment: ReceivedAssignment, config_offset: int, now_ms: int
     ) -> list[Instruction]:
-        """Take an assignment; return what has to stop, for which the starts wait."""
+        """Apply an assignment; return what has to stop, for which the starts wait."""
         if version == EAGER:  # it has all that there is to run
-            revoked = tuple(each for each in self._has if each not in told.assigned)
-            told = replace(told, revoked=revoked, version=EAGER)
-        reaction = react(told, self._has, config_offset)
-        self._told, self._has = told, reaction.has
-        is_sound = told.error == AssignmentError.NO_ERROR
-        self._may_start = is_sound and told.config_offset == config_offset
+            revoked = tuple(each for each in self._has if each not in assignment.assigned)
+            assignment = replace(assignment, revoked=revoked, version=EAGER)
+        reaction = react(assignment, self._has, config_offset)
+        self._last, self._has = assignment, reaction.has
+        is_sound = assignment.error == AssignmentError.NO_ERROR
+        self._may_start = is_sound and assignment.config_offset == config_offset
         again_ms = None if version == EAGER and self._may_start else reaction.rejoin_in_ms
         self.rejoins = again_ms == AT_ONCE
         self.rejoin_at_ms = now_ms + again_ms if again_ms else None
@@ -61,7 +61,7 @@ class Share:
 
     def join_round(self) -> list[Instruction]:
         """Rejoin once all has stopped that has to; in the eager protocol that is everything."""
-        if self._told.version == EAGER:
+        if self._last.version == EAGER:
             return self.prepare_to_rejoin()
         self.rejoins = True
         return self._aim()
@@ -69,7 +69,7 @@ class Share:
     def prepare_to_rejoin(self) -> list[Instruction]:
         """Start nothing more; return what has to stop before: in the eager protocol everything."""
         self.rejoins, self._may_start = True, False
-        gone = frozenset(stop_to_rejoin(self._told.version, self._has))
+        gone = frozenset(stop_to_rejoin(self._last.version, self._has))
         self._has = [each for each in self._has if each not in gone]
         return self._aim()
 
@@ -80,17 +80,17 @@ class Share:
 
     def waits_for_configs(self, config_offset: int) -> bool:
         """Tell whether the log has to be read further before it rejoins."""
-        return is_behind(self._told.config_offset, config_offset)
+        return is_behind(self._last.config_offset, config_offset)
 
-    def tell(self, url: str, config_offset: int) -> WorkerMetadata:
+    def make_metadata(self, url: str, config_offset: int) -> WorkerMetadata:
         """Return the metadata with which it rejoins now; a new member has no allocation."""
         self.rejoins, self.rejoin_at_ms = False, None
-        own = replace(self._told, assigned=tuple(self._has), revoked=())
+        own = replace(self._last, assigned=tuple(self._has), revoked=())
         return WorkerMetadata(url, config_offset, own if own.leader is not None else None)
 
     def give_up(self) -> Resources:
         """Forget the assignment; return what still runs."""
-        self._has, self._told, self.work.target = (), UNASSIGNED, NOTHING
+        self._has, self._last, self.work.target = (), UNASSIGNED, NOTHING
         self.rejoins = self._may_start = False
         self.rejoin_at_ms = None
         return self.work.owned

@@ -132,7 +132,7 @@ class Crew(ClassicDriver):
                 worker = self.workers.get(name)
                 if worker is not None and not worker.is_cut and number in worker.waiting:
                     reply = replace(self.said[number], number=own)
-                    self.obey(name, worker.membership.take_reply(reply, self.now_ms))
+                    self.obey(name, worker.membership.handle_reply(reply, self.now_ms))
             self.look()
 
     def look(self) -> None:
@@ -145,7 +145,7 @@ class Crew(ClassicDriver):
         """Let a worker read the log."""
         membership, group = self.workers[name].membership, self.group
         seen = group.configured, group.configured_offset
-        self.obey(name, membership.see_configured(*seen, self.now_ms))
+        self.obey(name, membership.set_configured(*seen, self.now_ms))
 
     def obey(self, name: str, instructions: Iterable[Instruction]) -> None:
         """Carry out the instructions of a worker."""

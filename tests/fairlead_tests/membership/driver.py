@@ -100,7 +100,7 @@ class MemberDriver:
     ) -> list[Instruction]:
         """Deliver a reply, by default to the latest request."""
         reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error, **told)
-        return self.take(self.membership.take_reply(reply, self.now_ms))
+        return self.take(self.membership.handle_reply(reply, self.now_ms))
 
 
 def static_driver() -> MemberDriver:

@@ -59,7 +59,7 @@ class Listening:
 
     def obey(self, instructions: list[Instruction]) -> None:
         """Pass instructions to the listener, and report its finished callbacks to the member."""
-        self.left += [each for each in instructions if not self.callbacks.take(each)]
+        self.left += [each for each in instructions if not self.callbacks.submit(each)]
         self.hear()
 
     def hear(self) -> None:

@@ -63,7 +63,7 @@ def take_any_answer_to_a_call(patch: Patch) -> None:
     original = MemberCalls.match
 
     def match(self: MemberCalls, reply: Any) -> bool:
-        for sent in (self._asked, self._beat):
+        for sent in (self._pending, self._heartbeat):
             if sent is not None and type(reply).__name__ == f"{type(sent.call).__name__}Reply":
                 reply = replace(reply, number=sent.call.number)
         return original(self, reply)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fairlead.actors.worker.deadlines import Deadlines
+from fairlead.actors.worker.heartbeats import Requests
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State
-from fairlead.actors.worker.voice import Requests
 from fairlead_tests.simulation.mutations import Patch, always
 
 # -- §3: requests and answers
@@ -71,7 +71,7 @@ def let_a_late_answer_move_the_deadline(patch: Patch) -> None:
 
 def call_a_fence_off(patch: Patch) -> None:
     """Take an answer that comes after the fence has begun, and go on as if nothing were."""
-    fence, answered = Membership._fence, Membership.take_reply
+    fence, answered = Membership._fence, Membership.handle_reply
     before: dict[Membership, tuple[Any, ...]] = {}
 
     def begin(self: Membership, reason: str, now_ms: int) -> Any:
@@ -89,7 +89,7 @@ def call_a_fence_off(patch: Patch) -> None:
         return answered(self, reply, now_ms)
 
     patch.setattr(Membership, "_fence", begin)
-    patch.setattr(Membership, "take_reply", take)
+    patch.setattr(Membership, "handle_reply", take)
 
 
 def keep_no_deadline_of_a_revocation(patch: Patch) -> None:

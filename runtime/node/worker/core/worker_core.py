@@ -157,7 +157,7 @@ class WorkerCore:
     def _take_reply(self, message: MemberReply, now_ms: int) -> None:
         if isinstance(message, HeartbeatReply):
             self._has_new_share |= message.assignment is not None
-        self._obey(self.membership.take_reply(message, now_ms), now_ms)
+        self._obey(self.membership.handle_reply(message, now_ms), now_ms)
 
     def _take_assignors(self, message: DescribeAssignorsReply, now_ms: int) -> None:
         """Use the new metadata of the assignors in heartbeats."""
@@ -238,7 +238,7 @@ class WorkerCore:
         """Read new entries of the log, and start what it grants."""
         group = self._catch_up()
         seen = group.configured, group.configured_offset
-        self._obey(self.membership.see_configured(*seen, now_ms), now_ms)
+        self._obey(self.membership.set_configured(*seen, now_ms), now_ms)
         is_behind = group.end < self._rests_on
         self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
         self._effects += self._starts.align(now_ms, self._reporter.see(group, now_ms))

@@ -1,7 +1,7 @@
-"""A member's heartbeats: what they say, and when they are sent (PROTOCOL §3, §9).
+"""A member's heartbeats: their content, and when they are sent (PROTOCOL §3, §9).
 
 A request is full, or says only what has changed since the last answered one. It is full whenever
-the member cannot know what the coordinator knows: at a join, while an answer is missing, after any
+the member cannot be sure what the coordinator knows: at a join, without an answer, after any
 error, and to a new process of the coordinator. Each names the number of the coordinator's process,
 which carries out only requests that name its own.
 
@@ -48,22 +48,22 @@ class Requests:
         """The number of the coordinator's process in its last answer."""
         self._identity = identity
         self._server_assignor = server_assignor
-        self._known: Heartbeat | None = None
-        """What the coordinator is known to know; None: the next request has to be full."""
+        self._confirmed: Heartbeat | None = None
+        """All that answered requests have told the coordinator; None: the next has to be full."""
         self._sequence = 0
         """The sequence of the latest request."""
 
     @property
-    def known_session_ms(self) -> int:
+    def confirmed_session_ms(self) -> int:
         """The session by which the member fences itself, as the coordinator knows it; -1: none."""
-        return -1 if self._known is None else self._known.session_timeout_ms
+        return -1 if self._confirmed is None else self._confirmed.session_timeout_ms
 
     def knows_owned(self, owned: Resources) -> bool:
         """Tell whether the coordinator is known to have exactly this owned list."""
-        return self._known is not None and frozenset(self._known.owned or ()) == owned
+        return self._confirmed is not None and frozenset(self._confirmed.owned or ()) == owned
 
     def change(self, assignors: tuple[ClientAssignor, ...]) -> bool:
-        """Take new assignors; False if they are the same. Raises `ValueError` for none."""
+        """Replace the assignors; False if they are the same. Raises `ValueError` for none."""
         if self._server_assignor is not None or not assignors:
             raise ValueError("a member keeps to the mode that it joined with")
         was, self.assignors = self.assignors, assignors
@@ -74,7 +74,7 @@ class Requests:
         identity = self._identity
         self._sequence += 1
         if self.sent is not None:
-            self.doubt()
+            self.resend_in_full()
         head = (
             identity.group_id,
             identity.member_id,
@@ -85,10 +85,10 @@ class Requests:
         )
         if epoch < JOIN_EPOCH:
             request = Heartbeat(*head, coordinator_epoch=self.coordinator_epoch)
-        elif epoch == JOIN_EPOCH or self._known is None:
+        elif epoch == JOIN_EPOCH or self._confirmed is None:
             request = self._in_full(head, timing, owned)
         else:
-            request = self._news(head, timing, owned, self._known)
+            request = self._in_part(head, timing, owned, self._confirmed)
         self.sent = Sent(request, now_ms)
         return request
 
@@ -103,33 +103,33 @@ class Requests:
         self.coordinator_epoch = reply.coordinator_epoch
         return sent
 
-    def keep_heard(self, request: Heartbeat) -> None:
-        """Take note that the coordinator knows what this request says, beside what it knew."""
-        if self._known is None or request.is_full:
-            self._known = request
+    def confirm(self, request: Heartbeat) -> None:
+        """Add the content of an answered request to what the coordinator knows."""
+        if self._confirmed is None or request.is_full:
+            self._confirmed = request
             return
-        known, session_ms = self._known, request.session_timeout_ms
+        before, session_ms = self._confirmed, request.session_timeout_ms
         if session_ms == -1 and request.assignors is None and request.owned is None:
             return
-        self._known = replace(
-            known,
-            session_timeout_ms=known.session_timeout_ms if session_ms == -1 else session_ms,
-            assignors=known.assignors if request.assignors is None else request.assignors,
-            owned=known.owned if request.owned is None else request.owned,
+        self._confirmed = replace(
+            before,
+            session_timeout_ms=before.session_timeout_ms if session_ms == -1 else session_ms,
+            assignors=before.assignors if request.assignors is None else request.assignors,
+            owned=before.owned if request.owned is None else request.owned,
         )
 
-    def doubt(self) -> None:
-        """Make the next request full: what the coordinator knows is not known any more."""
-        self._known = None
+    def resend_in_full(self) -> None:
+        """Make the next request full: what the coordinator knows is uncertain now."""
+        self._confirmed = None
 
     def repeat_owned(self) -> None:
         """Name what is owned in the next request, even if the coordinator knows it."""
-        if self._known is not None:
-            self._known = replace(self._known, owned=None)
+        if self._confirmed is not None:
+            self._confirmed = replace(self._confirmed, owned=None)
 
     def drop(self) -> None:
         """Ignore answers to all requests so far."""
-        self.sent = self._known = None
+        self.sent = self._confirmed = None
 
     def _in_full(self, head: Head, timing: Timing, owned: Resources) -> Heartbeat:
         identity = self._identity
@@ -148,13 +148,15 @@ class Requests:
             coordinator_epoch=self.coordinator_epoch,
         )
 
-    def _news(self, head: Head, timing: Timing, owned: Resources, known: Heartbeat) -> Heartbeat:
+    def _in_part(
+        self, head: Head, timing: Timing, owned: Resources, confirmed: Heartbeat
+    ) -> Heartbeat:
         """Return a request without what the coordinator knows already."""
         assignors, session_ms = self.assignors or None, timing.session_timeout_ms
         return Heartbeat(
             *head,
-            session_timeout_ms=-1 if session_ms == known.session_timeout_ms else session_ms,
-            assignors=None if assignors == known.assignors else assignors,
+            session_timeout_ms=-1 if session_ms == confirmed.session_timeout_ms else session_ms,
+            assignors=None if assignors == confirmed.assignors else assignors,
             owned=None if self.knows_owned(owned) else tuple(sorted(owned)),
             coordinator_epoch=self.coordinator_epoch,
         )
@@ -163,10 +165,10 @@ class Requests:
 BACKOFF_MS = 500
 """The back-off after a first error; it doubles up to a heartbeat interval."""
 
-TAKEN = "so for {} ms now: end the other process, or give this one an id of its own"
+INSTANCE_IN_USE = "so for {} ms now: end the other process, or give this one an id of its own"
 
 
-class Voice:
+class HeartbeatScheduler:
     """Times a member's requests; times are of the monotonic clock, in ms."""
 
     def __init__(self, requests: Requests, timing: Timing) -> None:
@@ -175,20 +177,20 @@ class Voice:
         """As configured, but for the interval and session of the group's last answer."""
         self._again_ms: int | None = None
         """When to send a request that was delayed or refused; None: there is none."""
-        self._hushed_until_ms = 0
+        self._throttled_until_ms = 0
         """The end of the throttle time."""
         self._refusals = 0
         """How many requests in a row were refused."""
         self._taken_since_ms: int | None = None
         """Since when the instance id is known to be in use by another process; None: it is not."""
 
-    def say(
+    def send(
         self, epoch: int, owned: Resources, now_ms: int, fence_at_ms: int | None
     ) -> list[Instruction]:
         """Send a request, or delay it to the end of the throttle time."""
-        silent_until_ms = self._silent_until_ms(fence_at_ms)
-        if now_ms < silent_until_ms:
-            self._again_ms = silent_until_ms
+        not_before_ms = self._not_before_ms(fence_at_ms)
+        if now_ms < not_before_ms:
+            self._again_ms = not_before_ms
             return []
         self._again_ms = None
         return [Send(self.requests.make_request(epoch, self.timing, owned, now_ms))]
@@ -197,11 +199,11 @@ class Voice:
         """Return when to send a request that was delayed, refused, or not answered in time."""
         sent = self.requests.sent
         lost_ms = None if sent is None else sent.at_ms + self.timing.patience_ms
-        wanted_ms = earliest(self._again_ms, lost_ms)
-        return None if wanted_ms is None else max(wanted_ms, self._silent_until_ms(fence_at_ms))
+        due_ms = earliest(self._again_ms, lost_ms)
+        return None if due_ms is None else max(due_ms, self._not_before_ms(fence_at_ms))
 
-    def take_success(self, reply: HeartbeatReply) -> int:
-        """Take the group's interval and session; return the session by which to fence oneself.
+    def adopt_timing(self, reply: HeartbeatReply) -> int:
+        """Adopt the group's interval and session; return the session by which to fence oneself.
 
         Why this is safe: the coordinator waits for the longer of its own session and the one that
         the member named last, which is in the log. So a shorter session may be used at once; a
@@ -218,7 +220,7 @@ class Voice:
             self.timing = replace(
                 timing, heartbeat_interval_ms=interval_ms, session_timeout_ms=session_ms
             )
-        return min(self.requests.known_session_ms, session_ms, timing.rebalance_timeout_ms)
+        return min(self.requests.confirmed_session_ms, session_ms, timing.rebalance_timeout_ms)
 
     def back_off(self, now_ms: int) -> None:
         """Delay the next request after an error; the delay grows with each error in a row."""
@@ -226,7 +228,7 @@ class Voice:
         backoff = Backoff(BACKOFF_MS, self.timing.heartbeat_interval_ms)
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
-    def judge_taken_seat(self, now_ms: int) -> str:
+    def judge_taken_instance(self, now_ms: int) -> str:
         """Return why the member gives up on an instance id in use; nothing while it may be freed.
 
         After a kill the old process's session has to expire first; the member waits twice as long.
@@ -234,26 +236,30 @@ class Voice:
         if self._taken_since_ms is None:
             self._taken_since_ms = now_ms
         taken_ms = now_ms - self._taken_since_ms
-        return TAKEN.format(taken_ms) if taken_ms >= 2 * self.timing.session_timeout_ms else ""
+        return (
+            INSTANCE_IN_USE.format(taken_ms)
+            if taken_ms >= 2 * self.timing.session_timeout_ms
+            else ""
+        )
 
-    def hush(self, until_ms: int) -> None:
+    def throttle(self, until_ms: int) -> None:
         """Send nothing until then, and until the end of earlier throttle times."""
-        self._hushed_until_ms = max(self._hushed_until_ms, until_ms)
+        self._throttled_until_ms = max(self._throttled_until_ms, until_ms)
 
-    def speak_up(self) -> None:
+    def end_throttle(self) -> None:
         """End the throttle time."""
-        self._hushed_until_ms = 0
+        self._throttled_until_ms = 0
 
     def clear(self) -> None:
         """Forget all requests; a throttle time is kept."""
         self.requests.drop()
         self._again_ms = None
 
-    def _silent_until_ms(self, fence_at_ms: int | None) -> int:
+    def _not_before_ms(self, fence_at_ms: int | None) -> int:
         """Return the end of the throttle time, or an earlier one in time to prevent the next fence.
 
         So a throttled member keeps its session, and acknowledges a revocation before its deadline.
         """
         if fence_at_ms is None:
-            return self._hushed_until_ms
-        return min(self._hushed_until_ms, fence_at_ms - self.timing.patience_ms)
+            return self._throttled_until_ms
+        return min(self._throttled_until_ms, fence_at_ms - self.timing.patience_ms)
