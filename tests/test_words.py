@@ -32,16 +32,21 @@ NOT_YET = {
     "actors/shards",
     "events",
     "projections",
-    "runtime/demo",
-    "runtime/interfaces",
+    "runtime/interfaces/replies",
+    "runtime/interfaces/rest",
     "runtime/node",
     "runtime/pipeline/formats",
     "runtime/pipeline/stores/files",
     "runtime/pipeline/stores/kafka",
-    "runtime/planning",
     "runtime/simulation",
 }
 """Folders whose words are still to be mended."""
+
+HELP = {
+    "Have Spark start a third sooner from now on, by an archive of its classes (180 MB).",
+    "Let a worker get work again: ends a cordon or a drain.",
+}
+"""What `--help` says of verbs is in their docstrings: users read it as they know it."""
 
 FILES = [
     path
@@ -59,7 +64,7 @@ def bad_first_lines(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
             first = text.splitlines()[0]
-            if FIRST_LINE.match(first):
+            if FIRST_LINE.match(first) and first not in HELP:
                 yield first
 
 

@@ -150,14 +150,14 @@ class _Scene:
         if time.monotonic() - self._began > _LONGEST_S:
             raise DemoFailedError(f"it was not done in {_LONGEST_S:.0f} s")
         self._stage.check()
-        seen, completed = watcher.look()
-        if seen.failed:
-            name, reason = next(iter(seen.failed.items()))
+        view, completed = watcher.look()
+        if view.failed:
+            name, reason = next(iter(view.failed.items()))
             self._tell(f"{name} is FAILED: {reason}")
         for move in completed:
             self._moves.append(move)
             self._tell(story_of(move))
-        return seen.warm
+        return view.warm
 
     def _has_recovered(self, watcher: Watcher) -> bool:
         return watcher.resumed_since(self._killed_ms, self._lost)

@@ -48,7 +48,7 @@ _EXAMPLES: Final = 3
 def judge_changes(connection: "psycopg.Connection[Any]", history: Path) -> Verdict:
     """Compare the copy and the history with the source's table."""
     count, pieces, total = connection.execute(_SOURCE).fetchone() or (0, 0, 0)
-    found = connection.execute(_COPIED).fetchone() or (0, 0, 0)
+    copied = connection.execute(_COPIED).fetchone() or (0, 0, 0)
     lost, strange = connection.execute(_LOST).fetchall(), connection.execute(_STRANGE).fetchall()
     read = read_output(history, HISTORY)
     changes = read.rows.to_pylist()
@@ -56,9 +56,9 @@ def judge_changes(connection: "psycopg.Connection[Any]", history: Path) -> Verdi
     twice = _twice(changes)
     return Verdict(
         (
-            Check("table: rows", count, found[0]),
-            Check("table: sum of quantity", pieces, found[1]),
-            Check("table: sum of quantity * price", total, found[2]),
+            Check("table: rows", count, copied[0]),
+            Check("table: sum of quantity", pieces, copied[1]),
+            Check("table: sum of quantity * price", total, copied[2]),
             Check("table: rows lost or not as they are", 0, len(lost), _shown(lost)),
             Check("table: rows of no source", 0, len(strange), _shown(strange)),
             Check("files: unreadable", 0, len(read.unreadable), "; ".join(read.unreadable)),

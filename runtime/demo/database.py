@@ -45,17 +45,17 @@ class DatabaseError(Exception):
 
 def missing_parts() -> Sequence[str]:
     """Return the missing requirements of the demo, each with the command that installs it."""
-    found: list[str] = []
+    missing: list[str] = []
     if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
-        found.append(f"the extra for PostgreSQL: {sys.executable} -m {pip_install('postgres')}")
+        missing.append(f"the extra for PostgreSQL: {sys.executable} -m {pip_install('postgres')}")
     if _bin() is None:
-        found.append(
+        missing.append(
             "a PostgreSQL server of 14 or later (initdb): apt-get install postgresql, or put the "
             "folder of its programs on PATH"
         )
     elif os.geteuid() == 0 and _user() is None:
-        found.append(f"a user that may run it, since root may not: {' or '.join(_RUN_BY)}")
-    return found
+        missing.append(f"a user that may run it, since root may not: {' or '.join(_RUN_BY)}")
+    return missing
 
 
 class DemoServer:

@@ -63,14 +63,14 @@ class Customers:
             with self._connect() as connection:
                 connection.autocommit = False
                 while not self._stop.wait(_PAUSE_S * self._dice.random()):
-                    made = sum(
+                    changes = sum(
                         self._change(connection) for _ in range(self._dice.randint(1, _MOST))
                     )
                     if self._dice.random() < 0.05:  # noqa: PLR2004
                         connection.rollback()
                     else:
                         connection.commit()
-                        self.committed += made
+                        self.committed += changes
         except Exception as error:  # noqa: BLE001 - told by who asks
             self.error = error
 

@@ -120,21 +120,25 @@ def judge(expected: ExpectedRows, output: Path, file_format: Format = "parquet")
     A missing directory has no rows. A file that is unreadable or lacks a column fails the first
     check, with its name; the other checks use the remaining files.
     """
-    found = read_output(output, expected.rows.schema, file_format)
-    unreadable = len(found.unreadable)
+    written = read_output(output, expected.rows.schema, file_format)
+    unreadable = len(written.unreadable)
     return Verdict(
         (
-            Check("unreadable files", 0, unreadable, _examples(found.unreadable, unreadable)),
-            Check("rows", expected.rows.num_rows, found.rows.num_rows),
-            *_key_checks(expected, found.rows),
-            *(check for name in expected.sums for check in _sum_checks(name, expected, found.rows)),
-            *_partition_checks(expected, found.rows),
+            Check("unreadable files", 0, unreadable, _examples(written.unreadable, unreadable)),
+            Check("rows", expected.rows.num_rows, written.rows.num_rows),
+            *_key_checks(expected, written.rows),
+            *(
+                check
+                for name in expected.sums
+                for check in _sum_checks(name, expected, written.rows)
+            ),
+            *_partition_checks(expected, written.rows),
         )
     )
 
 
-def _key_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
-    counts = _counts(expected, found, expected.keys)
+def _key_checks(expected: ExpectedRows, written: pa.Table) -> Iterator[Check]:
+    counts = _counts(expected, written, expected.keys)
     more = pc.greater(counts["found"], counts["expected"])
     known = pc.greater(counts["expected"], 0)
     for name, where, of, minus in (
@@ -149,16 +153,16 @@ def _key_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
         yield Check(name, 0, excess, _examples(shown, wrong.num_rows))
 
 
-def _sum_checks(name: str, expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
-    wanted, got = _values(expected.rows[name]), _values(found[name])
+def _sum_checks(name: str, expected: ExpectedRows, written: pa.Table) -> Iterator[Check]:
+    wanted, got = _values(expected.rows[name]), _values(written[name])
     yield Check(f"values of {name}", len(wanted), len(got))
     yield Check(f"sum of {name}", _sum(wanted), _sum(got))
 
 
-def _partition_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
+def _partition_checks(expected: ExpectedRows, written: pa.Table) -> Iterator[Check]:
     if expected.partition is None:
         return
-    counts = _counts(expected, found, (expected.partition,))
+    counts = _counts(expected, written, (expected.partition,))
     wrong = counts.filter(pc.not_equal(counts["expected"], counts["found"]))
     shown = [
         f"{row[expected.partition]}: {row['found']} rows instead of {row['expected']}"
@@ -168,13 +172,13 @@ def _partition_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check
     yield Check(name, 0, wrong.num_rows, _examples(shown, wrong.num_rows))
 
 
-def _counts(expected: ExpectedRows, found: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return how often each key is `expected` and `found`; null is a key like any other."""
+def _counts(expected: ExpectedRows, written: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return how often each key is expected and written; null is a key like any other."""
     sides = [
         table.select(list(keys))
         .append_column(" expected", pa.repeat(pa.scalar(side, pa.int64()), table.num_rows))
         .append_column(" found", pa.repeat(pa.scalar(1 - side, pa.int64()), table.num_rows))
-        for table, side in ((expected.rows, 1), (found, 0))
+        for table, side in ((expected.rows, 1), (written, 0))
     ]
     grouped = pa.concat_tables(sides).group_by(list(keys))
     counted = grouped.aggregate([(" expected", "sum"), (" found", "sum")])

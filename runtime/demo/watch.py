@@ -67,7 +67,7 @@ class Watcher:
             fold(self._group, entries)
             for entry in entries:
                 self._reader.take(entry)
-        return self._seen(), [*self._completed()]
+        return self._view(), [*self._completed()]
 
     def runs_tasks(self, worker: str) -> bool:
         """Return whether a worker runs any task: its Spark is warm by then."""
@@ -87,7 +87,7 @@ class Watcher:
 
     def held_by(self, worker: str) -> list[str]:
         """Return the tasks that a worker owns."""
-        return self._seen().workers.get(worker, [])
+        return self._view().workers.get(worker, [])
 
     def close(self) -> None:
         """Close the logs."""
@@ -103,14 +103,14 @@ class Watcher:
                 self._told.add(key)
                 yield each
 
-    def _seen(self) -> Seen:
+    def _view(self) -> Seen:
         group = self._group
-        seen = Seen(epoch=group.group_epoch, state=group.state.value)
+        view = Seen(epoch=group.group_epoch, state=group.state.value)
         for member in group.members.values():
             held = sorted(str(each) for each in member.current.assigned if each.is_task)
-            seen.workers[short(member.metadata.url)] = held
-            seen.warm += all(is_warm(each.metadata) for each in member.metadata.assignors)
-        seen.failed = {
+            view.workers[short(member.metadata.url)] = held
+            view.warm += all(is_warm(each.metadata) for each in member.metadata.assignors)
+        view.failed = {
             str(resource): status.reason
             for resource, status in group.statuses.items()
             if status.state is RunState.FAILED
@@ -118,9 +118,9 @@ class Watcher:
         for entry in self._offsets.scan(*entry_key(TaskProgress, (CONNECTOR,))):
             record = decode(entry)
             if isinstance(record, TaskProgress):
-                seen.rows += record.rows_out
-        seen.unpublished = len(self._offsets.scan(*entry_key(Committed, (CONNECTOR,))))
-        return seen
+                view.rows += record.rows_out
+        view.unpublished = len(self._offsets.scan(*entry_key(Committed, (CONNECTOR,))))
+        return view
 
 
 class Screen:
@@ -163,18 +163,18 @@ class Screen:
         """Print one event."""
         self._console.print(f"{time.monotonic() - self._began:5.1f} s  {what}", soft_wrap=True)
 
-    def show(self, seen: Seen) -> None:
+    def show(self, view: Seen) -> None:
         """Show the current state of the pipeline."""
-        rate = self._rate(seen.rows)
+        rate = self._rate(view.rows)
         if self._console.is_terminal:
-            self._progress.update(self._bar, completed=seen.rows, rate=rate)
-            self._live.update(Lines(self._progress, _workers_table(seen)), refresh=True)
+            self._progress.update(self._bar, completed=view.rows, rate=rate)
+            self._live.update(Lines(self._progress, _workers_table(view)), refresh=True)
         elif time.monotonic() >= self._told_at + PLAIN_SECONDS:
             self._told_at = time.monotonic()
             workers = "; ".join(
-                f"{name}: {' '.join(tasks)}" for name, tasks in seen.workers.items()
+                f"{name}: {' '.join(tasks)}" for name, tasks in view.workers.items()
             )
-            self.tell(f"{seen.rows:,} of {self._total:,} rows, {rate:,.0f} rows/s; {workers}")
+            self.tell(f"{view.rows:,} of {self._total:,} rows, {rate:,.0f} rows/s; {workers}")
 
     def _rate(self, rows: int) -> float:
         now = time.monotonic()
@@ -185,12 +185,12 @@ class Screen:
         return (rows - before) / (now - since) if now > since else 0.0
 
 
-def _workers_table(seen: Seen) -> Table:
-    table = Table(title=f"group epoch {seen.epoch}, {seen.state}", title_justify="left")
+def _workers_table(view: Seen) -> Table:
+    table = Table(title=f"group epoch {view.epoch}, {view.state}", title_justify="left")
     table.add_column("worker")
     table.add_column("tasks")
-    for name, tasks in sorted(seen.workers.items()):
+    for name, tasks in sorted(view.workers.items()):
         table.add_row(name, " ".join(tasks))
-    for resource, reason in seen.failed.items():
+    for resource, reason in view.failed.items():
         table.add_row(f"[red]{resource}", f"[red]{reason.splitlines()[0]}")
     return table

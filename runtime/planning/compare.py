@@ -230,16 +230,16 @@ class _Comparison:
             yield PlannedWorker(seat.worker, member_id, before, after, kept[member_id])
 
     def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[PlannedSplit]:
-        asked: list[PlannedConfig | ConnectorScaled] = []
+        wishes: list[PlannedConfig | ConnectorScaled] = []
         for change in changes:
             if isinstance(change, ConnectorsPut):
-                asked += change.connectors
+                wishes += change.connectors
             elif isinstance(change, ConnectorScaled):
-                asked.append(change)
+                wishes.append(change)
         both = self.before.homes.keys() & self.after.homes.keys()
         kept = Counter(each.connector for each in both if self._stays(each))
-        changed = {each.connector for each in asked if self._changes_work(group, each)}
-        for connector in sorted({each.connector for each in asked}):
+        changed = {each.connector for each in wishes if self._changes_work(group, each)}
+        for connector in sorted({each.connector for each in wishes}):
             before, after = (each.tasks.get(connector, 0) for each in (self.before, self.after))
             restarts = kept[connector] if connector in changed else 0
             yield PlannedSplit(connector, before, after, before != after, restarts)

@@ -185,14 +185,14 @@ class DryRun:
                 self._bumps.clear()
 
     def _reach_target(self) -> None:
-        """Let every present member reach the target, step by step."""
+        """Advance every present member to the target, step by step."""
         has_moved = True
         while has_moved:
             steps = [self._step(member) for member in list(self.group.members.values())]
             has_moved = any(steps)
 
     def _step(self, member: Member) -> bool:
-        """Let a member execute its current assignment; return whether its state changed."""
+        """Execute a member's current assignment; return whether its state changed."""
         group, current = self.group, member.current
         if current.member_epoch < JOIN_EPOCH:
             return False  # it left for a while

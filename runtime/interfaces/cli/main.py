@@ -94,13 +94,13 @@ app = VerbGroup(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         gc.freeze()  # to collect what was imported when the process ends takes a third of its time
     _fill_closed_places()
     _survive_any_text()
     try:
-        app.main(["--help"] if given in ([], ["help"]) else given, prog_name=PROGRAM)
+        app.main(["--help"] if words in ([], ["help"]) else words, prog_name=PROGRAM)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else FAILED
     except Exception as error:  # the last place before the user

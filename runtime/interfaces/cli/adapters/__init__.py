@@ -1,1 +1,1 @@
-"""What the command line takes from libraries: options and arguments, and one HTTP connection."""
+"""Wraps libraries for the command line: options and arguments, and one HTTP connection."""

@@ -25,7 +25,7 @@ Complete = Callable[[Mapping[str, Any], str], Iterable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """What is common to options and arguments."""
+    """The properties that options and arguments share."""
 
     metavar: str | None = None
     help: str = ""
@@ -95,10 +95,10 @@ def make_command(name: str, verb: Callable[..., None]) -> click.Command:
     parameters = [_parameter(each) for each in kinds.values()]
     several = {each for each, kind in kinds.items() if get_origin(_unwrap(kind)[0]) is list}
 
-    def run(**given: Any) -> None:  # noqa: ANN401  # the values that click has read
+    def run(**values: Any) -> None:  # noqa: ANN401  # the values that click has read
         for each in several:
-            given[each] = list(given[each]) or kinds[each].default
-        verb(**given)
+            values[each] = list(values[each]) or kinds[each].default
+        verb(**values)
 
     told = inspect.getdoc(verb) or ""
     return VerbCommand(
@@ -113,43 +113,45 @@ def _unwrapped(text: str) -> str:
 
 def _unwrap(parameter: inspect.Parameter) -> tuple[Any, Parameter]:
     """Return the type of a parameter, without None, and what it is on the command line."""
-    kind, told = parameter.annotation, Option()
+    kind, declared = parameter.annotation, Option()
     if get_origin(kind) is Annotated:
-        kind, told = get_args(kind)[0], kind.__metadata__[0]
+        kind, declared = get_args(kind)[0], kind.__metadata__[0]
     if get_origin(kind) is UnionType:
         (kind,) = (each for each in get_args(kind) if each is not type(None))
-    return kind, told
+    return kind, declared
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
-    kind, told = _unwrap(parameter)
+    kind, declared = _unwrap(parameter)
     is_required = parameter.default is inspect.Parameter.empty
     is_several = get_origin(kind) is list
     item = get_args(kind)[0] if is_several else kind
     default = None if is_required else parameter.default
-    given: dict[str, Any] = {"required": is_required, "metavar": told.metavar}
-    if told.complete is not None:
-        given["shell_complete"] = _completion(told.complete)
+    shared: dict[str, Any] = {"required": is_required, "metavar": declared.metavar}
+    if declared.complete is not None:
+        shared["shell_complete"] = _completion(declared.complete)
     if isinstance(default, Enum):
         default = default.value
     if default is not None:
-        given["default"] = default
-    if isinstance(told, Argument):
+        shared["default"] = default
+    if isinstance(declared, Argument):
         nargs = -1 if is_several else 1
-        return _Words([parameter.name], told.help, type=_type(item, told), nargs=nargs, **given)
-    is_shown = told.show_default and default not in (None, False, "")
-    names = getattr(told, "names", ()) or (f"--{parameter.name.replace('_', '-')}",)
+        return _Words(
+            [parameter.name], declared.help, type=_type(item, declared), nargs=nargs, **shared
+        )
+    is_shown = declared.show_default and default not in (None, False, "")
+    names = getattr(declared, "names", ()) or (f"--{parameter.name.replace('_', '-')}",)
     if item is bool:
         return click.Option(
-            [*names, parameter.name], is_flag=True, default=bool(default), help=told.help
+            [*names, parameter.name], is_flag=True, default=bool(default), help=declared.help
         )
     return click.Option(
         [*names, parameter.name],
-        type=_type(item, told),
+        type=_type(item, declared),
         multiple=is_several,
-        help=told.help,
+        help=declared.help,
         show_default=is_shown,
-        **given,
+        **shared,
     )
 
 
@@ -164,14 +166,14 @@ def _completion(
     return completed
 
 
-def _type(item: Any, told: Parameter) -> click.ParamType[Any]:  # noqa: ANN401  # a type
+def _type(item: Any, declared: Parameter) -> click.ParamType[Any]:  # noqa: ANN401  # a type
     """Return how click reads a word."""
     if item is int:
-        return click.IntRange(told.min, told.max)
+        return click.IntRange(declared.min, declared.max)
     if item is float:
-        return click.FloatRange(told.min, told.max)
+        return click.FloatRange(declared.min, declared.max)
     if item is Path:
         return click.Path(path_type=Path)
     if isinstance(item, type) and issubclass(item, Enum):
-        return _Choice(item, case_sensitive=told.case_sensitive)
+        return _Choice(item, case_sensitive=declared.case_sensitive)
     return click.STRING

@@ -27,7 +27,7 @@ class LostError(Exception):
 
 
 class ClusterAnswer(NamedTuple):
-    """What a cluster answered."""
+    """The response of a cluster."""
 
     status: int
     headers: Mapping[str, str]

@@ -217,7 +217,7 @@ def read_line(entry: Entry) -> LogLine:
 def to_document(line: LogLine) -> dict[str, object]:
     """Return an entry as a document; `value` is None for a tombstone, base64 if undecodable."""
     entry, record = line.entry, line.record
-    told: dict[str, object] = {
+    head: dict[str, object] = {
         "offset": entry.offset,
         "time": format_time(entry.timestamp_ms),
         "time_ms": entry.timestamp_ms,
@@ -228,10 +228,10 @@ def to_document(line: LogLine) -> dict[str, object]:
     if record is None:
         value = None if entry.value is None else _plain_scalar(entry.value)
         key = _plain_scalar(entry.key)
-        return {**told, "flaw": line.flaw, "key_base64": key, "value_base64": value}
+        return {**head, "flaw": line.flaw, "key_base64": key, "value_base64": value}
     if isinstance(record, Tombstone):
-        return {**told, "key": list(record.key), "value": None}
-    return {**told, "value": _plain(record)}
+        return {**head, "key": list(record.key), "value": None}
+    return {**head, "value": _plain(record)}
 
 
 def _plain(value: object) -> object:

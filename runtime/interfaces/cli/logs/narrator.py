@@ -211,16 +211,17 @@ def _generation(narrator: Narrator, record: records.ClassicGroup) -> str:
     subject = f"classic generation {record.generation}: {cause}"
     if not record.members:
         return f"{subject}; nobody is in it"
-    told = ", ".join(sorted(_name_in_generation(narrator, each) for each in record.members))
-    if record.is_synced and (given := read_shares(record)) is not None:
+    content = ", ".join(sorted(_name_in_generation(narrator, each) for each in record.members))
+    if record.is_synced and (by_member := read_shares(record)) is not None:
         shares = (
-            f"{_name_in_generation(narrator, each)} = {format_resource_set(given[each.member_id])}"
+            f"{_name_in_generation(narrator, each)} = {format_resource_set(share)}"
             for each in record.members
+            for share in [by_member[each.member_id]]
         )
-        told = "; ".join(sorted(shares))
+        content = "; ".join(sorted(shares))
     phase = "assigned" if record.is_synced else "to be assigned"
     led = f"led by {narrator.names.full_name(record.leader)}"
-    return f"{subject}; {record.protocol_type} {record.protocol}, {led}, {phase}: {told}"
+    return f"{subject}; {record.protocol_type} {record.protocol}, {led}, {phase}: {content}"
 
 
 def _name_in_generation(narrator: Narrator, member: ClassicMember) -> str:

@@ -60,18 +60,18 @@ def translate(
     comments, in JSON on standard error. Nothing is created: `fairlead diff` and `fairlead create`
     take what is written.
     """
-    found: list[TranslatedConfig] = []
+    translated: list[TranslatedConfig] = []
     unknown: list[str] = []
     for name, config in read_all_connectors(files, recursive=recursive).items():
         written = translate_config(name, config, bootstrap=bootstrap, mount=mount)
         if written is not None:
-            found.append(written)
+            translated.append(written)
         else:
             unknown.append(_why_not(name, config.get("connector.class", "")))
     if output is ConfigFormat.JSON:
-        _write_json(found)
+        _write_json(translated)
     else:
-        sys.stdout.write("---\n".join(map(_as_commented_yaml, found)))
+        sys.stdout.write("---\n".join(map(_as_commented_yaml, translated)))
     if unknown:
         raise Failed("\n".join(unknown))
 

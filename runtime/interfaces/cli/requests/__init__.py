@@ -1,1 +1,1 @@
-"""What commands ask of a cluster: configs from files, several names, waits, completions."""
+"""Finds a cluster and asks it: options, configs from files, several names, waits, completions."""

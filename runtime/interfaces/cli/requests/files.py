@@ -121,15 +121,15 @@ def read_json(content: str | bytes, where: str, *, as_texts: bool = True) -> obj
     """
 
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             raise Misused(f"{where} has the key {twice} twice: keep one of them")
         if as_texts:
             words = {True: "true", False: "false"}
-            return {k: words[v] if isinstance(v, bool) else v for k, v in found.items()}
-        return found
+            return {k: words[v] if isinstance(v, bool) else v for k, v in mapping.items()}
+        return mapping
 
     if not as_texts:
         return json.loads(content, object_pairs_hook=members)

@@ -16,7 +16,7 @@ from ..output.printing import Misused
 
 
 class Kind(StrEnum):
-    """What names can be of."""
+    """The kinds of objects that have names."""
 
     CONNECTOR = "connector"
     TASK = "task"
@@ -116,7 +116,7 @@ def parse_task(name: str) -> TaskName | None:
     return TaskName(found[1], int(found[2])) if found else None
 
 
-def listed(kinds: Sequence[str]) -> str:
+def join_words(kinds: Sequence[str]) -> str:
     """Return kinds as words: `connector, worker or group`."""
     *others, last = kinds
     return f"{', '.join(others)} or {last}" if others else last
@@ -136,7 +136,7 @@ def _not_of(verb: str, kind: Kind, word: str, kinds: Sequence[Kind]) -> str:
     }
     remedy = remedies.get(kind, "") if Kind.CONNECTOR in kinds else ""
     also = _also_called(verb, word, kinds[0])
-    return f"`fairlead {verb}` is of a {listed(kinds)}, not of a {kind}{remedy}{also}"
+    return f"`fairlead {verb}` is of a {join_words(kinds)}, not of a {kind}{remedy}{also}"
 
 
 def _also_called(verb: str, word: str, default: Kind) -> str:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ..adapters.parameters import Argument, Complete, Option
-from ..requests.grammar import Kind, listed, parse_kind
+from ..requests.grammar import Kind, join_words, parse_kind
 from .client import Client, find_client
 from .options import RemoteOptions
 
@@ -68,24 +68,24 @@ def complete_names(kinds: Sequence[Kind]) -> Complete:
     In the place of the kind itself the words of the kinds, too.
     """
 
-    def complete(given: Mapping[str, Any], incomplete: str) -> Iterable[str]:
-        words = _words_before(given, kinds)
-        told = parse_kind(words[0]) if words else None
+    def complete(values: Mapping[str, Any], incomplete: str) -> Iterable[str]:
+        words = _words_before(values, kinds)
+        kind = parse_kind(words[0]) if words else None
         if not words and len(kinds) > 1:
             yield from (each.plural for each in kinds if each.plural.startswith(incomplete))
         with suppress(Exception):  # a shell would show what is wrong in the middle of a line
-            options = (given.get(each) for each in ("config", "overrides", "data_dir", "url"))
+            options = (values.get(each) for each in ("config", "overrides", "data_dir", "url"))
             client = find_client(RemoteOptions(*options))
             client.answer_seconds = COMPLETION_SECONDS
-            found = _NAMES[told or kinds[0]](client)
+            found = _NAMES[kind or kinds[0]](client)
             yield from (name for name in found if name.startswith(incomplete))
 
     return complete
 
 
-def _words_before(given: Mapping[str, Any], kinds: Sequence[Kind]) -> Sequence[str]:
+def _words_before(values: Mapping[str, Any], kinds: Sequence[Kind]) -> Sequence[str]:
     """Return the words of the grammar that stand before the cursor; none for an option's value."""
-    words = given.get("words")
+    words = values.get("words")
     return () if kinds == (Kind.GROUP,) or not words else words
 
 
@@ -109,15 +109,15 @@ def find_group_id(options: RemoteOptions, client: Client, group: str | None = No
 
 
 def name_argument(
-    kinds: Sequence[Kind], told: str = "", *, is_listing: bool = False, may_be_all: bool = False
+    kinds: Sequence[Kind], remark: str = "", *, is_listing: bool = False, may_be_all: bool = False
 ) -> Argument:
     """Return the argument `[KIND] NAME…`; `told` is what more is to be said of the names."""
-    may_be = listed([each.plural if is_listing else each.value for each in kinds])
+    may_be = join_words([each.plural if is_listing else each.value for each in kinds])
     if len(kinds) > 1:
         may_be += f"; without it, {kinds[0]}"
     return Argument(
         metavar="[KIND] [NAME...]" if may_be_all else "[KIND] NAME...",
-        help=f"Names{told}. KIND is {may_be}.",
+        help=f"Names{remark}. KIND is {may_be}.",
         complete=complete_names(kinds),
     )
 

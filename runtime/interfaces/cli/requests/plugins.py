@@ -110,14 +110,16 @@ def select_keys(
 ) -> list[ConfigKeyInfo]:
     """Return the keys that go with a type; those of the usual type stand among the others."""
     usual: Mapping[str, str | None] = {each.name: each.default_value for each in keys}
-    found: list[ConfigKeyInfo] = []
+    selected: list[ConfigKeyInfo] = []
     for end in ends:
         if usual.get(end) == name:
             before = end.removesuffix("type")
             own = [each for each in keys if not each.only_with and each.name.startswith(before)]
-            found += [replace(each, only_with=f"{end}={name}") for each in own if each.name != end]
-        found += [each for each in keys if each.only_with == f"{end}={name}"]
-    return found
+            selected += [
+                replace(each, only_with=f"{end}={name}") for each in own if each.name != end
+            ]
+        selected += [each for each in keys if each.only_with == f"{end}={name}"]
+    return selected
 
 
 def filter_keys(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
@@ -125,9 +127,9 @@ def filter_keys(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
     return replace(plugin, configs=[each for each in plugin.configs if search.finds(each)])
 
 
-def list_plugin_names(reply: PluginInfo) -> Sequence[str]:
+def list_plugin_names(plugin: PluginInfo) -> Sequence[str]:
     """Return the short name of a plugin, and that of its class."""
-    return reply.class_name.rpartition(".")[2], reply.class_name
+    return plugin.class_name.rpartition(".")[2], plugin.class_name
 
 
 PLUGINS: Final = TableLayout(
@@ -183,15 +185,15 @@ def find_meanings(options: RemoteOptions, name: str) -> list[KeyMeaning]:
 
     Raises `Unreachable` if there is no cluster, unless it is a setting.
     """
-    found = find_settings(name)
+    meanings = find_settings(name)
     try:
-        found += _find_keys(find_client(options), name)
+        meanings += _find_keys(find_client(options), name)
     except Unreachable:
-        if not found:
+        if not meanings:
             raise
     except Failed:  # what answers there is no cluster
         pass
-    return found
+    return meanings
 
 
 def _find_keys(client: Client, name: str) -> Iterator[KeyMeaning]:

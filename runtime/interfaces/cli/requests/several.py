@@ -32,7 +32,7 @@ def for_each(
             if len(names) == 1:
                 raise
             refused[name] = error
-    told = [
+    messages = [
         f"{kind if isinstance(name, str) else 'task'} {name}: {error}"
         for name, error in refused.items()
     ]
@@ -40,22 +40,22 @@ def for_each(
         try:
             then(taken)
         except Failed as error:
-            if not told:
+            if not messages:
                 raise
-            told.append(str(error))
-    if told:
-        raise Failed("\n".join(told))
+            messages.append(str(error))
+    if messages:
+        raise Failed("\n".join(messages))
 
 
 def pick(
-    kind: str, wanted: Sequence[str], found: Sequence[T], names_of: Callable[[T], Sequence[str]]
+    kind: str, wanted: Sequence[str], objects: Sequence[T], names_of: Callable[[T], Sequence[str]]
 ) -> list[T]:
     """Return the objects with the wanted names, all of them if there is no wanted name.
 
     An object may have several names, of which the first is shown. Raises `Failed`, if a name is
     none of theirs.
     """
-    named = [(names_of(each), each) for each in found]
+    named = [(names_of(each), each) for each in objects]
     for name in wanted:
         if not any(name in names for names, _ in named):
             there = list(dict.fromkeys(names[0] for names, _ in named))

@@ -153,7 +153,7 @@ def is_at_rest(client: Client, name: str) -> bool:
 
 
 def _what_is_missing(client: Client, name: str, awaited: Awaited) -> str:
-    """Return what a connector does instead of what is awaited; "" if it is in that state."""
+    """Return what a connector does instead; "" if it is in the awaited state."""
     if awaited is Awaited.DELETED:
         return "it is still there" if name in client.get(list[str], "connectors") else ""
     status = client.get(ConnectorStateInfo, "connectors", name, "status")

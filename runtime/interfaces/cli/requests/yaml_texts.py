@@ -23,13 +23,13 @@ class TextLoader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         """Read a mapping, and refuse a key that it has twice."""
         node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
+                if key.value in keys:
                     problem = f"the key {key.value} occurs twice"
                     raise ConstructorError(None, None, problem, key.start_mark)
-                seen.add(key.value)
+                keys.add(key.value)
         return node
 
 

@@ -1,4 +1,4 @@
-"""Groups of Kafka's clients as tables: who is in them, who has what, and how far it was read."""
+"""Tables of groups of Kafka's clients: who is in them, who has what, and how far it was read."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple

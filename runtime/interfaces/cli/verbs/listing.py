@@ -23,7 +23,7 @@ from ..requests.grammar import (
     Kind,
     NamedObjects,
     find_similar_kind,
-    listed,
+    join_words,
     parse_task,
     split_words,
 )
@@ -119,23 +119,23 @@ class ListView(Generic[T]):
         self, client: Client, names: Sequence[str], output: ListOutput, last: T | None = None
     ) -> T:
         """Ask the cluster, print the objects unless they are the last ones, and return them."""
-        reply = self.fetch(client, names)
+        objects = self.fetch(client, names)
         match output:
-            case _ if reply == last:
+            case _ if objects == last:
                 pass
             case ListOutput.NAME:
-                for name in self._list_names(reply):
+                for name in self._list_names(objects):
                     say(name)
             case ListOutput.WIDE:
-                show_sections([_uncut(each) for each in self.sections(reply)])
+                show_sections([_uncut(each) for each in self.sections(objects)])
             case _:
-                show(Output(output.value), reply, self.sections(reply))
-        return reply
+                show(Output(output.value), objects, self.sections(objects))
+        return objects
 
-    def _list_names(self, reply: T) -> Sequence[str]:
+    def _list_names(self, objects: T) -> Sequence[str]:
         if self.names is not None:
-            return self.names(reply)
-        first = self.sections(reply)[0]
+            return self.names(objects)
+        first = self.sections(objects)[0]
         return [row[0] for row in first.rows] if isinstance(first, Table) else []
 
 
@@ -147,7 +147,7 @@ def _show_first(client: Client, view: ListView[T], named: NamedObjects, output: 
         if named.is_told or not named.names:
             raise
         meant = find_similar_kind(named.names[0], LISTED)
-        kinds = listed([each.plural for each in LISTED])
+        kinds = join_words([each.plural for each in LISTED])
         hint = f"did you mean {meant}?" if meant else f"a kind is {kinds}"
         raise type(error)(f"{error}; {hint}") from None
 
@@ -172,10 +172,10 @@ def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
     return pick("task", names, there, lambda it: (it.id, it.connector))
 
 
-def list_worker_names(reply: WorkerDescription) -> Sequence[str]:
+def list_worker_names(worker: WorkerDescription) -> Sequence[str]:
     """Return the name of a worker, and its ids."""
-    member_id = reply.member.member_id if reply.member else ""
-    return label_worker(reply), reply.worker_id, member_id
+    member_id = worker.member.member_id if worker.member else ""
+    return label_worker(worker), worker.worker_id, member_id
 
 
 def _uncut(section: Section) -> Section:
@@ -183,9 +183,9 @@ def _uncut(section: Section) -> Section:
 
 
 def _workers(client: Client, names: Sequence[str]) -> WorkerList:
-    reply = client.get(WorkerList, "workers")
-    picked = pick("worker", names, reply.workers, list_worker_names)
-    return structs.replace(reply, workers=picked)
+    every = client.get(WorkerList, "workers")
+    picked = pick("worker", names, every.workers, list_worker_names)
+    return structs.replace(every, workers=picked)
 
 
 def _groups(client: Client, names: Sequence[str]) -> list[GroupSummary]:
@@ -193,9 +193,9 @@ def _groups(client: Client, names: Sequence[str]) -> list[GroupSummary]:
 
 
 def _assignors(client: Client, names: Sequence[str]) -> AssignorList:
-    reply = client.get(AssignorList, "assignors")
-    picked = pick("assignor", names, reply.assignors, lambda it: [it.name])
-    return structs.replace(reply, assignors=picked)
+    every = client.get(AssignorList, "assignors")
+    picked = pick("assignor", names, every.assignors, lambda it: [it.name])
+    return structs.replace(every, assignors=picked)
 
 
 def _offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
@@ -207,21 +207,21 @@ def _offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
     return {found[0]: told} if isinstance(told, ConnectorOffsets) else told
 
 
-def _partitions(reply: OffsetsOfNamed) -> Sequence[str]:
-    alone = [reply] if isinstance(reply, ConnectorOffsets) else reply.values()
+def _partitions(offsets: OffsetsOfNamed) -> Sequence[str]:
+    alone = [offsets] if isinstance(offsets, ConnectorOffsets) else offsets.values()
     return [format_document(each.partition) for found in alone for each in found.offsets]
 
 
 def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
     """Return the placements that operators have ordered in all groups of workers."""
     groups_of_workers = [each for each in _groups(client, ()) if each.shard is None]
-    found = [
+    placements = [
         GroupPlacement(described.group_id, *structs.astuple(order))
         for each in groups_of_workers
         for described in [client.get(GroupDescription, "groups", each.group_id)]
         for order in described.placements
     ]
-    return pick("placement", names, found, lambda it: [it.id])
+    return pick("placement", names, placements, lambda it: [it.id])
 
 
 class NamedLogger(NamedTuple):

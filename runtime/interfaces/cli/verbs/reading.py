@@ -129,19 +129,19 @@ def status(options: RemoteReadOptions, group: OfGroup = None) -> None:
         show(options.output, described, view.sections(described))
         return
     client = find_client(options)
-    told = client.get(NodeStatus, "status")
-    reply = ClusterStatus(
+    node = client.get(NodeStatus, "status")
+    cluster = ClusterStatus(
         client.base,
-        told.server.fairlead_version,
-        told.server.kafka_cluster_id,
-        told.health,
-        told.groups,
-        told.workers,
-        told.connectors,
-        list_tasks(told.connectors),
+        node.server.fairlead_version,
+        node.server.kafka_cluster_id,
+        node.health,
+        node.groups,
+        node.workers,
+        node.connectors,
+        list_tasks(node.connectors),
     )
-    reply = replace(reply, health=_condition(reply))
-    show(options.output, reply, tabulate_status(reply))
+    cluster = replace(cluster, health=_condition(cluster))
+    show(options.output, cluster, tabulate_status(cluster))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,42 +153,42 @@ class View(Generic[T]):
     sections: Callable[[T], Sequence[Section]]
 
 
-def tabulate_status(reply: ClusterStatus) -> list[Section]:
+def tabulate_status(cluster: ClusterStatus) -> list[Section]:
     """Return the sections of a cluster's summary."""
-    states = Counter(each.state for each in reply.tasks)
+    states = Counter(each.state for each in cluster.tasks)
     facts = (
-        ("Cluster", reply.url),
-        ("Version", reply.version),
-        ("Health", reply.health.status),
-        ("Detail", reply.health.message),
-        *summarize_engine(reply.workers.engine),
+        ("Cluster", cluster.url),
+        ("Version", cluster.version),
+        ("Health", cluster.health.status),
+        ("Detail", cluster.health.message),
+        *summarize_engine(cluster.workers.engine),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
     )
     return [
         FactList(facts),
-        *tabulate_groups([each for each in reply.groups if each.shard is None]),
-        *count_client_groups(reply.groups),
-        *tabulate_workers(reply.workers),
-        *_troubles(reply),
-        *tabulate_connectors(reply.connectors),
-        *tabulate_tasks(reply.tasks),
-        *tabulate_config_warnings(reply.connectors),
+        *tabulate_groups([each for each in cluster.groups if each.shard is None]),
+        *count_client_groups(cluster.groups),
+        *tabulate_workers(cluster.workers),
+        *_troubles(cluster),
+        *tabulate_connectors(cluster.connectors),
+        *tabulate_tasks(cluster.tasks),
+        *tabulate_config_warnings(cluster.connectors),
     ]
 
 
-def _condition(reply: ClusterStatus) -> Health:
+def _condition(cluster: ClusterStatus) -> Health:
     """Return the health of the cluster; `degraded` if anything failed, waits or has a warning."""
     states: list[ConnectorState | TaskLine] = [
-        *(each.status.connector for each in reply.connectors.values() if each.status),
-        *reply.tasks,
+        *(each.status.connector for each in cluster.connectors.values() if each.status),
+        *cluster.tasks,
     ]
     troubles = Counter(trouble for each in states if (trouble := _trouble(each)))
-    processes = (each.process for each in reply.workers.workers)
+    processes = (each.process for each in cluster.workers.workers)
     if down := sum(each.state == BACKING_OFF for each in processes if each):
         troubles["worker processes down"] = down
-    if (engine := reply.workers.engine) is not None and engine.state == BACKING_OFF:
+    if (engine := cluster.workers.engine) is not None and engine.state == BACKING_OFF:
         troubles["shared JVM down"] = 1
-    health = reply.health
+    health = cluster.health
     if not troubles or health.status != "healthy":
         return health
     counts = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
@@ -203,15 +203,15 @@ def _trouble(each: ConnectorState | TaskLine) -> str:
     return "" if each.state in RESTING else each.state
 
 
-def _troubles(reply: ClusterStatus) -> list[Section]:
+def _troubles(cluster: ClusterStatus) -> list[Section]:
     """Return the problems of groups and workers; nothing if there are none."""
-    engine = reply.workers.engine
+    engine = cluster.workers.engine
     rows = [
-        *((f"group {each.group_id}", each.assignor_error) for each in reply.groups),
+        *((f"group {each.group_id}", each.assignor_error) for each in cluster.groups),
         *([("shared JVM", engine.detail)] if engine else []),
         *(
             (f"worker {each.name}", each.process.detail)
-            for each in reply.workers.workers
+            for each in cluster.workers.workers
             if each.process
         ),
     ]
@@ -235,8 +235,8 @@ def _task(client: Client, name: str) -> TaskInFull:
 
 
 def _worker(client: Client, name: str) -> WorkerDescription:
-    reply = client.get(WorkerList, "workers").workers
-    return pick("worker", [name], reply, list_worker_names)[0]
+    workers = client.get(WorkerList, "workers").workers
+    return pick("worker", [name], workers, list_worker_names)[0]
 
 
 DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {

@@ -23,7 +23,7 @@ from .listing import fetch_tasks
 
 
 class TaskRates(Struct, frozen=True):
-    """What a task did per second, over the time between two requests."""
+    """The rates of a task per second, over the time between two requests."""
 
     id: str
     worker: str

@@ -160,8 +160,8 @@ def scale(
 ) -> None:
     """Set how many tasks connectors may have at most."""
     names = split_words("scale", words, CONNECTORS).names
-    told = f"scaled to {tasks} tasks at most"
-    _patch_all(options, names, {"tasks.max": str(tasks)}, told, patterns=patterns)
+    outcome = f"scaled to {tasks} tasks at most"
+    _patch_all(options, names, {"tasks.max": str(tasks)}, outcome, patterns=patterns)
 
 
 @with_options(RemoteOptions)
@@ -252,7 +252,7 @@ def _patch_all(
     options: RemoteOptions,
     names: Sequence[str],
     changes: Mapping[str, str | None],
-    told: str,
+    outcome: str,
     *,
     patterns: bool,
 ) -> None:
@@ -266,7 +266,7 @@ def _patch_all(
     def change(name: str) -> None:
         patched = client.patch(ConnectorInfo, "connectors", name, "config", body=changes)
         _warn(name, patched.warnings)
-        say(f"connector {name} {told}")
+        say(f"connector {name} {outcome}")
 
     for_each(names, change)
 

@@ -39,8 +39,8 @@ def get(options: RemoteReadOptions, words: OfConnectors, *, patterns: Patterns =
     `offsets set` accepts what -o json prints of one connector.
     """
     client, names = find_connectors(options, "offsets get", words, patterns=patterns)
-    reply = fetch_offsets(client, names)
-    show(options.output, reply, tabulate_offsets(reply))
+    offsets = fetch_offsets(client, names)
+    show(options.output, offsets, tabulate_offsets(offsets))
 
 
 def fetch_offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
@@ -118,30 +118,30 @@ def seek(
     """Move the offsets of stopped connectors to an end of their sources, or to a time."""
     body = {"to": to, "dry_run": dry_run}
     client, names = find_connectors(options, "offsets seek", words, patterns=patterns)
-    found: dict[str, OffsetsSought] = {}
+    seeks: dict[str, OffsetsSought] = {}
 
     def order(name: str) -> None:
         path = "connectors", name, "offsets", "seek"
-        found[name] = client.post(OffsetsSought, *path, body=body)
+        seeks[name] = client.post(OffsetsSought, *path, body=body)
 
     try:
         for_each(names, order)
     finally:
         if len(names) == 1:
-            for reply in found.values():
-                show(options.output, reply, tabulate_seek(reply))
-        elif found:  # what is refused hides nothing of the others
-            tables = (tabulate_seek(each, f"Connector {name}") for name, each in found.items())
-            show(options.output, found, [section for each in tables for section in each])
+            for each in seeks.values():
+                show(options.output, each, tabulate_seek(each))
+        elif seeks:  # what is refused hides nothing of the others
+            tables = (tabulate_seek(each, f"Connector {name}") for name, each in seeks.items())
+            show(options.output, seeks, [section for each in tables for section in each])
 
 
-def tabulate_offsets(reply: OffsetsOfNamed) -> list[Section]:
+def tabulate_offsets(offsets: OffsetsOfNamed) -> list[Section]:
     """Return the table of each connector's offsets, and what is left to read."""
-    if isinstance(reply, ConnectorOffsets):
-        return _tabulate_connector(reply)
-    if not reply:
+    if isinstance(offsets, ConnectorOffsets):
+        return _tabulate_connector(offsets)
+    if not offsets:
         return [Table((), (), "no connectors")]
-    found = [_tabulate_connector(each, f"Connector {name}") for name, each in reply.items()]
+    found = [_tabulate_connector(each, f"Connector {name}") for name, each in offsets.items()]
     return [section for sections in found for section in sections]
 
 

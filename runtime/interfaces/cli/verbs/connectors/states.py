@@ -152,14 +152,14 @@ def restart(
     if task is not None and (len(named.names) > 1 or named.kind is Kind.TASK):
         raise Misused("--task is the number of one task: name its connector alone")
     client = find_client(options)
-    found: Sequence[str | TaskName]
+    targets: Sequence[str | TaskName]
     if task is not None:
-        found = [TaskName(named.names[0], task)]
+        targets = [TaskName(named.names[0], task)]
     elif patterns:
-        found = match_connectors(client, named.names)
+        targets = match_connectors(client, named.names)
     else:
-        found = resolve_tasks(client, named)
-    if of_connectors and any(isinstance(each, TaskName) for each in found):
+        targets = resolve_tasks(client, named)
+    if of_connectors and any(isinstance(each, TaskName) for each in targets):
         raise Misused("--include-tasks and --only-failed are of connectors: name no task")
     again = _restarter(client, include_tasks=include_tasks, only_failed=only_failed)
 
@@ -169,7 +169,7 @@ def restart(
         else:
             again(each)
 
-    for_each(found, order)
+    for_each(targets, order)
 
 
 def _restart_task(client: Client, task: TaskName) -> None:
@@ -183,13 +183,13 @@ def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Cal
     query = {key: "true" for key, is_wished in wishes.items() if is_wished}
 
     def order(name: str) -> None:
-        told = client.order("POST", ConnectorStateInfo, "connectors", name, "restart", **query)
-        if told is None:
+        status = client.order("POST", ConnectorStateInfo, "connectors", name, "restart", **query)
+        if status is None:
             say(f"connector {name} restarted")
             return
         state = RESTARTING
-        restarting = [f"{name}-{each.id}" for each in told.tasks if each.state == state]
-        if told.connector.state == state:
+        restarting = [f"{name}-{each.id}" for each in status.tasks if each.state == state]
+        if status.connector.state == state:
             restarting.insert(0, name)
         say(f"restarting: {', '.join(restarting) or 'nothing, since nothing has failed'}")
 
@@ -197,13 +197,18 @@ def _restarter(client: Client, *, include_tasks: bool, only_failed: bool) -> Cal
 
 
 def _order(  # one for each of three verbs
-    options: WaitOptions, words: list[str], patterns: bool, verb: str, told: str, awaited: Awaited
+    options: WaitOptions,
+    words: list[str],
+    patterns: bool,
+    verb: str,
+    outcome: str,
+    awaited: Awaited,
 ) -> None:
     timeout_ms = options.timeout_ms()
     client, names = find_connectors(options, verb, words, patterns=patterns)
 
     def order(name: str) -> None:
         client.order("PUT", Message, "connectors", name, verb)
-        say(f"connector {name} {told}")
+        say(f"connector {name} {outcome}")
 
     for_each(names, order, then=make_wait(client, awaited, timeout_ms))

@@ -37,8 +37,8 @@ def history(options: RemoteReadOptions, limit: Limit = LINES, group: OfGroup = N
     def ask(client: Client, group_id: str) -> EpochList:
         return client.get(EpochList, "groups", group_id, "history", limit=str(limit))
 
-    reply = _read(select_group(options, group), ask, lambda epochs, _: epochs.history(limit))
-    show(options.output, reply, tabulate_history(reply))
+    lines = _read(select_group(options, group), ask, lambda epochs, _: epochs.history(limit))
+    show(options.output, lines, tabulate_history(lines))
 
 
 @with_options(RemoteReadOptions)
@@ -79,7 +79,7 @@ def explain(
 
 
 class Explained(NamedTuple):
-    """What was explained, and its tables."""
+    """An explanation, and its tables."""
 
     reply: EpochExplanation | ResourceHistory | list[KeyMeaning]
     sections: Sequence[Section]
@@ -103,7 +103,7 @@ def _explain(options: RemoteReadOptions, word: str, named: NamedObjects) -> Expl
 
 
 def _explain_key(options: RemoteReadOptions, name: str, error: Exception) -> list[KeyMeaning]:
-    """Return what a key means; raises `Failed` after an error about the resource of that name."""
+    """Find what a key means; raises `Failed` after an error about the resource of that name."""
     try:
         if keys := find_meanings(options, name):
             return keys

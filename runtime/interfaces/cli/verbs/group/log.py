@@ -108,10 +108,10 @@ def verify(options: LocalReadOptions) -> None:
     """
     folder = GroupFolder(options)
     reports = [
-        _verified(name.value, folder.locate(name), folder.group_id, name.kind) for name in LogName
+        _verify(name.value, folder.locate(name), folder.group_id, name.kind) for name in LogName
     ]
     reports += [
-        _verified(f"shard {each.name} {name.value}", each / name.value, None, name.shared)
+        _verify(f"shard {each.name} {name.value}", each / name.value, None, name.shared)
         for each in folder.shards()
         for name in LogName
     ]
@@ -162,21 +162,21 @@ def replay(
     folder = GroupFolder(select_group(options, group))
     with folder.read(LogName.CONTROL) as reader:
         shard = int(reader.path.parent.name) if isinstance(reader, GroupEntries) else None
-        reply = describe_group(_folded(reader, folder.group_id, until), shard)
-    show(options.output, reply, tabulate_group(reply))
+        then = describe_group(_fold(reader, folder.group_id, until), shard)
+    show(options.output, then, tabulate_group(then))
 
 
-def _verified(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[str, object]:
-    told: dict[str, object] = {"log": name}
+def _verify(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[str, object]:
+    head: dict[str, object] = {"log": name}
     try:
         report = probe(path, log_id, kind)
     except LogError as error:
         state = "missing" if isinstance(error, NoLogError) else "unsound"
-        return {**told, "state": state, "error": str(error)}
-    return {**told, "state": "sound", **report._asdict()}
+        return {**head, "state": state, "error": str(error)}
+    return {**head, "state": "sound", **report._asdict()}
 
 
-def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
+def _fold(reader: GroupReader, group_id: str, until: int | None) -> Group:
     """Build the group from its whole history, or from its latest values if that was trimmed."""
     low, end = reader.low(), reader.end()
     if until is None and low:

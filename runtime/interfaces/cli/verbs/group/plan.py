@@ -104,20 +104,20 @@ class PlanOptions(RemoteReadOptions):
 
 
 @with_options(PlanOptions)
-def plan(asked: PlanOptions) -> None:
+def plan(options: PlanOptions) -> None:
     """Show what would move, start, stop and stay after changes; change nothing.
 
     The code of the real group computes it, from the group as it is now. The order of changes:
     workers join, drain, leave; connectors are deleted, created or changed, scaled. Each change
     begins when the group is stable after the one before.
     """
-    body = asked.body()
+    body = options.body()
     if not body:
         raise Misused(NOTHING)
-    client = find_client(asked)
-    group_id = find_group_id(asked, client, asked.group)
-    reply = client.post(Plan, "groups", group_id, "plan", body=body)
-    show(asked.output, reply, tabulate_plan(reply))
+    client = find_client(options)
+    group_id = find_group_id(options, client, options.group)
+    outcome = client.post(Plan, "groups", group_id, "plan", body=body)
+    show(options.output, outcome, tabulate_plan(outcome))
 
 
 def _scaled(given: list[str]) -> dict[str, int]:

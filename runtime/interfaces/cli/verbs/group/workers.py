@@ -80,8 +80,10 @@ def rebalance(options: RemoteOptions, group: OfGroup = None) -> None:
     """Compute a new target for the group, although nothing has changed."""
     client = find_client(options)
     group_id = find_group_id(options, client, group)
-    reply = client.post(GroupSummary, "groups", group_id, "rebalance", body=None)
-    say(f"group {reply.group_id} rebalances: it is {reply.state} at epoch {reply.group_epoch}")
+    summary = client.post(GroupSummary, "groups", group_id, "rebalance", body=None)
+    say(
+        f"group {summary.group_id} rebalances: it is {summary.state} at epoch {summary.group_epoch}"
+    )
 
 
 def _order(
