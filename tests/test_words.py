@@ -34,7 +34,6 @@ NOT_YET = {
     "projections",
     "runtime/interfaces/replies",
     "runtime/interfaces/rest",
-    "runtime/node",
     "runtime/pipeline/formats",
     "runtime/pipeline/stores/files",
     "runtime/pipeline/stores/kafka",

@@ -107,6 +107,8 @@ class WorkerSays:
 
     name: str
     detail: str
+    since_ms: int | None = None
+    """Since when it is so, in ms since 1970; people read the time of day after the detail."""
 
 
 @dataclass(frozen=True, slots=True)

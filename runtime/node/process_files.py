@@ -72,7 +72,7 @@ class ProcessFiles:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
 
     def recorder(self, kind: str, name: str) -> Callable[[ProcessId], None]:
-        """Return what writes the record of a process that is no actor, whenever it is started."""
+        """Return a writer of the record of a process that is no actor, for each of its starts."""
         return lambda process: self.write(NodeProcess(kind, name, process))
 
     def remove(self, processes: Iterable[ProcessId]) -> None:
@@ -93,14 +93,14 @@ class ProcessFiles:
         The records of members are kept: the next supervisor reports their end to the group. Returns
         when all have ended, or after `END_SECONDS`.
         """
-        found = self.read()
-        left = [each for each in found if each.is_alive]
+        recorded = self.read()
+        left = [each for each in recorded if each.is_alive]
         for part in [part for each in left for part in each.parts]:
             kill(part)
         deadline = time.monotonic() + END_SECONDS
         while any(each.is_alive for each in left) and time.monotonic() < deadline:
             time.sleep(0.01)
-        self.remove(each.process for each in found if not each.member_id)
+        self.remove(each.process for each in recorded if not each.member_id)
         return left
 
     def _path(self, process: ProcessId) -> Path:

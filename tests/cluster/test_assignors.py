@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.node.assignors.actor import FULL
-from fairlead.runtime.node.worker.core.assignor_client import UNTOLD
+from fairlead.runtime.node.worker.core.assignor_client import WITHHELD
 from fairlead.runtime.processes.guard import LARGEST
 from fairlead_tests.actor_system import runs
 from fairlead_tests.cluster.deeds import overlaps
@@ -360,7 +360,7 @@ def test_a_share_that_ended_three_processes_is_not_told_again(
     trigger(tmp_path).touch()
     node.put("numbers", 2)
     node.runs_tasks("numbers", 2, "w1")
-    eventually(lambda: node.view().workers[0].detail == UNTOLD, "the worker says so")
+    eventually(lambda: node.view().workers[0].detail == WITHHELD, "the worker says so")
     (member,) = node.group().members
     told = trigger(tmp_path).with_name("given").read_text().splitlines()
     # once it may have been on its way to a process that ended over the share before

@@ -29,7 +29,8 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import MemberState, Resource, RunState, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.runtime.node.worker.chores import Chore
+from fairlead.runtime.node.worker.cleanup_duty import CHECK_MS, CleanupDuty, is_on_duty
+from fairlead.runtime.node.worker.cleanups import Cleanup
 from fairlead.runtime.node.worker.core.contract import (
     AnswerCommit,
     BatchPublished,
@@ -38,7 +39,6 @@ from fairlead.runtime.node.worker.core.contract import (
 )
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Janitor
-from fairlead.runtime.node.worker.rota import ROTA_MS, Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Source
@@ -93,10 +93,10 @@ class Scene:
         return NAME not in self.decider.group.connectors
 
     @staticmethod
-    def pipeline_of(chore: Chore) -> Pipeline:
-        """The pipeline that a chore's config leads to."""
-        assert set(chore.connector_config) == {"root", "last"}, "placement is the group's alone"
-        return Numbers().pipeline(Context(chore.resource, print), chore.config)
+    def pipeline_of(cleanup: Cleanup) -> Pipeline:
+        """The pipeline that a cleanup's config leads to."""
+        assert set(cleanup.connector_config) == {"root", "last"}, "placement is the group's alone"
+        return Numbers().pipeline(Context(cleanup.resource, print), cleanup.config)
 
     def stage(self, task: Resource, *numbers: int, batch: int = 0) -> Commit:
         """Stage a batch as W1 does."""
@@ -350,8 +350,10 @@ def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
 
     def following(now_ms: int) -> list[str]:
         with LogReader.open(tmp_path / "log") as log:
-            rotas = {each: Rota("connect", Named(each), log) for each in ("W0", "W1", "W2", "W3")}
-            return [each for each, rota in rotas.items() if rota.group(now_ms) is not None]
+            duties = {
+                each: CleanupDuty("connect", Named(each), log) for each in ("W0", "W1", "W2", "W3")
+            }
+            return [each for each, duty in duties.items() if duty.group(now_ms) is not None]
 
     write(*(MemberMetadata(f"W{number}") for number in range(4)))
     assert following(0) == ["W0", "W1"]
@@ -374,8 +376,8 @@ def test_whose_turn_it_is_is_not_looked_up_while_the_log_stays_the_same(
     with GroupLog.open_writer(tmp_path / "log", "connect", reserve_bytes=0) as log:
         log.append(log.end, [encode(MemberMetadata("W1"))], 0)
     with LogReader.open(tmp_path / "log") as reader:
-        rota = Rota("connect", Named("W1"), reader)
-        followed = [rota.group(now_ms) is not None for now_ms in range(0, 60_000, ROTA_MS)]
+        duty = CleanupDuty("connect", Named("W1"), reader)
+        followed = [duty.group(now_ms) is not None for now_ms in range(0, 60_000, CHECK_MS)]
     assert (all(followed), len(scans)) == (True, 1)
 
 

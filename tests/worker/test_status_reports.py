@@ -116,7 +116,7 @@ def test_the_group_is_told_an_error_by_its_class_and_once(
 ) -> None:
     reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
     why = reason, trace, NEVER_RESTARTED, ErrorClass.INPUT
-    reporter.take(StatusChanged(a0, token, RunState.FAILED, *why), 1)
+    reporter.add(StatusChanged(a0, token, RunState.FAILED, *why), 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     (report,) = reporter.take_due(group, 1)
@@ -130,7 +130,7 @@ def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     times = list[int]()
     for state, at_ms in ((RunState.RUNNING, 100), (RunState.FAILED, 100), (RunState.RUNNING, 5)):
-        reporter.take(StatusChanged(a0, token, state), at_ms)
+        reporter.add(StatusChanged(a0, token, state), at_ms)
         (report,) = reporter.take_due(group, at_ms)
         assert isinstance(report, ReportStatus)
         times += [each.at_ms for each in report.updates]
@@ -146,7 +146,7 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
         evolve(group, TaskStatus(a0, state, "w1", token, at_ms), 1)
 
     def said(state: RunState, at_ms: int) -> list[RunState]:
-        reporter.take(StatusChanged(a0, token, state), at_ms)
+        reporter.add(StatusChanged(a0, token, state), at_ms)
         reports = [
             each for each in reporter.take_due(group, at_ms) if isinstance(each, ReportStatus)
         ]
@@ -173,7 +173,7 @@ def test_a_split_of_a_connector_that_is_not_to_run_is_not_said_again() -> None:
     )
     for offset, fact in enumerate(facts):
         evolve(group, fact, offset)
-    reporter.take(TaskConfigsChanged("a", token, ({"n": "0"},)), 10)
+    reporter.add(TaskConfigsChanged("a", token, ({"n": "0"},)), 10)
     said = PutTaskConfigs("connect", "W1", "a", token, ({"n": "0"},))
     assert list(reporter.take_due(group, 10)) == [said]
     assert list(reporter.take_due(group, 10 + AGAIN_MS)) == [said]
@@ -207,8 +207,8 @@ def test_a_new_report_does_not_send_those_again_that_wait_for_the_log() -> None:
 
     told = list[list[object]]()
     for at_ms, name in enumerate(names):
-        reporter.take(TaskConfigsChanged(name, token, ({"n": "0"},)), at_ms)
-        reporter.take(StatusChanged(Resource(name), token, RunState.RUNNING), at_ms)
+        reporter.add(TaskConfigsChanged(name, token, ({"n": "0"},)), at_ms)
+        reporter.add(StatusChanged(Resource(name), token, RunState.RUNNING), at_ms)
         told.append(sent(at_ms))
     assert told == [["a", Resource("a")], ["b", Resource("b")]]
     everything = ["a", "b", Resource("a"), Resource("b")]
@@ -222,8 +222,8 @@ def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     first = replace(commit("a-0"), commit_id=CommitId("a", 0, token, 0))
-    reporter.take(BatchDone(first, 50, is_first=True, seconds={}), 55)
-    reporter.take(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
+    reporter.add(BatchDone(first, 50, is_first=True, seconds={}), 55)
+    reporter.add(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
 
     def told() -> list[str]:
         (report,) = reporter.take_due(group, 100)
@@ -250,7 +250,7 @@ def test_only_so_many_task_configs_are_on_their_way_and_the_log_makes_room_for_m
     for offset, record in enumerate(records):
         evolve(group, record, offset)
     for name in names:
-        reporter.take(TaskConfigsChanged(name, token, ({"n": "0"},)), 10)
+        reporter.add(TaskConfigsChanged(name, token, ({"n": "0"},)), 10)
 
     def told(now_ms: int) -> list[str]:
         found = reporter.take_due(group, now_ms)
@@ -281,12 +281,12 @@ def test_statuses_wait_while_many_are_on_their_way_but_never_that_a_resource_has
         ]
 
     def says(resource: Resource, state: RunState = RunState.RUNNING) -> list[Resource]:
-        reporter.take(StatusChanged(resource, token, state, "waiting for the engine"), 10)
+        reporter.add(StatusChanged(resource, token, state, "waiting for the engine"), 10)
         return told(2_000)
 
     assert [says(each) for each in on_way] == [[each] for each in on_way]
     assert [says(each, RunState.UNASSIGNED) for each in waiting[:2]] == [[], []]
-    reporter.take(Stopped(waiting[2], token, Ending.STOPPED), 10)
+    reporter.add(Stopped(waiting[2], token, Ending.STOPPED), 10)
     assert told(2_000) == waiting[:3]
     assert says(waiting[3]) == says(waiting[4]) == []
     for offset, each in enumerate(tasks[:4], 1):
@@ -302,7 +302,7 @@ def test_what_left_the_member_and_is_known_to_have_ended_is_forgotten() -> None:
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     for task in range(3):
         resource = Resource("a", task)
-        reporter.take(StatusChanged(resource, token, RunState.UNASSIGNED), 10)
+        reporter.add(StatusChanged(resource, token, RunState.UNASSIGNED), 10)
         assert list(reporter.take_due(group, 10))
         evolve(group, TaskStatus(resource, RunState.UNASSIGNED, "w1", token, 10), 1 + task)
         assert not list(reporter.take_due(group, 2_000))

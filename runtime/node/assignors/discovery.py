@@ -76,25 +76,25 @@ def _entry_points() -> Sequence[EntryPoint]:
 
 def _readable_entry_points() -> Iterator[EntryPoint]:
     """Yield entry points, skipping broken distributions; of two with one name the first counts."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for dist in distributions():
         name = "a distribution without a name"
         try:
             name = dist.name
-            found = dist.entry_points.select(group=GROUP)
+            entry_points = dist.entry_points.select(group=GROUP)
         except USERS_ERRORS as error:
             LOGGER.warning("%s is broken, no assignor is taken from it: %s", name, describe(error))
             continue
-        if name not in seen:
-            seen.add(name)
-            yield from found
+        if name not in names:
+            names.add(name)
+            yield from entry_points
 
 
 def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:
     """Create an assignor and check its interface; raises `AssignorRefusedError`."""
     try:
-        made = make(conf)
-        flaw = _flaw_in(made, name)
+        assignor = make(conf)
+        flaw = _flaw_in(assignor, name)
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
             f"assignor {name!r} cannot be created: {describe(error)}"
@@ -103,7 +103,7 @@ def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> 
         raise AssignorRefusedError(
             f"assignor {name!r} is not an assignor: {flaw}; see ConnectAssignor"
         )
-    return made
+    return assignor
 
 
 def origin_of(point: EntryPoint) -> str:
@@ -129,16 +129,16 @@ def _load(point: EntryPoint) -> AssignorFactory:
     return cast("AssignorFactory", loaded)
 
 
-def _flaw_in(made: object, name: str) -> str:
+def _flaw_in(assignor: object, name: str) -> str:
     """Return why an object is not a valid assignor with this name; "" if it is."""
-    kind = type(made).__name__
-    if missing := [each for each in METHODS if not callable(getattr(made, each, None))]:
+    kind = type(assignor).__name__
+    if missing := [each for each in METHODS if not callable(getattr(assignor, each, None))]:
         return f"{kind} has no method {', '.join(missing)}"
     for each in VERSIONS:
-        if type(getattr(made, each, None)) is not int:
+        if type(getattr(assignor, each, None)) is not int:
             return f"{kind}.{each} is not a whole number"
-    own_name = getattr(made, "name", None)
+    own_name = getattr(assignor, "name", None)
     if own_name != name:
         return one_line(f"{kind}.name is {own_name!r}, and its entry point is called {name!r}")
-    lowest, highest = (getattr(made, each, 0) for each in VERSIONS)
+    lowest, highest = (getattr(assignor, each, 0) for each in VERSIONS)
     return flaw_in_assignor(ClientAssignor(name, lowest, highest, highest))

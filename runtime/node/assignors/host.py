@@ -91,7 +91,7 @@ class AssignorHost:
         if self._members.get(worker.name, member_id) != member_id:
             self.forget(worker.name)
         self._members[worker.name] = member_id
-        found: list[ClientAssignor] = []
+        described: list[ClientAssignor] = []
         errors: list[str] = []
         try:
             assignors = self._assignors_of(member_id)
@@ -100,11 +100,11 @@ class AssignorHost:
         for name, assignor in assignors.items():
             try:
                 with self._show(f"calling {name}.metadata"):
-                    found.append(client_assignor(assignor, name, assignor.metadata(worker)))
+                    described.append(client_assignor(assignor, name, assignor.metadata(worker)))
             except USERS_ERRORS as error:
                 errors.append(f"assignor {name} said nothing: {describe(error)}")
                 self._log(f"assignor {name} says nothing of {worker.name}", error)
-        return DescribeAssignorsReply(number, tuple(found), tuple(errors))
+        return DescribeAssignorsReply(number, tuple(described), tuple(errors))
 
     def assign(self, member_id: str, snapshot: Snapshot) -> ComputeAssignmentReply:
         """Compute an assignment with the assignor that the snapshot names."""
@@ -120,14 +120,14 @@ class AssignorHost:
         try:
             assignor = self._assignors_of(member_id)[name]
             with self._show(f"calling {name}.assign"):
-                made = plain_assignment(assignor.assign(snapshot))
-            flaw = flaw_in(made, snapshot)
+                assignment = plain_assignment(assignor.assign(snapshot))
+            flaw = flaw_in(assignment, snapshot)
         except USERS_ERRORS as error:
             self._log(f"assignor {name} made no assignment", error)
             return None, f"assignor {name}: {describe(error)}"
         if flaw:  # the group checks the same, but only after the whole assignment was sent
             return None, f"assignor {name}: {one_line(flaw)}"
-        return made, ""
+        return assignment, ""
 
     def notify(self, name: str, assignment: MemberAssignment) -> None:
         """Call `on_assignment` of an assignor with the assignment that its worker received."""

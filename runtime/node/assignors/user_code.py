@@ -38,40 +38,40 @@ class WrongResultError(Exception):
     """An assignor returned an invalid result; the message has what it was and what is expected."""
 
 
-def plain_assignment(made: object) -> Assignment:
+def plain_assignment(assignment: object) -> Assignment:
     """Copy an assignment into plain values; raises `WrongResultError`."""
-    if not isinstance(made, Assignment):
-        raise WrongResultError(f"assign returned {_kind(made)}: return an Assignment")
+    if not isinstance(assignment, Assignment):
+        raise WrongResultError(f"assign returned {_kind(assignment)}: return an Assignment")
     return Assignment(
         {
             _text(member, "a key of members"): _resources(share, member)
-            for member, share in _items(made.members, "members")
+            for member, share in _items(assignment.members, "members")
         },
         {
             _resource(each, "parked"): _number(deadline, f"parked: the deadline of {each}")
-            for each, deadline in _items(made.parked, "parked")
+            for each, deadline in _items(assignment.parked, "parked")
         },
         {
             _resource(each, "unplaceable"): _reason(reason, f"unplaceable: the reason of {each}")
-            for each, reason in _items(made.unplaceable, "unplaceable")
+            for each, reason in _items(assignment.unplaceable, "unplaceable")
         },
-        _number(made.version, "version"),
-        _bytes(made.metadata, "metadata"),
-        _number(made.again_at_ms, "again_at_ms"),
+        _number(assignment.version, "version"),
+        _bytes(assignment.metadata, "metadata"),
+        _number(assignment.again_at_ms, "again_at_ms"),
     )
 
 
-def client_assignor(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
+def client_assignor(assignor: ConnectAssignor, name: str, metadata: object) -> ClientAssignor:
     """Return an assignor's part of a heartbeat, from its metadata; raises `WrongResultError`."""
-    if not isinstance(said, Metadata):
-        raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
+    if not isinstance(metadata, Metadata):
+        raise WrongResultError(f"metadata returned {_kind(metadata)}: return a Metadata")
     plain = ClientAssignor(
         name,
         _number(assignor.minimum_version, "minimum_version"),
         _number(assignor.maximum_version, "maximum_version"),
-        _number(said.version, "version"),
-        _number(said.reason, "reason"),
-        _bytes(said.content, "content"),
+        _number(metadata.version, "version"),
+        _number(metadata.reason, "reason"),
+        _bytes(metadata.content, "content"),
     )
     if flaw := flaw_in_assignor(plain):
         raise WrongResultError(flaw)

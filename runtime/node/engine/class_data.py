@@ -53,7 +53,7 @@ def write_archive(tell: Callable[[str], None]) -> Path:
 
 
 def _run(work: Path, written: Path) -> None:
-    """Have a JVM do what batches do; it writes down its classes when it ends."""
+    """Run usual batches in a JVM, which writes down its classes when it ends."""
     # With both compilers: JVMs with classes of one that had the quick one alone did large batches a
     # sixth slower.
     options = f"-XX:ArchiveClassesAtExit={written}"

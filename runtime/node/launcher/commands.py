@@ -229,7 +229,7 @@ class _Signals:
 
 
 def _accompany(system: System, wanted: AddWorker, signals: _Signals) -> int:
-    """Have the supervisor run a worker; return the exit code once it has ended.
+    """Run a worker below the supervisor; return the exit code once it has ended.
 
     A signal to this process shuts the worker down gracefully.
     """

@@ -52,7 +52,7 @@ REPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the children need of the supervisor: its actor, the node's spec, the process files."""
+    """The part of the supervisor that its children use: actor, the node's spec, process files."""
 
     actor: Actor
     node: NodeSpec

@@ -187,6 +187,9 @@ class NodeWorkers:
         child = self._children.get(report.name)
         if child is not None:
             child.detail = report.detail
+            if report.since_ms is not None:
+                since = time.localtime(report.since_ms / 1000)
+                child.detail += f" {time.strftime('%H:%M:%S', since)}"
 
     def take_leave(self, report: WorkerGone) -> None:
         """End the process of a worker that has left or failed."""

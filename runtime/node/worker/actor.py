@@ -101,7 +101,7 @@ class WorkerActor(Actor):
         self._settle()
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Have a computation requested again that the busy assignor process did not receive."""
+        """Retry a computation that the busy assignor process did not receive."""
         super().undelivered(message, to)
         if isinstance(message, ComputeAssignment):
             self._core.take_back(message, _steady_ms())

@@ -23,10 +23,10 @@ from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder
 from ...pipeline.engines.java import environment
 from ...processes.isolation import limit_memory
+from .cleanup_duty import CleanupDuty
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
-from .rota import Rota
 from .runner import NoopRunner, WorkerRunner
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
         return WorkerParts(core, NoopRunner(report), ledger, log)
     from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
 
-    rota = Rota(node.group_id, log, reader)
-    runner = SparkRunner(node, order.name, opened, ledger, rota, report)
+    duty = CleanupDuty(node.group_id, log, reader)
+    runner = SparkRunner(node, order.name, opened, ledger, duty, report)
     return WorkerParts(core, runner, ledger, log)
 
 

@@ -19,8 +19,8 @@ from ...pipeline.spi.connector import Pipeline
 from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
 from ...pipeline.tasks.plugins.calls import CallLimits, Calls, LeftBehind
 from ...pipeline.tasks.plugins.guard import guard_pipeline
-from .chores import Chore, Estate
-from .rota import is_on_duty
+from .cleanup_duty import is_on_duty
+from .cleanups import Cleanup, OrphanedTasks
 
 LOGGER = logging.getLogger(__name__)
 _LIMITS = CallLimits.of({})
@@ -51,126 +51,128 @@ class Commits(Protocol):
 
 
 class Janitor:
-    """Does the chores of its group on a separate thread, while this member is on duty.
+    """Does the cleanups of its group on a separate thread, while this member is on duty.
 
-    `pipeline_of` creates the pipeline of a chore's task; it may raise.
+    `pipeline_of` creates the pipeline of a cleanup's task; it may raise.
     """
 
     def __init__(
         self,
         commits: Commits,
-        pipeline_of: Callable[[Chore], Pipeline],
+        pipeline_of: Callable[[Cleanup], Pipeline],
         limits: CallLimits = _LIMITS,
     ) -> None:
         self._commits = commits
         self._pipeline_of = pipeline_of
-        self._estate = Estate()
+        self._orphaned = OrphanedTasks()
         self._unpublished: Resources = frozenset()
         """The tasks with unpublished commits, as of the last run."""
         self._read_to: int | None = None
         """The end of the offset log before that run; None: unknown."""
         self._followed_to = -1
-        """The end of the control log when the estate was updated last."""
-        self._again: dict[Resource, Chore] = {}
+        """The end of the control log when the orphaned tasks were updated last."""
+        self._again: dict[Resource, Cleanup] = {}
         """The sweeps that failed and are retried."""
         self._limits = limits
         self._calls = Calls(limits)
         """The plugin calls of the current thread, with their time limits."""
-        self._doing: Chore | None = None
-        """The current chore."""
+        self._doing: Cleanup | None = None
+        """The current cleanup."""
         self._hanging: dict[Resource, Thread] = {}
-        """The threads that were abandoned, by the task whose chore they hang in."""
+        """The threads that were abandoned, by the task whose cleanup they hang in."""
         self._thread: Thread | None = None
         """The current or last thread."""
         self._told: dict[Resource, str] = {}
-        """The last logged error of each task whose chore failed."""
+        """The last logged error of each task whose cleanup failed."""
 
     def tick(self, group: Group, member_id: str) -> None:
-        """Start a thread for the due chores, unless one still runs; returns at once.
+        """Start a thread for the due cleanups, unless one still runs; returns at once.
 
-        Without chores it is started only to read what is new in the offset log.
+        Without cleanups it is started only to read what is new in the offset log.
         """
         if group.end != self._followed_to:
-            self._estate.follow(group)
+            self._orphaned.follow(group)
             self._followed_to = group.end
         if self._thread is not None and self._thread.is_alive() and not self._is_late():
             return
-        chores = {each.resource: each for each in self._estate.chores(group, self._unpublished)}
-        chores |= self._again
+        cleanups = {
+            each.resource: each for each in self._orphaned.cleanups(group, self._unpublished)
+        }
+        cleanups |= self._again
         if not is_on_duty(group, member_id):
             return
         hanging = {task for task, thread in self._hanging.items() if thread.is_alive()}
-        todo = [each for each in chores.values() if each.resource not in hanging]
+        todo = [each for each in cleanups.values() if each.resource not in hanging]
         end = self._commits.end()
         has_news = end is None or end != self._read_to
-        if todo or has_news or self._estate.forgotten():
+        if todo or has_news or self._orphaned.forgotten():
             self._calls = Calls(self._limits)
             args = todo, self._calls, end
             self._thread = Thread(target=self._work, args=args, name="janitor", daemon=True)
             self._thread.start()
 
     def _is_late(self) -> bool:
-        """Return whether the thread hangs in a plugin call; then it is abandoned with its chore."""
+        """Return whether the thread hangs in a plugin call; it is abandoned with its cleanup."""
         late = self._calls.leave()
         if late is None or self._doing is None or self._thread is None:
             return False
-        chore = self._doing
-        LOGGER.warning("the cleanup of %s is retried later: %s", chore.resource, late)
-        self._hanging[chore.resource] = self._thread
-        if chore.stale is not None:
-            self._again[chore.resource] = chore
+        cleanup = self._doing
+        LOGGER.warning("the cleanup of %s is retried later: %s", cleanup.resource, late)
+        self._hanging[cleanup.resource] = self._thread
+        if cleanup.stale is not None:
+            self._again[cleanup.resource] = cleanup
         return True
 
-    def _work(self, chores: Collection[Chore], calls: Calls, end: int | None) -> None:
-        """Do chores, then read which tasks have unpublished commits, at least up to an end."""
+    def _work(self, cleanups: Collection[Cleanup], calls: Calls, end: int | None) -> None:
+        """Do cleanups, then read which tasks have unpublished commits, at least up to an end."""
         with suppress(LeftBehind):
-            for chore in chores:
-                self._doing = chore
-                is_done = self._is_done(chore, calls)
-                self._again.pop(chore.resource, None)
-                if not is_done and chore.stale is not None:
-                    self._again[chore.resource] = chore
+            for cleanup in cleanups:
+                self._doing = cleanup
+                is_done = self._is_done(cleanup, calls)
+                self._again.pop(cleanup.resource, None)
+                if not is_done and cleanup.stale is not None:
+                    self._again[cleanup.resource] = cleanup
             self._doing = None
-            for name, config_ms in self._estate.forgotten().items():
+            for name, config_ms in self._orphaned.forgotten().items():
                 self._commits.forgotten(name, config_ms)
             with suppress(LedgerUnavailable):
                 self._unpublished = self._commits.tasks_with_unpublished()
                 self._read_to = end
 
-    def _is_done(self, chore: Chore, calls: Calls) -> bool:
-        """Do a chore; a failure is logged once, and the chore is retried. Returns its success."""
+    def _is_done(self, cleanup: Cleanup, calls: Calls) -> bool:
+        """Do a cleanup; return whether it is done. A failure is logged once, and it is retried."""
         try:
-            self._do(chore, calls)
+            self._do(cleanup, calls)
         except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
-            text = f"the cleanup of {chore.resource} is retried later: {error}"
-            if self._told.get(chore.resource) != text:
-                self._told[chore.resource] = text
+            text = f"the cleanup of {cleanup.resource} is retried later: {error}"
+            if self._told.get(cleanup.resource) != text:
+                self._told[cleanup.resource] = text
                 LOGGER.warning("%s", text)
             return False
-        self._told.pop(chore.resource, None)
+        self._told.pop(cleanup.resource, None)
         return True
 
-    def _do(self, chore: Chore, calls: Calls) -> None:
-        # Commits are read after the chore was created. By then the task had no owner, so files
+    def _do(self, cleanup: Cleanup, calls: Calls) -> None:
+        # Commits are read after the cleanup was created. By then the task had no owner, so files
         # that are staged under stale tokens and in no commit here will never be in one.
-        pipeline = guard_pipeline(calls.run("pipeline", self._pipeline_of, chore), calls)
+        pipeline = guard_pipeline(calls.run("pipeline", self._pipeline_of, cleanup), calls)
         try:
-            for commit, sequence in self._commits.unpublished(*chore.resource):
-                if chore.stale is not None and commit.commit_id.token > chore.stale:
+            for commit, sequence in self._commits.unpublished(*cleanup.resource):
+                if cleanup.stale is not None and commit.commit_id.token > cleanup.stale:
                     break  # the task has an owner again, maybe with another sink
                 pipeline.publish(commit.manifest, commit.commit_id, sequence)
                 self._commits.published(commit.commit_id)
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
-            if chore.stale is not None:
-                pipeline.sweep(chore.resource, chore.stale)
+            if cleanup.stale is not None:
+                pipeline.sweep(cleanup.resource, cleanup.stale)
             # A new connector with the same name would continue to use this external state.
-            forgets = self._estate.to_forget.get(chore.resource)
-            if forgets is not None and chore.forgets == forgets:
+            forgets = self._orphaned.to_forget.get(cleanup.resource)
+            if forgets is not None and cleanup.forgets == forgets:
                 pipeline.source.forget()
-                self._estate.forgot |= {(chore.resource, forgets)}
-            stop = self._estate.stops.get(chore.resource)
-            if stop is not None and chore.stop == stop:  # not resumed meanwhile
+                self._orphaned.forgot |= {(cleanup.resource, forgets)}
+            stop = self._orphaned.stops.get(cleanup.resource)
+            if stop is not None and cleanup.stop == stop:  # not resumed meanwhile
                 pipeline.source.release()
-                self._estate.released |= {(chore.resource, stop)}
+                self._orphaned.released |= {(cleanup.resource, stop)}
         finally:
-            pipeline.close(lambda error: LOGGER.warning("closing %s: %s", chore.resource, error))
+            pipeline.close(lambda error: LOGGER.warning("closing %s: %s", cleanup.resource, error))

@@ -44,7 +44,7 @@ class TaskRunner(ResourceRunner, Protocol):
     """A runner whose tasks use an engine."""
 
     def wake(self) -> None:
-        """Let all tasks look at once whether their engine is there."""
+        """Wake all tasks: each checks at once whether its engine is there."""
         ...
 
 

@@ -28,13 +28,13 @@ from ...pipeline.spi.keys import common as keys
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner
-from .chores import Chore
+from .cleanup_duty import CleanupDuty
+from .cleanups import Cleanup
 from .core.contract import CoreReport, EngineStarted, EngineWarm
 from .engines import OpenEngine
 from .group_ledger import GroupLedger
 from .janitor import Janitor
-from .rota import Rota
-from .unsealing import UnsealingRunner
+from .secret_opening import DecryptingRunner
 
 LOGGER = logging.getLogger(__name__)
 ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
@@ -56,12 +56,12 @@ class SparkRunner:
         worker: str,
         opened: OpenEngine,
         ledger: GroupLedger,
-        rota: Rota,
+        duty: CleanupDuty,
         report: Callable[[CoreReport], None],
     ) -> None:
         """Use an engine that is warming up already."""
         self._engine, redaction = opened
-        self._rota = rota
+        self._duty = duty
         self._report = report
         self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
         self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
@@ -123,20 +123,20 @@ class SparkRunner:
         if pid is not None and pid != self._known_pid:
             self._report(EngineStarted(pid))
         self._known_pid = pid
-        if (group := self._rota.group(now_ms)) is not None:
-            self._janitor.tick(group, self._rota.member_id)
+        if (group := self._duty.group(now_ms)) is not None:
+            self._janitor.tick(group, self._duty.member_id)
 
     def _tell_engine(self) -> None:
         """Tell of a change of the engine, and the tasks that it is gone."""
-        told, last = state_of(self._engine, self._restarts), self._last
-        if told == last:
+        state, last = state_of(self._engine, self._restarts), self._last
+        if state == last:
             return
-        self._last = told
+        self._last = state
         if last is not None and last.state == UP:
             self._runner.wake()
         if self._is_own:
-            log_change(last, told)
-            write_engine(self._file, told)
+            log_change(last, state)
+            write_engine(self._file, state)
 
     def _await_warm(self) -> None:
         """Report once that the engine is warm: the worker takes no work before.
@@ -160,7 +160,7 @@ def make_runner(
     node: NodeSpec,
     report: Callable[[Report], None],
     redaction: Redaction,
-) -> UnsealingRunner:
+) -> DecryptingRunner:
     """Build the runner of a worker's connectors and tasks."""
 
     def runner(tell: Callable[[Report], None]) -> Runner:
@@ -177,19 +177,19 @@ def make_runner(
         )
 
     vault = Vault(RunFolder(node.data_dir).key(), str(node.data_dir))
-    return UnsealingRunner(vault, report, runner, redaction)
+    return DecryptingRunner(vault, report, runner, redaction)
 
 
 def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
     """Build the janitor of a worker."""
     vault, plugins = Vault(RunFolder(node.data_dir).key(), str(node.data_dir)), find_plugins()
 
-    def pipeline(chore: Chore) -> Pipeline:
-        made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
-        config, secrets = vault.open(chore.resource.connector, chore.config)
+    def pipeline(cleanup: Cleanup) -> Pipeline:
+        made_by = plugins.find(cleanup.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
+        config, secrets = vault.open(cleanup.resource.connector, cleanup.config)
         redaction.learn(secrets)
         cluster = ledger.cluster_id
-        context = Context(chore.resource, LOGGER.warning, reach=node.reach, cluster_id=cluster)
+        context = Context(cleanup.resource, LOGGER.warning, reach=node.reach, cluster_id=cluster)
         return made_by().pipeline(context, config)
 
     return Janitor(ledger, pipeline)

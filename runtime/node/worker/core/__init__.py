@@ -1,1 +1,1 @@
-"""What a worker decides, without its process: pure, run by the actor and by the simulator."""
+"""The decisions of a worker, without its process: pure, run by the actor and by the simulator."""

@@ -74,7 +74,7 @@ class Computing:
         return Prepare(self._group_id, self._member_id, epoch)
 
     def take_snapshot(self, reply: PrepareReply, now_ms: int) -> ComputeAssignment | None:
-        """Take the group's snapshot, and return the question for the assignor."""
+        """Store the group's snapshot, and return the question for the assignor."""
         if not self.is_busy or self._snapshot is not None:
             return None
         if reply.error is Error.FENCED_MEMBER_EPOCH:
@@ -89,7 +89,7 @@ class Computing:
     def take_result(
         self, result: ComputeAssignmentReply, epoch: int, now_ms: int
     ) -> Install | None:
-        """Take the assignor's result, and return the Install for the group."""
+        """Store the assignor's result, and return the Install for the group."""
         snapshot = self._snapshot
         if snapshot is None or not snapshot.is_named(result.group_epoch, result.snapshot_id):
             return None

@@ -103,7 +103,7 @@ class Starts:
             del self._rests[resource]
         return rested
 
-    def take(self, report: object) -> None:
+    def note_report(self, report: object) -> None:
         """Record that a resource has reported a state; reports of other types are ignored."""
         if isinstance(report, StatusChanged) and report.resource in self._starting:
             self._reported.add(report.resource)

@@ -62,7 +62,7 @@ class StatusReporter:
         self._known_end = -1
         """The end of the log in which pending reports were looked for last."""
 
-    def take(self, report: object, at_ms: int) -> None:
+    def add(self, report: object, at_ms: int) -> None:
         """Add a report with its time (wall clock); reports of other types are ignored."""
         match report:
             case StatusChanged():
@@ -190,13 +190,13 @@ class StatusReporter:
             self._sent_splits.discard(name)
 
     def _drop_shown(self, group: Group, resources: Iterable[Resource]) -> None:
-        said = [
+        shown = [
             each
             for each in resources
             if _is_shown(group, self._statuses[each], is_overtaking=each in self._overtaking)
         ]
-        has_ended = any(self._statuses[each].state is RunState.UNASSIGNED for each in said)
-        for resource in said:
+        has_ended = any(self._statuses[each].state is RunState.UNASSIGNED for each in shown)
+        for resource in shown:
             del self._statuses[resource]
             self._sent.discard(resource)
             self._overtaking.discard(resource)
@@ -231,10 +231,10 @@ def _is_shown(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> boo
 
     While an earlier status is in flight, the same status in the log may be an older one.
     """
-    known = group.statuses.get(update.resource)
-    if known is None:
+    status = group.statuses.get(update.resource)
+    if status is None:
         return update.resource.connector not in group.connectors
-    if known.token != update.token:
-        return known.token > update.token
-    is_late = is_overtaking and known.time_ms < update.at_ms
-    return not is_late and (known.state, known.reason) == (update.state, update.reason)
+    if status.token != update.token:
+        return status.token > update.token
+    is_late = is_overtaking and status.time_ms < update.at_ms
+    return not is_late and (status.state, status.reason) == (update.state, update.reason)

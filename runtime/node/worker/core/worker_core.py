@@ -45,7 +45,7 @@ from .....events.group import Group
 from .....events.model import Resource
 from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
 from ....pipeline.tasks.reports import Hung, Stopped
-from .assignor_client import AssignorClient, AssignorQuestions
+from .assignor_client import AssignorClient, MetadataQuestions, ShareNotices
 from .commit_queue import CommitQueue
 from .computing import Computing
 from .contract import (
@@ -94,9 +94,12 @@ class WorkerCore:
         self._joins_warm = joins_warm
         self._waits_to_join = False
         facts = worker if is_warm else replace(worker, capacity=0)
-        questions = AssignorQuestions(identity.member_id, facts, assignors, timeout_ms)
-        computing = Computing(identity.group_id, identity.member_id, timeout_ms)
-        self._assignors = AssignorClient(worker.name, questions, computing)
+        self._assignors = AssignorClient(
+            worker.name,
+            MetadataQuestions(identity.member_id, facts, assignors, timeout_ms),
+            ShareNotices(identity.member_id),
+            Computing(identity.group_id, identity.member_id, timeout_ms),
+        )
         self._reporter = StatusReporter(identity.group_id, log)
         self._starts = Starts(log)
         self._commits = CommitQueue(identity.group_id)
@@ -161,11 +164,11 @@ class WorkerCore:
 
     def _take_assignors(self, message: DescribeAssignorsReply, now_ms: int) -> None:
         """Use the new metadata of the assignors in heartbeats."""
-        effects, said = self._assignors.take(message, now_ms)
+        effects, metadata = self._assignors.answer(message, now_ms)
         self._effects += effects
-        if said is not None:
+        if metadata is not None:
             self._has_new_share = True
-            self._obey(self.membership.change_assignors(said, now_ms), now_ms)
+            self._obey(self.membership.change_assignors(metadata, now_ms), now_ms)
 
     def take_back(self, asked: ComputeAssignment, now_ms: int) -> None:
         """Retry a question that the busy assignor process did not receive."""
@@ -194,7 +197,7 @@ class WorkerCore:
         self._obey(self.membership.leave(now_ms, temporary=temporary), now_ms)
 
     def _hear(self, report: CoreReport, wall_ms: int) -> None:
-        self._starts.take(report)
+        self._starts.note_report(report)
         match report:
             case CommitAsked(commit):
                 self._commits.add(commit)
@@ -208,9 +211,9 @@ class WorkerCore:
                 pass  # it reports its own state later; until then the last status stands
             case EngineWarm():
                 self._is_warm = True
-                self._assignors.questions.see_worker(self._worker)
+                self._assignors.metadata.set_worker(self._worker)
             case _:
-                self._reporter.take(report, wall_ms)
+                self._reporter.add(report, wall_ms)
 
     # -- what follows
 
@@ -230,7 +233,7 @@ class WorkerCore:
     def _join_if_ready(self, now_ms: int) -> None:
         """Join once the assignors' metadata are known and, if required, the engine is warm."""
         may_join = self._is_warm or not self._joins_warm
-        if self._waits_to_join and may_join and self._assignors.questions.is_known:
+        if self._waits_to_join and may_join and self._assignors.metadata.is_complete:
             self._waits_to_join = False
             self._obey(self.membership.join(now_ms), now_ms)
 
@@ -247,7 +250,7 @@ class WorkerCore:
             member = group.members.get(self._log.member_id)
             if member is not None:
                 share = frozenset(member.current.assigned)
-                self._effects += self._assignors.tell_share(group.target, share)
+                self._effects += self._assignors.notify(group.target, share)
 
     def _catch_up(self) -> Group:
         """Read new entries of the log, including the status of pending reports."""

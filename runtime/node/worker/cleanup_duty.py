@@ -1,4 +1,4 @@
-"""Decides which member does the chores of a group, and follows the group's log for it."""
+"""Decides which member does the cleanups of a group, and follows the group's log for them."""
 
 from heapq import merge
 from itertools import islice
@@ -11,12 +11,12 @@ from ....events.log.reader import LogReader
 from ....events.records import ClassicGroup, CurrentAssignment, MemberMetadata
 from ....projections.follow.group import Follower
 
-ROTA_MS = 2_000
+CHECK_MS = 2_000
 """How often a member checks whether it is on duty or next."""
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
-    """Return whether a member does the chores: the present one with the lowest id."""
+    """Return whether a member does the cleanups: the present one with the lowest id."""
     present = (each.member_id for each in group.workers() if not each.is_away)
     return member_id == min(present, default=None)
 
@@ -27,12 +27,12 @@ class NamedMember(Protocol):
     member_id: str
 
 
-class Rota:
+class CleanupDuty:
     """Follows the log of the whole group on the two members that are on duty or next.
 
     The next one follows already, so that it has seen the configs of tasks that are removed later.
-    All other members save the work. The duty is checked every `ROTA_MS`; until a member has learned
-    that it is on duty, chores are only delayed.
+    All other members save the work. The duty is checked every `CHECK_MS`; until a member has
+    learned that it is on duty, cleanups are only delayed.
     """
 
     def __init__(self, group_id: str, member: NamedMember, log: LogReader) -> None:
@@ -54,7 +54,7 @@ class Rota:
     def group(self, now_ms: int) -> Group | None:
         """Return the current group, None if the member is neither on duty nor next."""
         if now_ms >= self._look_at_ms:
-            self._look_at_ms = now_ms + ROTA_MS
+            self._look_at_ms = now_ms + CHECK_MS
             self._check()
         return None if self._follower is None else self._follower.catch_up()
 

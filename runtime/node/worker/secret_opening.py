@@ -20,7 +20,7 @@ from ...pipeline.tasks.reports import (
 from .runner import TaskRunner
 
 
-class UnsealingRunner:
+class DecryptingRunner:
     """Wraps a runner: it takes configs with sealed secrets; the connectors see plain values."""
 
     def __init__(
@@ -71,7 +71,7 @@ class UnsealingRunner:
         self._runner.abandon()
 
     def wake(self) -> None:
-        """Let all tasks look at once whether their engine is there."""
+        """Wake all tasks: each checks at once whether its engine is there."""
         self._runner.wake()
 
     def close(self, seconds: float) -> Resources:

@@ -9,7 +9,7 @@ import pytest
 from fairlead.events.model import Resource, Resources, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.secrets import Vault
-from fairlead.runtime.node.worker.unsealing import UnsealingRunner
+from fairlead.runtime.node.worker.secret_opening import DecryptingRunner
 from fairlead.runtime.pipeline.tasks.reports import (
     Report,
     StatusChanged,
@@ -59,7 +59,7 @@ def test_what_references_and_seals_lead_to_leaves_a_runner_in_no_report(
         "token": VAULT.seal("a", SEALED),
     }
     told: list[Report] = []
-    runner = UnsealingRunner(VAULT, told.append, Telltale)
+    runner = DecryptingRunner(VAULT, told.append, Telltale)
     runner.start(Launch(RESOURCE, TOKEN, stored, stored))
     warned, failed, split = told
     shown = f"{stored['url']} and ********"
@@ -73,7 +73,7 @@ def test_what_references_and_seals_lead_to_leaves_a_runner_in_no_report(
 
 
 def test_a_launch_and_a_split_of_its_connector_are_taken_one_after_the_other() -> None:
-    runner = UnsealingRunner(VAULT, lambda _: None, Telltale)
+    runner = DecryptingRunner(VAULT, lambda _: None, Telltale)
     config = {"url": "a@b", "token": "t"}
     runner._lock.acquire()  # as a report does while it uses the launches
     start = Thread(target=runner.start, args=(Launch(RESOURCE, TOKEN, config, config),))

@@ -1,7 +1,7 @@
-"""Chores: the cleanup work for tasks without an owner, derived from the log (DATA_PLANE §6).
+"""The cleanups of tasks without an owner, derived from the log (DATA_PLANE §6).
 
 The staged files of a removed task can be found only with its last config, so only by a worker that
-saw this config. All other chores follow from the current state of the log.
+saw this config. All other cleanups follow from the current state of the log.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -16,7 +16,7 @@ ANY_GENERATION = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class Cleanup:
     """The cleanup of one task without an owner: publish its commits, sweep its staged files.
 
     `connector_config` and `config` define its sink. Tokens up to `stale` are fenced, so what was
@@ -38,13 +38,13 @@ class _Split:
     connector_config: Mapping[str, str]
     tasks: tuple[TaskConfig, ...]
 
-    def chore(self, task: Resource, stale: Token | None = None) -> Chore:
-        """Return a chore; for a task number beyond the split, with the config of the last task."""
+    def cleanup(self, task: Resource, stale: Token | None = None) -> Cleanup:
+        """Return its cleanup; a task number beyond the split gets the config of the last task."""
         config = self.tasks[min(task.task, len(self.tasks) - 1)].config
-        return Chore(task, self.connector_config, config, stale)
+        return Cleanup(task, self.connector_config, config, stale)
 
 
-class Estate:
+class OrphanedTasks:
     """The last known configs of all connectors, including deleted ones whose sink needs cleanup."""
 
     def __init__(self) -> None:
@@ -87,20 +87,20 @@ class Estate:
         }
         self.forgot &= self.to_forget.items()
 
-    def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
-        """Yield the chores that are due in this state of the group; each sweep only once."""
+    def cleanups(self, group: Group, unpublished: Resources) -> Iterator[Cleanup]:
+        """Yield the cleanups that are due in this state of the group; each sweep only once."""
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
         stale = Token(group.assigned_epoch, ANY_GENERATION)
         for task, last in swept.items():
-            yield last.chore(task, stale)
+            yield last.cleanup(task, stale)
         for task in unpublished - swept.keys() - group.owner.keys():
             if split := self._splits.get(task.connector):
-                yield split.chore(task)
+                yield split.cleanup(task)
         for task, stop in self.stops.items() - self.released:
-            yield replace(self._splits[task.connector].chore(task), stop=stop)
+            yield replace(self._splits[task.connector].cleanup(task), stop=stop)
         for task, forgets in self.to_forget.items() - self.forgot:
             if _is_over(group, task):
-                yield replace(self._splits[task.connector].chore(task), forgets=forgets)
+                yield replace(self._splits[task.connector].cleanup(task), forgets=forgets)
 
     def forgotten(self) -> Mapping[str, int]:
         """Return the connectors whose sources have all deleted their state, with config times."""
