@@ -93,13 +93,11 @@ lint: .venv/ready
 
 # The site: the pages of the repository, each in its place, with the examples that they link. A broken link or anchor
 # fails.
-PAGES := find *.md actors events projections runtime docs deploy -name '*.md' -o -path 'deploy/*' -type f \
-	-not -path '*/__pycache__/*'
-
 docs: .venv/ready
 	rm -rf build/pages && mkdir -p build/pages
-	$(PAGES) | xargs cp --parents --target-directory=build/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	find *.md actors events projections runtime docs deploy -name '*.md' -o -path 'deploy/*' -type f \
+		-not -path '*/__pycache__/*' | xargs cp --parents --target-directory=build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The second opinion on the program's types; it takes twice as long as mypy.
 types: .venv/ready

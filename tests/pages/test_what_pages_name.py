@@ -27,7 +27,14 @@ from fairlead_tests.pages import (
 
 DOTTED = re.compile(r"(\.?[a-z][\w-]*(?:\.[\w*<>$-]+)+)(?:[=:] ?.*)?")
 """A key or a setting, perhaps with a value."""
-FAMILIES = ("source.option.", "sink.option.", "spark.conf.spark.", "task.restart.", "spark.conf.*")
+FAMILIES = (
+    "source.option.",
+    "sink.option.",
+    "spark.conf.spark.",
+    "task.restart.",
+    "spark.conf.*",
+    "errors.*",
+)
 """How names begin that are of a family, which has no list."""
 OF_SPARK = {
     "spark.authenticate",
