@@ -14,10 +14,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway, Unreadable
 from fairlead.runtime.pipeline.stores.files.copies import FileSurvey
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.sink import sink as file_sink
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.stores.files.source import reading

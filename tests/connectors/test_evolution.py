@@ -29,9 +29,9 @@ from pyspark.sql.types import (
 )
 
 from fairlead.events.model import ErrorClass
-from fairlead.runtime.pipeline.formats.evolution.json_columns import JsonColumns
-from fairlead.runtime.pipeline.formats.evolution.json_text import DEEP, find_flaw
 from fairlead.runtime.pipeline.formats.evolution.rules import unite_schemas, widen_type
+from fairlead.runtime.pipeline.formats.json.columns import JsonColumns
+from fairlead.runtime.pipeline.formats.json.flaws import DEEP, find_flaw
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.stores.files.copies import Copies
 from fairlead.runtime.pipeline.stores.files.source import file_survey

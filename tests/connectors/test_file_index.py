@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from fairlead.runtime.pipeline.spi.errors import NotReady
-from fairlead.runtime.pipeline.stores.files.arrivals import Arrivals
 from fairlead.runtime.pipeline.stores.files.source import file_index
+from fairlead.runtime.pipeline.stores.files.source.arrivals import Arrivals
 from fairlead.runtime.pipeline.stores.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.stores.files.source.listing import Skip, read_folder, walk
 

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.formats.csv.line_ends import CommentFilter
+from fairlead.runtime.pipeline.formats.spark.options import READING, WRITING
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.stores.files.line_ends import CommentFilter
-from fairlead.runtime.pipeline.stores.files.spark_options import READING, WRITING
+from fairlead.runtime.pipeline.stores.files.keys import refuse_flaws_in_reading
 
 Config = dict[str, str]
 GOOD = {
@@ -77,7 +76,7 @@ def test_an_option_that_cannot_be_followed_is_refused_before_anything_is_read(
     assert told in errors[key][0]
     # A reference is resolved by the worker alone, so it is the first to know.
     with pytest.raises(ConfigInvalid, match=f"^{key}: "):
-        CsvStyle.of(task_keys_of(GOOD | more).parse(GOOD | more), GOOD | more)
+        refuse_flaws_in_reading(GOOD | more)
 
 
 @pytest.mark.parametrize(

@@ -11,27 +11,27 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead.runtime.pipeline.stores.files.arrivals import has_own_times, unchanged_s
 from fairlead.runtime.pipeline.stores.files.copies import Copies
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.source import file_index
+from fairlead.runtime.pipeline.stores.files.source.arrivals import has_own_times, unchanged_s
 from fairlead.runtime.pipeline.stores.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.files.source.inference import infer_schema
 from fairlead.runtime.pipeline.stores.files.source.listing import Skip, SourceFile, walk
-from fairlead.runtime.pipeline.stores.files.source.offsets import Folder
-from fairlead.runtime.pipeline.stores.files.source.reading import Reading
-from fairlead.runtime.pipeline.stores.files.source.shares import (
+from fairlead.runtime.pipeline.stores.files.source.offsets import (
     BUCKETS,
+    Folder,
     bucket_of,
     deal,
     read_share,
     spell,
 )
+from fairlead.runtime.pipeline.stores.files.source.reading import Reading
 from fairlead.runtime.pipeline.stores.files.source.source import FileSource
 
 ALL = frozenset(range(BUCKETS))

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.source import inference
 from fairlead.runtime.pipeline.stores.files.source.inference import MULTILINE_JSON, infer_schema
 

@@ -30,19 +30,18 @@ from fairlead.runtime.pipeline.connectors.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.sessions import scratch_of
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey, merge_small_files
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.folders import FolderColumn
 from fairlead.runtime.pipeline.stores.files.source import file_survey, reading
 from fairlead.runtime.pipeline.stores.files.source.file_survey import LookAhead
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.files.source.listing import stat_file
-from fairlead.runtime.pipeline.stores.files.source.offsets import Folder
+from fairlead.runtime.pipeline.stores.files.source.offsets import EVERYTHING, Folder
 from fairlead.runtime.pipeline.stores.files.source.reading import Reading
-from fairlead.runtime.pipeline.stores.files.source.shares import EVERYTHING
 from fairlead.runtime.pipeline.stores.files.source.source import FileSource
 from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from fairlead.runtime.pipeline.formats.evolution.odd_texts import (
+from fairlead.runtime.pipeline.formats.spark.odd_texts import (
     OddTextScan,
     csv_edges,
     odd_in_csv,

@@ -27,10 +27,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from fairlead.runtime.pipeline.formats.csv.plain_records import PlainRecords
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.stores.files.rows.plain_records import PlainRecords
 from fairlead.runtime.pipeline.stores.files.source import text as text_files
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.files.source.text import survey_csv

@@ -9,9 +9,9 @@ import pytest
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.queries.allowed_settings import ALLOWED as SETTINGS
+from fairlead.runtime.pipeline.formats.spark.options import READING, WRITING
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context, Reach
-from fairlead.runtime.pipeline.stores.files.spark_options import READING, WRITING
 from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED as LIBRDKAFKA
 from fairlead.runtime.pipeline.stores.postgres.url import ALLOWED as LIBPQ
 from fairlead_tests.pages import DOCS

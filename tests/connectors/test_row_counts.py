@@ -14,16 +14,15 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors import pipeline_keys
 from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.formats.spark.options import SINK_OPTION
 from fairlead.runtime.pipeline.spi.errors import SinkAway
-from fairlead.runtime.pipeline.stores.files.keys import SINK_OPTION
 from fairlead.runtime.pipeline.stores.files.sink import row_counts
 from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
-from fairlead.runtime.pipeline.stores.files.sink.small_batches import SmallBatches
 from fairlead.runtime.pipeline.stores.files.sink.spark_errors import explain_lost_files
 from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
-from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat, Written
+from fairlead.runtime.pipeline.stores.files.sink.writing import SmallBatches, WriteFormat, Written
 from fairlead_tests.connectors.sinks import config
 
 pytestmark = pytest.mark.spark

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.log.files import sync_path
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.spi.errors import SinkBroken
 from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
@@ -157,13 +158,13 @@ def test_a_connectors_name_never_leads_out_of_the_sink_nor_out_of_sight(
 def test_a_file_that_cannot_be_flushed_is_told_by_its_path() -> None:
     # It can be opened, but not be flushed.
     with pytest.raises(OSError, match="'/dev/null'"):
-        staging.sync(Path("/dev/null"))
+        sync_path(Path("/dev/null"))
 
 
 def test_a_small_file_that_finds_no_space_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "sync", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(staging, "sync_path", Mock(side_effect=OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
         staging.replace_durably(tmp_path / "owner.json", {"cluster": "a"})
     assert seen(tmp_path) == []

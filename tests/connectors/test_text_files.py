@@ -18,11 +18,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fairlead.runtime.pipeline.formats.csv.line_ends import LineEndScan
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.stores.files import compression
 from fairlead.runtime.pipeline.stores.files.copies import Copies
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.stores.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.stores.files.source import text as text_files
 from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
 

@@ -19,8 +19,8 @@ from pyspark.sql.types import TimestampType
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.engines.sessions import session_beside
+from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
-from fairlead.runtime.pipeline.stores.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows

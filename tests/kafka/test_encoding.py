@@ -19,20 +19,19 @@ from msgspec import Raw
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
+from fairlead.runtime.pipeline.formats.avro import RegisteredSchema, avro_schema
+from fairlead.runtime.pipeline.formats.connect import (
+    SchemaUnknown,
+    columns_of,
+)
 from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.stores.kafka.avro import columns as avro_columns
 from fairlead.runtime.pipeline.stores.kafka.avro.columns import Flaws
-from fairlead.runtime.pipeline.stores.kafka.avro.registry import RegisteredSchema
-from fairlead.runtime.pipeline.stores.kafka.avro.schemas import avro_schema
 from fairlead.runtime.pipeline.stores.kafka.cluster import TopicLimits
 from fairlead.runtime.pipeline.stores.kafka.sink import staging
 from fairlead.runtime.pipeline.stores.kafka.sink.encoding import Converter, RecordEncoder
 from fairlead.runtime.pipeline.stores.kafka.sink.sink import KafkaSink, MarkRules
 from fairlead.runtime.pipeline.stores.kafka.sink.staging import StagingFolder
-from fairlead.runtime.pipeline.stores.kafka.source.records.connect_schema import (
-    SchemaUnknown,
-    columns_of,
-)
 
 ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
 TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
@@ -200,7 +199,7 @@ def test_a_batch_whose_file_was_changed_before_its_manifest_does_not_count(
     rows, commit = pa.table({"n": [1, 2, 3]}), CommitId("c", 0, Token(1, 0), 0)
     path = tmp_path / "c-0/1-0/0.arrow"
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "sync", lambda _: HARMS[harm](path))
+        patch.setattr(staging, "sync_path", lambda _: HARMS[harm](path))
         with pytest.raises(SinkAway) as told:
             sink.stage(rows, commit, 0)
     assert f"{path} was changed after it was written: " in str(told.value)

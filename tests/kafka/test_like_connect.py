@@ -20,15 +20,15 @@ from fairlead.runtime.pipeline.formats.evolution.policy import SchemaPolicy
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
 from fairlead.runtime.pipeline.stores.kafka.source.decoding import (
+    HeaderDecoder,
     JsonDecoder,
     KafkaRows,
     PlainDecoder,
     RecordDecoder,
 )
 from fairlead.runtime.pipeline.stores.kafka.source.envelope import EnvelopeDecoder
-from fairlead.runtime.pipeline.stores.kafka.source.headers import HeaderDecoder
 from fairlead.runtime.pipeline.stores.kafka.source.json_keys import JsonKeyDecoder
-from fairlead.runtime.pipeline.stores.kafka.source.reader import FLAW
+from fairlead.runtime.pipeline.stores.kafka.source.reader import HEADER_FLAW
 
 pytestmark = pytest.mark.spark
 
@@ -338,7 +338,7 @@ def test_columns_that_rows_would_have_twice_are_refused_by_name(engine: Embedded
 
 
 def test_a_record_with_unreadable_headers_is_bad_and_named(engine: Embedded) -> None:
-    table = records((b"1", b"2")).append_column(FLAW, pa.array([None, "why"]))
+    table = records((b"1", b"2")).append_column(HEADER_FLAW, pa.array([None, "why"]))
     made = HeaderDecoder(rows_of(), PlainDecoder(rows_of(), has_texts=True))
     assert decode(engine, made, table) == ([{"_value": "1"}], {1: "why"})
     strict = rows_of(parts_bad=False)

@@ -10,7 +10,7 @@ from fairlead.events.commits import Advance, Document
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.kafka.source import reader
-from fairlead.runtime.pipeline.stores.kafka.source.reader import FLAW
+from fairlead.runtime.pipeline.stores.kafka.source.reader import HEADER_FLAW
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import LIMIT, Reading, source_config, until
 from fairlead_tests.kafka.topics import Topics
@@ -262,7 +262,7 @@ def test_headers_that_no_client_can_read_make_a_bad_record_however_many_there_ar
 ) -> None:
     write_odd(topics.bootstrap, topic, 200)
     (table,) = begin(topics=topic).plan().ranges
-    told = table[FLAW].to_pylist()
+    told = table[HEADER_FLAW].to_pylist()
     assert [each is not None for each in told] == [False, True] * 100
     with pytest.raises(BadInput, match="at offset 1: the key of one of its headers is not in UTF"):
         begin(topics=topic).read(1)

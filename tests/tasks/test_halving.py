@@ -18,8 +18,7 @@ from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.files.source.listing import SourceFile
-from fairlead.runtime.pipeline.stores.files.source.offsets import Folder
-from fairlead.runtime.pipeline.stores.files.source.shares import EVERYTHING
+from fairlead.runtime.pipeline.stores.files.source.offsets import EVERYTHING, Folder
 from fairlead.runtime.pipeline.stores.files.source.source import FileSource
 from fairlead.runtime.pipeline.tasks.halving import put_off
 from fairlead.runtime.pipeline.tasks.reports import Warned

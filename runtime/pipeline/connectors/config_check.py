@@ -16,11 +16,11 @@ from ....events.model import Resource
 from ..engines.queries.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
 from ..engines.queries.query_rules import flaws, suspects, told_function
 from ..formats.evolution.names import find_twins, flaw_of_twins, may_have_twins
+from ..formats.inference import TwinColumns, refuse_twins
 from ..spi.config import ConfigInvalid, is_deferred, strip_prefix
 from ..spi.context import Context, Findings, Outside, Reach
 from ..spi.keys.common import TRANSFORMS
 from ..spi.types import SourceColumns, WrittenColumns
-from ..stores.files.source.inference import TwinColumns, refuse_twins
 from ..transforms.catalogue import aliases, make_transform
 from ..transforms.connect.record_transform import RecordTransform
 from ..transforms.dedupe import Dedupe

@@ -4,10 +4,11 @@ A sink is ahead of a log that was restored from a backup or copied: new batches 
 taken for published ones and skipped. A sink is behind the log if the sink itself was restored.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ....events.commits import CommitId
-from ....events.model import Token
+from ....events.model import Resource, Token
 from ..spi.errors import SinkBroken
 from ..spi.sink import Tenure
 
@@ -33,21 +34,42 @@ def is_ahead(marked: PublishedBatch, last: CommitId | None) -> bool:
     return last is None or PublishedBatch.of(last) < marked
 
 
-def refuse_other_log(tenure: Tenure, marked: PublishedBatch, sink: str, remedy: str) -> None:
+def is_behind(marked: PublishedBatch, published: PublishedBatch | None) -> bool:
+    """Tell whether a mark is earlier than a batch that is known to be published."""
+    return published is not None and marked < published
+
+
+def refuse_other_log(
+    tenure: Tenure,
+    marked: PublishedBatch,
+    sink: str,
+    remedy: str,
+    to_use_older: Callable[[], str] | None = None,
+) -> None:
     """Raise `SinkBroken` if the log or the sink was restored from an older state.
 
-    `sink` names the sink in messages; `remedy` says how a user removes the mark.
+    `sink` names the sink in messages; `remedy` says how a user removes the mark. `to_use_older`
+    returns what to do to go on with an older log; None: remove the mark, and have rows twice.
     """
-    published = tenure.published
     if is_ahead(marked, tenure.last):
+        last = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
+        what = to_use_older() if to_use_older else f"if duplicate rows are acceptable, {remedy}"
         raise SinkBroken(
-            f"{sink} is newer than this log: it has {tenure.task} up to {marked}, which the log "
-            "does not know, so the log was restored from a backup or copied. Nothing was written. "
-            f"Use the newer log; or, if duplicate rows are acceptable, {remedy}"
+            f"{sink} is newer than this log: it has {tenure.task} up to {marked}, and the log "
+            f"knows of {last}, so the log was restored from a backup or copied. Nothing was "
+            f"written or removed. Use the newer log; or, {what}"
         )
-    if published is not None and PublishedBatch.of(published) > marked:
-        raise SinkBroken(
-            f"{sink} is older than this log: {PublishedBatch.of(published)} of {tenure.task} was "
-            f"published, but the sink has none after {marked}. Nothing was written. Restore the "
-            f"newer data; or, to continue without it, {remedy}"
-        )
+    published = PublishedBatch.of(tenure.published) if tenure.published else None
+    if is_behind(marked, published):
+        raise older_sink(sink, tenure.task, marked, published, remedy)
+
+
+def older_sink(
+    sink: str, task: Resource, marked: PublishedBatch, published: object, remedy: str
+) -> SinkBroken:
+    """Return the error of a sink that has lost a batch, which was published there."""
+    return SinkBroken(
+        f"{sink} is older than this log: {published} of {task} was published there, but it has "
+        f"none after {marked}. Nothing more is written to it. Restore the newer data; or, to "
+        f"continue without it, {remedy}"
+    )

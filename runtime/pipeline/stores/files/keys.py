@@ -1,10 +1,38 @@
-"""The config keys of the files source and the files sink."""
+"""The config keys of the files source and the files sink, and what they cannot say together.
 
+A config has keys of its own for what every format has (folder, pattern, schema, ages, sizes), those
+of a csv dialect (`formats.csv.style`), and options that are handed to Spark as they are
+(`formats.options`). Files are scanned before Spark reads them. So an option that makes Spark read
+them in another way than the scan is refused, and so is one that makes Spark skip files, which would
+count as read. An error names the key to change, which need not be the key of the option: a path
+that an option would change is reported under `source.path`.
+"""
+
+from collections.abc import Mapping
 from os.path import normpath
+from typing import Final
 
 from .....actors.settings import SettingType, Value, between, not_blank
-from ...formats.evolution.policy import EVOLUTION, EVOLUTION_KEY
-from ...spi.config import Importance, Width
+from ...formats.csv.style import (
+    CSV_KEYS,
+    SOURCE_ESCAPE,
+    SOURCE_HEADER,
+    SOURCE_QUOTE,
+    SOURCE_SEPARATOR,
+)
+from ...formats.evolution.policy import ADD_COLUMNS, EVOLUTION, EVOLUTION_KEY, WIDEN
+from ...formats.spark.options import (
+    COMMENT,
+    LINE_END,
+    READING,
+    SEPARATOR,
+    SINK_OPTION,
+    SOURCE_OPTION,
+    WRITING,
+    flaws_in_options,
+    options_of,
+)
+from ...spi.config import ConfigInvalid, Importance, Width, is_deferred, strip_prefix
 from ...spi.keys.kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 
 READABLE = ("csv", "json", "parquet")
@@ -15,17 +43,9 @@ SOURCE_PATH = "source.path"
 SOURCE_GLOB = "source.glob"
 SOURCE_SCHEMA = "source.schema"
 SOURCE_SAMPLE_BYTES = "source.schema.sample.bytes"
-SOURCE_HEADER = "source.header"
-SOURCE_SEPARATOR = "source.separator"
-SOURCE_QUOTE = "source.quote"
-SOURCE_ESCAPE = "source.escape"
-SOURCE_TRIM = "source.trim"
-SOURCE_ENCODING = "source.encoding"
-SOURCE_NULLS = "source.null.values"
 SOURCE_MIN_AGE_MS = "source.min.age.ms"
 SOURCE_MAX_FILES = "source.max.files.per.batch"
 SOURCE_MAX_BYTES = "source.max.bytes.per.batch"
-SOURCE_OPTION = "source.option."
 SINK_FORMAT = "sink.format"
 SINK_PATH = "sink.path"
 SINK_PARTITION_BY = "sink.partition.by"
@@ -34,7 +54,6 @@ SINK_FILE_BYTES = "sink.file.max.bytes"
 SINK_ROTATE_MS = "sink.rotate.interval.ms"
 SINK_AUTO_EVOLVE = "sink.auto.evolve"
 SINK_ADOPT = "sink.adopt"
-SINK_OPTION = "sink.option."
 TASK_SCHEMA = "task.schema"
 TASK_FOLDERS = "task.folder.columns"
 TASK_BUCKETS = "task.buckets"
@@ -42,23 +61,6 @@ TASK_CLAIM = "task.sink.claim"
 TASK_ROOTLESS = "task.rootless.offsets"
 
 _SEEN_BY_ALL = "The path must lead to the same folder on every worker and every executor."
-
-
-def _one_letter(value: Value) -> str | None:
-    fits = isinstance(value, str) and (len(value) == 1 or value == "\\t")
-    return None if fits else "must be one character, or \\t"
-
-
-def _one_letter_or_none(value: Value) -> str | None:
-    return None if value in ("", None) else _one_letter(value)
-
-
-def _encoding(value: Value) -> str | None:
-    try:
-        "".encode(str(value))
-    except (LookupError, ValueError):
-        return "is an unknown encoding; known ones are UTF-8, UTF-16, ISO-8859-1, windows-1252"
-    return None
 
 
 def _local(value: Value) -> str | None:
@@ -86,15 +88,7 @@ SOURCE = (
         *READABLE,
         importance=Importance.HIGH,
         required=True,
-        dependents=(
-            SOURCE_HEADER,
-            SOURCE_SEPARATOR,
-            SOURCE_QUOTE,
-            SOURCE_ESCAPE,
-            SOURCE_TRIM,
-            SOURCE_ENCODING,
-            SOURCE_NULLS,
-        ),
+        dependents=tuple(each.name for each in CSV_KEYS),
     ),
     text_key(
         SOURCE_PATH,
@@ -130,57 +124,7 @@ SOURCE = (
         kind=SettingType.INT,
         importance=Importance.LOW,
     ),
-    flag_key(
-        SOURCE_HEADER,
-        "Whether each csv file begins with a line of column names, which must match the schema.",
-        default=True,
-    ),
-    text_key(
-        SOURCE_SEPARATOR,
-        "The separator of columns in csv files: one character, or \\t.",
-        ",",
-        importance=Importance.LOW,
-        validator=_one_letter,
-        width=Width.SHORT,
-    ),
-    text_key(
-        SOURCE_QUOTE,
-        "The character that encloses csv values with separators or line breaks.",
-        '"',
-        importance=Importance.LOW,
-        validator=_one_letter,
-        width=Width.SHORT,
-    ),
-    text_key(
-        SOURCE_ESCAPE,
-        "The character before a quote within a quoted csv value, such as `\\`. "
-        "Without it such a quote is doubled, as in RFC 4180.",
-        "",
-        importance=Importance.LOW,
-        validator=_one_letter_or_none,
-        width=Width.SHORT,
-    ),
-    flag_key(
-        SOURCE_TRIM,
-        "Whether to trim blanks around unquoted values and names in csv files.",
-        default=False,
-        importance=Importance.LOW,
-    ),
-    text_key(
-        SOURCE_ENCODING,
-        "The encoding of csv and json files. The task fails at bytes that are invalid in it, with "
-        "an error that names the file and the position.",
-        "UTF-8",
-        validator=_encoding,
-        recommended=("UTF-8", "UTF-16", "ISO-8859-1", "windows-1252"),
-        width=Width.SHORT,
-    ),
-    list_key(
-        SOURCE_NULLS,
-        "The texts for null in csv files, beside an empty field: `NA`. "
-        'More than one text is slower. `""` is an empty text, not null.',
-        recommended=("NA", "NULL", "\\N"),
-    ),
+    *CSV_KEYS,
     number_key(
         SOURCE_MIN_AGE_MS,
         "How long a file's size and modification time must not change before it is read. A file "
@@ -291,3 +235,88 @@ SINK_OPTIONS = text_key(
     f"An option of Spark's writer, with the name after the prefix: `{SINK_OPTION}compression`.",
     importance=Importance.LOW,
 )
+
+_PLACES: Final = frozenset({"path", "paths", "__paths__", "basepath"})
+"""Options that would change the path."""
+_CHOOSING: Final = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
+_FORGIVING: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
+_LETTERS: Final[Mapping[str, str]] = {
+    "quote": SOURCE_QUOTE,
+    "escape": SOURCE_ESCAPE,
+    "chartoescapequoteescaping": SOURCE_ESCAPE,
+    COMMENT: SOURCE_FORMAT,
+}
+"""Options of one character, with the keys to report an error under."""
+
+
+def _flaws_in_places(config: Mapping[str, str], options: str, path: str) -> Mapping[str, str]:
+    """Return an error, by the key of the path, for an option that would change the path."""
+    given = [each for each in strip_prefix(options, config) if each.lower() in _PLACES]
+    return {path: f"only this key sets the path: leave out {options}{given[0]}"} if given else {}
+
+
+def flaws_in_reading(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the errors of a source's options, by the key to change."""
+    found = dict(_flaws_in_places(config, SOURCE_OPTION, SOURCE_PATH))
+    for name in strip_prefix(SOURCE_OPTION, config):
+        text = config[SOURCE_OPTION + name].lower()
+        if name.lower() in _CHOOSING or (name.lower() in _FORGIVING and text != "false"):
+            found[SOURCE_GLOB] = (
+                f"only this key selects files: leave out {SOURCE_OPTION}{name}, with which "
+                "Spark would skip files that count as read"
+            )
+    if config.get(SOURCE_FORMAT) == "csv":
+        found |= _flaws_in_csv(config)
+    fmt, given = config.get(SOURCE_FORMAT, ""), strip_prefix(SOURCE_OPTION, config)
+    named = {each: given[each] for each in given if each.lower() not in _PLACES | _CHOOSING}
+    for name, why in flaws_in_options(READING, fmt, named):
+        found.setdefault(SOURCE_FORMAT, f"{SOURCE_OPTION}{name} {why}")
+    return found
+
+
+def refuse_flaws_in_reading(config: Mapping[str, str]) -> None:
+    """Raise `ConfigInvalid` for an option that is not supported, as a config of an old log has."""
+    for key, flaw in flaws_in_reading(config).items():
+        raise ConfigInvalid(f"{key}: {flaw}")
+
+
+def flaws_in_writing(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the errors of a sink's options, by the key to change."""
+    found = dict(_flaws_in_places(config, SINK_OPTION, SINK_PATH))
+    fmt, given = config.get(SINK_FORMAT, ""), strip_prefix(SINK_OPTION, config)
+    named = {each: given[each] for each in given if each.lower() not in _PLACES}
+    for name, why in flaws_in_options(WRITING, fmt, named):
+        found.setdefault(SINK_FORMAT, f"{SINK_OPTION}{name} {why}")
+    return found
+
+
+def _flaws_in_csv(config: Mapping[str, str]) -> Mapping[str, str]:
+    given = options_of(SOURCE_OPTION, config)
+    found = {
+        key: f"{SOURCE_OPTION}{name} must be one character, and is {given[name]!r}"
+        for name, key in _LETTERS.items()
+        if len(given.get(name, "")) > 1 and not is_deferred(given[name])
+    }
+    if given.get(LINE_END, "\n") not in {"\n", "\r", "\r\n"}:
+        found[SOURCE_FORMAT] = (
+            f"leave out {SOURCE_OPTION}lineSep: the line end of each csv file (line feed, "
+            "carriage return or both) is detected"
+        )
+    name = next((each for each in SEPARATOR if each in given), "")
+    if name and given[name] != "\\t" and not is_deferred(given[name]):
+        is_long = len(given[name]) > 1 and _asks_names(config, given)
+        if is_long or not given[name]:
+            found[SOURCE_SEPARATOR] = (
+                f"{SOURCE_OPTION}{name} must be one character, or \\t, and is "
+                f"{given[name]!r}: with several characters, headers cannot be read and schemas "
+                f"cannot be inferred. Set {SOURCE_HEADER}=false and {SOURCE_SCHEMA} to "
+                "use it"
+            )
+    return found
+
+
+def _asks_names(config: Mapping[str, str], given: Mapping[str, str]) -> bool:
+    """Tell whether the columns of csv files come from the files themselves."""
+    header = given.get("header", config.get(SOURCE_HEADER, "true")).strip().lower()
+    adds = config.get(EVOLUTION) in {ADD_COLUMNS, WIDEN}
+    return header == "true" or adds or not config.get(SOURCE_SCHEMA)

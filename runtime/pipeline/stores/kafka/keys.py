@@ -1,6 +1,14 @@
 """The config keys of the Kafka source and sink.
 
-Names are those of Connect and of Kafka's clients, with the prefix `source.` or `sink.`.
+Names are those of Connect and of Kafka's clients, with the prefix `source.` or `sink.`. Three
+groups are the same at both ends and made elsewhere: the connection (`connection`), the converters
+(`converters`), and each converter's schema registry (`registry_keys`). Settings of librdkafka stand
+behind `source.consumer.override.` and `sink.producer.override.`; `overrides` lists those taken.
+
+A source has its topics by names or by patterns, and begins at an end or at a time. Keys and values
+have a converter each, and columns that are given or inferred: the connector hands these to its
+tasks (`task.kafka.schema`, `task.kafka.key.schema`). A sink has one topic, or a column that names
+it.
 """
 
 from collections.abc import Mapping

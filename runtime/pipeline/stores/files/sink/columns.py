@@ -21,9 +21,10 @@ from ....engines.spelling import quoted
 from ....formats.evolution.names import find_twins, flaw_of_twins
 from ....formats.evolution.rules import Difference, unite_schemas
 from ....spi.errors import SchemaRefused, SinkBroken
+from ...staging import escape_name, make_folder
 from .. import keys
 from .root import SinkLocation
-from .staging import escape_name, make_folder, replace_durably
+from .staging import replace_durably
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

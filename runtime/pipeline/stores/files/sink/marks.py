@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any, Final, Self, cast
 
 from ......events.commits import CommitId
+from ......events.log.files import sync_path
 from ......events.log.process import ProcessId, is_alive, process_of
 from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
 from ...marks import PublishedBatch
+from ...staging import escape_name
 from .. import keys
-from .staging import escape_name, replace_durably, sync, write_beside
+from .staging import replace_durably, write_beside
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
@@ -100,11 +102,6 @@ def _spell_process(process: ProcessId) -> str:
 def is_intruder(mark: TaskMark, token: Token) -> bool:
     """Tell whether another process wrote a mark under this token, or a newer one."""
     return mark.token > token or (mark.token == token and not mark.is_of(token))
-
-
-def is_behind(mark: TaskMark, published: PublishedBatch) -> bool:
-    """Tell whether a sink has lost published batches; a new mark has none yet."""
-    return mark.published is not None and mark.published < published
 
 
 def read_owner(root: Path) -> str | None:
@@ -227,7 +224,7 @@ def _write_once(path: Path, fields: dict[str, object]) -> None:
     try:
         with suppress(FileExistsError):
             _put(made, path)
-            sync(path.parent)
+            sync_path(path.parent)
     finally:
         made.unlink(missing_ok=True)
 

@@ -13,19 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from ......events.commits import CommitId, Manifest, Part
+from ......events.log.files import sync_path
 from ......events.model import Resource, Token
 from ....batches.naming import describe_batch, describe_parts
 from ....spi.errors import SinkBroken
 from ...marks import PublishedBatch, is_ahead
+from ...staging import escape_name, make_folder
 from .staging import (
     STAGING,
     batch_prefix,
     data_files,
-    escape_name,
     final_path,
-    make_folder,
     remove_emptied,
-    sync,
 )
 
 RowsOf = Callable[[Path], int]
@@ -95,7 +94,7 @@ def _publish(
     for part in present:
         batch.move(part, found[part.path])
     for home in filter(Path.is_dir, {(root / each.path).parent for each in parts}):
-        sync(home)
+        sync_path(home)
     remove_emptied(staged, root)
 
 

@@ -23,10 +23,10 @@ from typing import Final, NamedTuple
 from ....spi.config import ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import NotReady, SinkAway, SinkBroken, SinkFull
+from ...staging import make_folder
 from .. import keys
 from . import marks
 from .marks import SinkClaim
-from .staging import make_folder
 
 _WRITER_BYTES: Final = 4
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

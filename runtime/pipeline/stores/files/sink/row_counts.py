@@ -16,8 +16,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as papq
 
+from ....formats.spark.options import ENCODING
 from ....spi.errors import SinkAway
-from ..options import ENCODING
 from .publishing import RowsOf
 from .root import OpenRoot
 from .staging import STAGING

@@ -1,5 +1,13 @@
 # pyright: basic
-"""The files sink: one Spark job stages a batch in the folder, renames publish it."""
+"""The files sink: one Spark job stages a batch in the folder, renames publish it.
+
+A task that begins compares its mark in the folder with the log (`acquire`): a folder or a log that
+was restored from a backup is refused, and so is another process that writes as the same task. Then
+it writes a mark of its own. Each batch is staged below `_fairlead`, in files with the columns that
+all files have, and is durable before its manifest leaves. `publish` moves the files to names that
+depend on the commit alone, so that any process can do it, again or for another one; the mark notes
+the batch afterwards. Before each batch the mark is read again: a newer one ends the task.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +25,8 @@ from ....engines.sessions import runs_elsewhere
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
-from ...marks import PublishedBatch, is_ahead
+from ...marks import PublishedBatch, is_behind, older_sink, refuse_other_log
+from ...staging import escape_name, task_of
 from .. import keys
 from . import marks, staging
 from .columns import align_columns, reconcile_columns
@@ -34,9 +43,8 @@ from .publishing import (
 )
 from .root import OpenRoot, SinkLocation, open_root
 from .row_counts import counter_of, whole_files
-from .small_batches import SmallBatches
 from .spark_errors import explain_lost_files, explain_spark_error
-from .writing import WriteFormat, Written
+from .writing import SmallBatches, WriteFormat, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,7 +144,7 @@ class FileSink(Sink["DataFrame"]):
             place = replace(place, root=Path(manifest.root), claim=claim)
         with open_root(place) as root:
             self._refuse_intruders(root, commit_id)
-            task = Resource(commit_id.connector, commit_id.task)
+            task = task_of(commit_id)
             mark = marks.read_mark(root.path, task, place.claim.writer) if place.claim else None
             if mark and mark.claim == manifest.claim and _is_done(mark, commit_id):
                 return
@@ -218,14 +226,15 @@ class FileSink(Sink["DataFrame"]):
         claim = root.place.claim
         if self._mark is None or claim is None or root.place is not self._place:
             return
-        task, own = Resource(commit_id.connector, commit_id.task), self._mark
+        task, own = task_of(commit_id), self._mark
         mark = marks.read_mark(root.path, task, own.claim)
         if mark is None or mark.claim != own.claim:
             raise SinkAway(f"{root.place.root} has another mark of {task} than this task wrote")
         if marks.is_intruder(mark, own.token):
             raise _intruded(root.place, task, own.token, mark)
-        if own.published and marks.is_behind(mark, own.published):
-            raise _older(root.place, task, mark, own.published)
+        if mark.published and is_behind(mark.published, own.published):
+            shown, remedy = str(root.place.root), root.place.adopt_remedy
+            raise older_sink(shown, task, mark.published, own.published, remedy)
 
     def _refuse_absent(self, root: OpenRoot, where: str, written: Written) -> None:
         """Raise `SinkAway` if a part with rows has no file, where that is looked at."""
@@ -253,40 +262,25 @@ def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
     return mark.published is not None and mark.published >= PublishedBatch.of(commit_id)
 
 
-def _older(
-    place: SinkLocation, task: Resource, mark: TaskMark, known: PublishedBatch
-) -> SinkBroken:
-    return SinkBroken(
-        f"{place.root} is older than this log: {known} of {task} was published there, but it "
-        f"has none after {mark.published}. Nothing more is written to it. Restore the newer "
-        f"folder, or, to continue without the missing rows, {place.adopt_remedy}"
-    )
-
-
 def _refuse_others(
     place: SinkLocation, tenure: Tenure, mark: TaskMark, rows_of: RowsOf | None
 ) -> None:
     """Raise if a task's mark is of another log, or of a newer state of this one."""
-    if mark.published is not None and is_ahead(mark.published, tenure.last):
+
+    def to_use_older() -> str:
         since = written_since(place.root, tenure.task, tenure.last, rows_of or unknown_row_count)
-        raise _newer(place, tenure, mark.published, since)
-    known = PublishedBatch.of(tenure.published) if tenure.published else None
-    if known and marks.is_behind(mark, known):
-        raise _older(place, tenure.task, mark, known)
+        return (
+            "to continue with this one, move what was written since the copy "
+            f"({since}: part-{escape_name(tenure.task)}-*) out of the folder, since it is read "
+            f"again and would be there twice, and {place.adopt_remedy}"
+        )
+
+    if mark.published is not None:
+        shown, remedy = str(place.root), place.adopt_remedy
+        refuse_other_log(tenure, mark.published, shown, remedy, to_use_older)
     is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
     if is_copy or marks.is_intruder(mark, tenure.token):
         raise _intruded(place, tenure.task, tenure.token, mark)
-
-
-def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch, since: str) -> SinkBroken:
-    known = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
-    return SinkBroken(
-        f"{place.root} is newer than this log: it has {tenure.task} up to {marked}, "
-        f"and the log knows of {known}, so the log was restored from a backup or copied. "
-        "Nothing was written or removed. Use the newer log, or, to continue with this one, move "
-        f"what was written since the copy ({since}: part-{staging.escape_name(tenure.task)}-*) out "
-        f"of the folder, since it is read again and would be there twice, and {place.adopt_remedy}"
-    )
 
 
 def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:

@@ -8,13 +8,13 @@ from pathlib import Path, PurePath
 from typing import ClassVar
 
 from ......events.commits import Manifest
+from ....formats.spark.options import SINK_OPTION
 from ....spi.config import Definition, ParsedConfig, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
-from ..options import flaws_in_writing
 from .root import FolderKeys
 from .sink import FileSink
 from .writing import WriteFormat
@@ -25,7 +25,7 @@ class FilesSinkType(SinkType):
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
-    prefixes: ClassVar[tuple[str, ...]] = (keys.SINK_OPTION,)
+    prefixes: ClassVar[tuple[str, ...]] = (SINK_OPTION,)
     ignores_case: ClassVar[bool] = True
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
@@ -54,7 +54,7 @@ class FilesSinkType(SinkType):
         source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
-        return flaws_in_writing(config)
+        return keys.flaws_in_writing(config)
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:

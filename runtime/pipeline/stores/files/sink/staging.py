@@ -11,27 +11,25 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
-from urllib.parse import quote
 
 from ......events.commits import CommitId
+from ......events.log.files import sync_path
 from ......events.model import Resource, Token
+from ...staging import batch_path, escape_name, folders_up_to, make_folder, task_of
 
 STAGING = "_fairlead/staging"
 _OF_SPARK = "_temporary/0/_temporary"
 """Hadoop's committer has its task folders here, below the folder of the job."""
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)
-_TOKEN = re.compile(r"(\d+)-(\d+)")
-_LONGEST_NAME = 100
 
 
 def batch_folder(commit_id: CommitId) -> str:
     """Return the staging folder of a batch, relative to the sink's root."""
-    return f"{_task_folder(_resource(commit_id))}/{commit_id.token}/{commit_id.batch}"
+    return f"{STAGING}/{batch_path(commit_id)}"
 
 
 def data_files(folder: Path) -> Iterator[Path]:
@@ -54,21 +52,12 @@ def make_durable(root: Path, folder: Path) -> None:
     for here, _, names in os.walk(folder):
         for name in names:
             if _PART.fullmatch(name):
-                sync(Path(here, name))
-        sync(Path(here))
+                sync_path(Path(here, name))
+        sync_path(Path(here))
     for above in folder.parents:
-        sync(above)
+        sync_path(above)
         if above == root:
             return
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder and its parents, durably."""
-    if folder.is_dir():
-        return
-    make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync(folder.parent)
 
 
 def make_batch_folder(folder: Path) -> None:
@@ -93,7 +82,7 @@ def batch_prefix(commit_id: CommitId) -> str:
     It begins with `part-`, since readers ignore names that begin with a dot or an underscore, as a
     connector's name may.
     """
-    return f"part-{escape_name(_resource(commit_id))}-{commit_id.token}-{commit_id.batch:06d}-"
+    return f"part-{escape_name(task_of(commit_id))}-{commit_id.token}-{commit_id.batch:06d}-"
 
 
 def final_name(commit_id: CommitId, part: str, claim: str = "") -> str:
@@ -126,35 +115,9 @@ def sweep(root: Path, resource: Resource, token: Token) -> None:
     Call it only when all committed batches are published: between two batches of the task's owner,
     or when these tokens have no owner any more.
     """
-    for folder in folders_up_to(root / _task_folder(resource), token):
+    for folder in folders_up_to(root / STAGING / escape_name(resource), token):
         shutil.rmtree(folder, ignore_errors=True)
         _remove_empty_parents(folder, root)
-
-
-def folders_up_to(folder: Path, token: Token) -> Sequence[Path]:
-    """Return the folders of this token and older ones in a task's staging folder."""
-    try:
-        found = [(_TOKEN.fullmatch(each.name), each) for each in folder.iterdir()]
-    except FileNotFoundError:
-        return ()
-    return [each for match, each in found if match and Token(*map(int, match.groups())) <= token]
-
-
-def _resource(commit_id: CommitId) -> Resource:
-    return Resource(commit_id.connector, commit_id.task)
-
-
-def _task_folder(resource: Resource) -> str:
-    return f"{STAGING}/{escape_name(resource)}"
-
-
-def escape_name(resource: Resource) -> str:
-    """Return a unique file name for a resource."""
-    name = quote(resource.connector, safe=" ()+,;=@")
-    if len(name) > _LONGEST_NAME:
-        digest = blake2b(resource.connector.encode(), digest_size=8).hexdigest()
-        name = f"{name[:_LONGEST_NAME]}~{digest}"
-    return f"{name}-{resource.task}"
 
 
 def remove_emptied(staged: Path, root: Path) -> None:
@@ -177,22 +140,10 @@ def _remove_empty_parents(folder: Path, root: Path) -> None:
             above.rmdir()
 
 
-def sync(path: Path) -> None:
-    """Fsync a file or a folder."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    finally:
-        os.close(descriptor)
-
-
 def replace_durably(path: Path, fields: Mapping[str, object]) -> None:
     """Replace a JSON file atomically and durably."""
     write_beside(path, fields).replace(path)
-    sync(path.parent)
+    sync_path(path.parent)
 
 
 def write_beside(path: Path, fields: Mapping[str, object]) -> Path:
@@ -201,7 +152,7 @@ def write_beside(path: Path, fields: Mapping[str, object]) -> Path:
     made = path.with_name(f".{path.name}.{token_hex(4)}.new")
     try:
         made.write_text(json.dumps(fields))
-        sync(made)
+        sync_path(made)
     except OSError:  # on a full disk each attempt would leave one
         with suppress(OSError):
             made.unlink()

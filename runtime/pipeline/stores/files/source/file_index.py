@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from weakref import WeakMethod
 
 from ....spi.context import Context
-from ..arrivals import Arrivals, has_own_times, is_open_for_writing, unchanged_s
+from .arrivals import Arrivals, has_own_times, is_open_for_writing, unchanged_s
 from .listing import Entries, Skip, SourceFile, read_folder, stat_file
 
 _REST: Final = 1_000

@@ -20,9 +20,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.arrow_schema import arrow_schema_of
 from ....formats.evolution.arrow_columns import to_ddl
-from ....formats.evolution.json_columns import JsonColumns
-from ....formats.evolution.odd_texts import OddTextScan
-from ....formats.evolution.parquet_types import (
+from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
+from ....formats.inference import refuse_twins
+from ....formats.json.columns import JsonColumns
+from ....formats.parquet import (
     is_converted,
     parquet_columns,
     refuse_unreadable,
@@ -30,13 +31,13 @@ from ....formats.evolution.parquet_types import (
     rows_of,
     with_values,
 )
-from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
+from ....formats.spark.odd_texts import OddTextScan
 from ....spi.errors import BadInput, SchemaRefused
 from ..compression import is_compressed
 from ..copies import Copies, FileSurvey, is_misread
 from ..folders import FolderColumn, folders_of
 from .formats import ReadFormat
-from .inference import csv_columns, refuse_twins
+from .inference import csv_columns
 from .listing import SourceFile, asking_about
 from .text import survey_csv, to_utf8
 

@@ -5,8 +5,7 @@ The connector infers the schema once, without Spark, and passes it to its tasks.
 file, since any file may have `NA` in a column of numbers.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,20 +13,25 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import DataType
 
+from ....formats.csv.line_ends import whole_records
+from ....formats.csv.style import CsvStyle
+from ....formats.csv.types import NOTHING, has_texts
 from ....formats.evolution.arrow_columns import to_ddl
-from ....formats.evolution.json_columns import fit_number_type, parse_lines, parse_value
-from ....formats.evolution.merging import mark_long, merge_schemas, spelt_alike
-from ....formats.evolution.parquet_types import (
-    parquet_columns,
-    refuse_unreadable,
-    refuse_zone_clash,
-)
 from ....formats.evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
+from ....formats.inference import (
+    TwinColumns,
+    csv_schema,
+    json_schema,
+    json_value_schema,
+    listed_names,
+    merge_schemas,
+    parquet_schema,
+    refuse_twins,
+    spelt_alike,
+)
+from ....formats.parquet import refuse_zone_clash
 from ....spi.errors import BadInput, NotReady
 from .. import keys
-from ..csv_style import CsvStyle, header_of
-from ..csv_types import NOTHING, has_texts, types_of
-from ..line_ends import whole_records
 from .listing import asking_about
 from .text import decode, is_about_file, is_whole
 
@@ -35,16 +39,10 @@ MULTILINE_JSON: Final = "multiline json"
 """The format of json files that are one value of many lines each."""
 _EXACT: Final = frozenset({"json", MULTILINE_JSON})
 """Formats whose names differ if their case does."""
-_NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
 _NO_TYPES: Mapping[str, DataType] = {}
-_UTC: Final = pa.timestamp("us", "UTC")
 _LEAST_SAMPLE = 64 * 1024
 _LARGEST_SAMPLE = 64 << 20
 """The most of a file to read for one incomplete record: a quote may have been left open."""
-
-
-class TwinColumns(BadInput):
-    """Column names differ at most in case, which Spark ignores; more files do not mend that."""
 
 
 def infer_schema(  # noqa: PLR0913  # three of them have defaults
@@ -138,16 +136,15 @@ def _schema(
     try:
         if fmt == "parquet":
             with asking_about(file):
-                return refuse_unreadable(parquet_columns(file))
+                return parquet_schema(file)
         if fmt == MULTILINE_JSON:
-            value = parse_value(_whole(file, style))
-            return _json_schema(value, "it is not an object with a value")
+            return json_value_schema(_whole(file, style))
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
         if fmt == "csv":
-            return _csv_schema(sample, style, file, known, tolerant=tolerant)
-        return _json_schema(parse_lines(sample), _NO_LINE)
+            return csv_schema(sample, style, known, tolerant=tolerant)
+        return json_schema(sample)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
@@ -196,46 +193,6 @@ def _whole(file: Path, style: CsvStyle) -> bytes:
     return text
 
 
-def _csv_schema(
-    sample: bytes,
-    style: CsvStyle,
-    file: Path,
-    known: Mapping[str, DataType],
-    *,
-    tolerant: bool,
-) -> pa.Schema:
-    names = list(header_of(sample, style)) if style.header else []
-    refuse_twins(names, f"{file}: ")
-    columns = types_of(sample, style, tolerant=tolerant)
-    names = names or [f"_c{number}" for number in range(len(columns))]
-    # A time without a zone is an instant in the session's zone, as in Spark's own inference.
-    pairs = zip(names, columns, strict=True)
-    kinds = [
-        fit_number_type(_UTC if pa.types.is_timestamp(kind) else kind, known.get(name.lower()), it)
-        for name, (kind, it) in pairs
-    ]
-    fields = map(mark_long, names, kinds, (values for _, values in columns))
-    return pa.schema([*fields])
-
-
-def refuse_twins(names: Sequence[str], where: str = "") -> None:
-    """Raise `TwinColumns` for names that differ at most in case."""
-    twins = Counter(name.lower() for name in names)
-    alike = [name for name in names if twins[name.lower()] > 1]
-    if alike:
-        raise TwinColumns(
-            f"{where}columns {_listed(alike)} differ at most in upper and lower case: rename all "
-            "of them but one"
-        )
-
-
-def _json_schema(table: pa.Table, otherwise: str) -> pa.Schema:
-    if not table.column_names:
-        raise BadInput(otherwise)
-    kinds = (_timeless(each) for each in table.schema.types)
-    return pa.schema([*map(mark_long, table.column_names, kinds, table.columns)])
-
-
 def _joined(
     known: pa.Schema | None,
     found: pa.Schema | None,
@@ -257,21 +214,7 @@ def _joined(
     if evolution == DEAD_LETTER:
         return known
     raise BadInput(
-        f"{file}: its columns are {_listed(found.names)}, those of the files before it "
-        f"{_listed(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
-        "away"
+        f"{file}: its columns are {listed_names(found.names)}, those of the files before it "
+        f"{listed_names(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move "
+        "it away"
     )
-
-
-def _timeless(kind: pa.DataType) -> pa.DataType:
-    """Return a JSON type with strings instead of the timestamps that Arrow infers."""
-    if pa.types.is_struct(kind):
-        fields = [field.with_type(_timeless(field.type)) for field in kind]
-        return pa.struct(fields) if fields else pa.null()  # Spark cannot write empty structs
-    if pa.types.is_list(kind):
-        return pa.list_(_timeless(kind.value_type))
-    return pa.string() if pa.types.is_timestamp(kind) else kind
-
-
-def _listed(names: Iterable[str]) -> str:
-    return "(" + ", ".join(names) + ")"

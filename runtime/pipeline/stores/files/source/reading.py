@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
 from ....engines.sessions import cores_of, runs_elsewhere, scratch_of
+from ....formats.bad_rows import BAD_VALUE
 from ....formats.evolution.policy import DEAD_LETTER
 from ....spi.context import Context
 from ....spi.errors import BadInput, LostRange, SchemaRefused, SourceAway, Unreadable
 from ....spi.rows import Rejects
 from ..copies import Copies, FileSurvey, merge_small_files
-from ..rows.bad_rows import BAD_VALUE
 from .file_survey import MOST_HELD, LookAhead, admit, held_of, survey_file
 from .formats import ReadFormat
 from .listing import SourceFile

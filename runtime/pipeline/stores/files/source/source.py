@@ -16,11 +16,11 @@ from ....spi.errors import BadInput, NotReady, SourceAway
 from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Limit, Source
 from .. import keys
-from ..emptied import EmptiedFolder
 from .file_index import Ripeness, shared_index
 from .formats import ReadFormat
 from .listing import (
     REMEDY,
+    EmptiedFolder,
     Skip,
     SourceFile,
     away_of,
@@ -30,9 +30,8 @@ from .listing import (
     skipped_remarks,
     stat_file,
 )
-from .offsets import Folder, offset_of, partition_of
+from .offsets import Folder, bucket_of, offset_of, partition_of
 from .reading import Reading
-from .shares import bucket_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from ......events.commits import Document
+from ....formats.csv.style import CsvStyle
 from ....formats.evolution.policy import EVOLUTION, FAIL
+from ....formats.inference import TwinColumns
+from ....formats.spark.options import SOURCE_OPTION, options_to_read
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
@@ -24,14 +27,11 @@ from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
 from ....spi.types import Look, SourceColumns, SourceType
 from .. import keys
-from ..csv_style import CsvStyle
 from ..folders import folder_names
-from ..options import flaws_in_reading, options_to_read
 from .formats import ReadFormat
-from .inference import MULTILINE_JSON, TwinColumns, infer_schema
+from .inference import MULTILINE_JSON, infer_schema
 from .listing import walk
-from .offsets import Folder, check_offset, lag_of, seek
-from .shares import BUCKETS, deal, spell
+from .offsets import BUCKETS, Folder, check_offset, deal, lag_of, seek, spell
 from .source import FileSource
 
 MOST_FILES: Final = 100
@@ -44,7 +44,7 @@ class FilesSourceType(SourceType):
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
-    prefixes: ClassVar[tuple[str, ...]] = (keys.SOURCE_OPTION,)
+    prefixes: ClassVar[tuple[str, ...]] = (SOURCE_OPTION,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
@@ -69,7 +69,7 @@ class FilesSourceType(SourceType):
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Refuse options that change the path, or that do not agree with the scan of files."""
-        return flaws_in_reading(config)
+        return keys.flaws_in_reading(config)
 
     @classmethod
     def datasets(
@@ -226,6 +226,7 @@ def _inferred(
     fmt = settings.text(keys.SOURCE_FORMAT)
     options = options_to_read(fmt, config) if fmt == "json" else {}
     is_one = options.get("multiline", "").lower() == "true"
+    keys.refuse_flaws_in_reading(config)
     return infer_schema(
         MULTILINE_JSON if is_one else fmt,
         [root / path for path in paths],

@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from ....formats.evolution.odd_texts import OddTextScan
+from ....formats.csv.line_ends import LineEndScan, LineEndUnifier
+from ....formats.csv.plain_records import PlainRecords
+from ....formats.csv.style import SOURCE_QUOTE, CsvStyle, header_of
+from ....formats.spark.odd_texts import OddTextScan
 from ....spi.errors import BadInput
-from .. import keys
 from ..compression import decompress, is_compressed, is_padded, is_spark_only
 from ..copies import Copies, FileSurvey
-from ..csv_style import CsvStyle, header_of
-from ..line_ends import LineEndScan, LineEndUnifier
-from ..rows.plain_records import PlainRecords
 from .listing import asking_about
 
 _CHUNK: Final = 4 << 20
@@ -186,7 +185,7 @@ def _refuse_open_quote(file: Path, style: CsvStyle) -> None:
         raise BadInput(
             f"{file}: the quote at byte {unify.open_since} of its text{but} is never closed, so "
             "all that follows would be one value; was the file cut off? Replace it by a complete "
-            f"one, or set {keys.SOURCE_QUOTE} if quotes are literal there"
+            f"one, or set {SOURCE_QUOTE} if quotes are literal there"
         )
 
 

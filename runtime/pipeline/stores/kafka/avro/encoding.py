@@ -13,18 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastavro import schemaless_writer
 
-from ....spi.errors import RowsRefused, SchemaRefused
-from ....spi.types import Look
-from ..registry_keys import BY_RECORD, register_key, subject_of, subject_strategy
-from .registry import RegisteredSchema, SchemaRegistry, look_at_registry
-from .schemas import (
+from ....formats.avro import (
     AvroRefused,
     AvroSchema,
+    RegisteredSchema,
     as_numbers,
     avro_schema,
     optional_of,
     schema_of,
 )
+from ....spi.errors import RowsRefused, SchemaRefused
+from ....spi.types import Look
+from ..registry_keys import BY_RECORD, register_key, subject_of, subject_strategy
+from .registry import SchemaRegistry, look_at_registry
 
 _NAME: Final = "io.confluent.connect.avro.ConnectDefault"
 """Connect's name of a record without a name."""

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
 
+from ....formats.avro import RegisteredSchema
 from ....spi.config import ConfigInvalid
 from ....spi.errors import Away, NotReady, SchemaRefused
 from ....spi.types import Look
@@ -38,16 +39,6 @@ _ANY_ID: Final = 1
 
 class _NotAllowed(ConfigInvalid):
     """The user is authenticated but not authorised for this request."""
-
-
-class RegisteredSchema(NamedTuple):
-    """A schema of the registry, with the schemas that it references, in order of dependency."""
-
-    id: int
-    kind: str
-    """`AVRO`, `JSON` or `PROTOBUF`."""
-    text: str
-    references: tuple[str, ...] = ()
 
 
 class SchemaRegistry:

@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....formats.connect import envelope_of
 from ....spi.errors import RowsRefused, SchemaRefused
-from .connect_schema import envelope_of
 
 if TYPE_CHECKING:
     from ..avro.encoding import AvroEncoder

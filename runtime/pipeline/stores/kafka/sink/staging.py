@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from ......events.commits import CommitId
+from ......events.log.files import sync_path
 from ......events.model import Resource, Token
 from ....spi.errors import SinkAway, SinkFull
-from ...files.sink.staging import escape_name, folders_up_to, make_folder, sync
+from ...staging import batch_path, escape_name, folders_up_to, make_folder
 
 HELD_ROWS: Final = 10_000
 """How many records are read at once."""
@@ -40,8 +41,7 @@ class StagingFolder:
 
     def name_of(self, commit_id: CommitId) -> str:
         """Return a batch's file, relative to the root."""
-        task = Resource(commit_id.connector, commit_id.task)
-        return f"{escape_name(task)}/{commit_id.token}/{commit_id.batch}.arrow"
+        return f"{batch_path(commit_id)}.arrow"
 
     def write(self, commit_id: CommitId, records: pa.Table) -> int:
         """Write a batch durably; return its size in bytes."""
@@ -55,7 +55,7 @@ class StagingFolder:
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()
-            sync(path.parent)
+            sync_path(path.parent)
         except OSError as error:
             kind = SinkFull if error.errno in _NO_ROOM else SinkAway
             raise kind(f"{path}: {(error.strerror or str(error)).lower()}") from None

@@ -3,13 +3,13 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from itertools import accumulate
 from typing import Final
 
 import pyarrow as pa
 
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
+from ....formats.inference import infer_json
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady, SourceAway
@@ -17,19 +17,16 @@ from ....spi.keys.common import QUEUE_TOPIC, TOLERANCE
 from ....spi.offsets import SeekEnd
 from ....spi.source import Limit
 from ....spi.types import SourceColumns
-from ...files.csv_style import CsvStyle
-from ...files.source.inference import infer_schema
 from .. import keys
 from ..cluster import KafkaCluster, TopicPlace
 from ..connection import REQUEST_S, Settings
 from ..converters import converter_kind
 from ..registry_keys import AVRO
-from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
+from .decoding import HeaderDecoder, JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
-from .headers import HeaderDecoder
 from .json_keys import JsonKeyDecoder
+from .json_texts import find_text_flaws, objects_in, values_of
 from .reader import PartitionReader, empty_table
-from .records.json_texts import find_text_flaws, objects_in, values_of
 
 SAMPLE: Final = 500
 """How many of a partition's last records are sampled."""
@@ -72,7 +69,7 @@ def _key_decoder(
         return values
     if not has_avro_keys(settings):
         return JsonKeyDecoder(rows, settings.text(keys.TASK_KEY_SCHEMA), values)
-    from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # loads fastavro
+    from .avro import key_decoder, shared_registry  # noqa: PLC0415  # loads fastavro
 
     return key_decoder(rows, shared_registry(context, config, keys.KEY_CONVERTER), settings, values)
 
@@ -82,7 +79,7 @@ def _value_decoder(
 ) -> RecordDecoder:
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     if kind == AVRO:
-        from .avro_subjects import shared_registry, value_decoder  # noqa: PLC0415  # as above
+        from .avro import shared_registry, value_decoder  # noqa: PLC0415  # as above
 
         registry = shared_registry(context, config, keys.VALUE_CONVERTER)
         return value_decoder(rows, registry, settings)
@@ -160,14 +157,17 @@ def _infer(texts: Sequence[bytes], key: str) -> str:
     """Infer the columns of JSON objects as DDL; `key` is the config key that gives them."""
     if not texts:
         raise NotReady(f"no record is there to infer columns from; put one there, or give {key}")
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "sample.json"
-        file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in texts) + b"\n")
-        try:
-            return infer_schema("json", [file], CsvStyle(), _SAMPLE_BYTES)
-        except BadInput as error:
-            why = str(error).replace(str(file), "the last records")
-            raise ConfigInvalid(f"{key}: it cannot be inferred: {why}") from None
+    try:
+        return infer_json(_sampled(texts), "the last records")
+    except BadInput as error:
+        raise ConfigInvalid(f"{key}: it cannot be inferred: {error}") from None
+
+
+def _sampled(texts: Sequence[bytes]) -> bytes:
+    """Return texts as lines, as many of the first ones as a sample may have bytes."""
+    sizes = accumulate(len(each) + 1 for each in texts)
+    some = (each for each, size in zip(texts, sizes, strict=True) if size <= _SAMPLE_BYTES)
+    return b"".join(each.replace(b"\n", b" ") + b"\n" for each in some)
 
 
 def read_sample(

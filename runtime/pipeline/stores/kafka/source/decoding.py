@@ -18,19 +18,20 @@ from ....batches.counting import Passing
 from ....batches.frames import frame_of
 from ....engines.sessions import zone_of
 from ....engines.spelling import quoted
+from ....formats.bad_rows import RAW, json_reason
+from ....formats.connect import CORRUPT, LONE
 from ....formats.evolution.arrow_columns import to_ddl
-from ....formats.evolution.json_columns import JsonColumns
-from ....formats.evolution.json_numbers import find_number_flaws
 from ....formats.evolution.names import find_twins
-from ....formats.evolution.odd_texts import may_be_odd, odd_in_json
 from ....formats.evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
+from ....formats.json.columns import JsonColumns
+from ....formats.json.numbers import find_number_flaws
+from ....formats.json.values import OF_RECORDS, JsonValues
+from ....formats.spark.odd_texts import may_be_odd, odd_in_json
+from ....formats.spark.text_values import TextValues
 from ....spi.config import ConfigInvalid
-from ....spi.errors import SchemaRefused
+from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
-from ...files.rows.bad_rows import RAW, json_reason
-from ...files.rows.json_values import OF_RECORDS, JsonValues
-from ...files.rows.text_values import TextValues
-from .records.bad_records import (
+from .bad_records import (
     NAMED,
     PLACE,
     POSITION,
@@ -39,8 +40,8 @@ from .records.bad_records import (
     reject_records,
     without_rows,
 )
-from .records.connect_schema import CORRUPT, LONE
-from .records.json_texts import find_text_flaws, objects_in, values_of
+from .json_texts import find_text_flaws, objects_in, values_of
+from .reader import HEADER_FLAW
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -290,3 +291,42 @@ def with_values(table: pa.Table) -> pa.Table:
 def with_flaws(table: pa.Table) -> pa.Table:
     """Return records in JSON with the column of reasons why one must not be parsed."""
     return table.append_column(FLAW, find_text_flaws(table["_value"]))
+
+
+class HeaderDecoder(RecordDecoder):
+    """Refuses records with unreadable headers; another decoder decodes the others.
+
+    The client gives the keys of headers as texts. If one is no UTF-8, the record has none at all.
+    """
+
+    def __init__(self, rows: KafkaRows, others: RecordDecoder) -> None:
+        """Take the decoder of keys and values."""
+        super().__init__(rows)
+        self._others = others
+        self._rejects: list[Rejects] = []
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether the rows may be fewer than the records."""
+        return self._rows.parts_bad or self._others.parts_rows
+
+    @property
+    def remark(self) -> str:
+        """Return the remark of the other decoder."""
+        return self._others.remark
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records with unreadable headers, and those of the other decoder."""
+        return [*self._rejects, *self._others.rejects()]
+
+    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
+        """Return the decoded rows; raises `BadInput`."""
+        self._rejects = []
+        bad = {row: why for row, why in enumerate(table[HEADER_FLAW].to_pylist()) if why}
+        if bad and not self._rows.parts_bad:
+            row = min(bad)
+            raise BadInput(record_error(table, row, bad[row]))
+        if bad:
+            self._rejects.append(reject_records(spark, table, bad))
+            table = without_rows(table, bad)
+        return self._others.decode(spark, table)

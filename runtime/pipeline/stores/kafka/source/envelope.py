@@ -11,8 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
+from ....formats.connect import (
+    LONE,
+    ConnectColumns,
+    Schema,
+    SchemaUnknown,
+    columns_of,
+    default_of,
+    flaw_of,
+    is_required,
+)
 from ....formats.evolution.policy import parse_ddl
 from ....spi.errors import BadInput
+from .bad_records import record_error, reject_records, without_rows
 from .decoding import (
     FLAW,
     PARSED,
@@ -20,17 +31,7 @@ from .decoding import (
     KafkaRows,
     with_flaws,
 )
-from .records.bad_records import record_error, reject_records, without_rows
-from .records.connect_checks import flaw_of, is_required
-from .records.connect_schema import (
-    LONE,
-    ConnectColumns,
-    Schema,
-    SchemaUnknown,
-    columns_of,
-    default_of,
-)
-from .records.json_texts import values_of
+from .json_texts import values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

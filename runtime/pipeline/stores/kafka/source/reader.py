@@ -44,7 +44,7 @@ _NO_TIME: Final = -1
 _LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, for later times: clients that write other units than ms have them."""
 
-FLAW: Final = "_fairlead_unread"
+HEADER_FLAW: Final = "_fairlead_unread"
 """The column with the reason why a record cannot be read whole; null: it can."""
 _HEADERS_OF: Final = methodcaller("headers")
 """Returns the headers of a record; raises `SystemError` if the key of one is no UTF-8.
@@ -93,7 +93,7 @@ class PartitionReader:
         "_offset",
         "_timestamp",
         "_headers",
-        FLAW,
+        HEADER_FLAW,
     )
 
     def __init__(self, settings: Settings, away: type[Away], *, has_headers: bool = False) -> None:

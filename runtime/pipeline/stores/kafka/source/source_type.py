@@ -234,7 +234,7 @@ class KafkaSourceType(SourceType):
             if is_key and (given := self.settings.text(keys.KEY_SCHEMA)):
                 return key_column(given)
             return (infer_key_column if is_key else infer_columns)(self._sample(found))
-        from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
+        from .avro import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
 
         registry = shared_registry(self.context, self.config, converter)
         sample = partial(self._sample, found)
@@ -272,7 +272,7 @@ def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look
     for converter in (keys.KEY_CONVERTER, keys.VALUE_CONVERTER):
         if not is_avro(converter, config):
             continue
-        from .avro_subjects import look_at_subjects  # noqa: PLC0415  # loads fastavro
+        from .avro import look_at_subjects  # noqa: PLC0415  # loads fastavro
 
         is_given = has_schema and converter == keys.VALUE_CONVERTER
         yield look_at_subjects(

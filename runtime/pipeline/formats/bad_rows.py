@@ -2,7 +2,9 @@
 """Separates rows that do not fit the schema, and finds the reason for each.
 
 Spark's reader keeps the text of such a row in a corrupt-record column, without the bad value or the
-line number. So the bad value is searched in these rows by a second parse.
+line number. So the bad value is searched in these rows by a second parse. A file of parquet has no
+texts: a value that does not fit fails the job. Spark cuts small integers there without a word, so
+they are read with a wider type, and compared.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,20 +15,22 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
     DataType,
+    IntegerType,
+    ShortType,
     StringType,
     StructField,
     StructType,
 )
 
-from ....batches.counting import Passing
-from ....batches.row_files import path_of
-from ....engines.spelling import path_to_read, quoted
-from ....spi.rows import Rejects
-from ..copies import FileSurvey
-from .json_values import JsonValues
-from .small_integers import is_misfit, is_widened, widened
-from .text_values import TextValues
+from ..batches.counting import Passing
+from ..batches.row_files import path_of
+from ..engines.spelling import quoted
+from ..spi.rows import Rejects
+from .json.values import JsonValues
+from .spark.text_values import TextValues
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
@@ -121,7 +125,7 @@ def json_reason(
 def load_json(  # one of them has no default for safety
     reader: "DataFrameReader",
     schema: StructType,
-    files: Sequence[FileSurvey],
+    paths: list[str],
     options: Mapping[str, str],
     values: JsonValues,
     beside: Sequence[str],
@@ -133,7 +137,7 @@ def load_json(  # one of them has no default for safety
     """
     read = values.schema_to_read(schema)
     keeps = RAW in beside
-    frame = reader.schema(with_texts(read, beside)).load(_paths(files))
+    frame = reader.schema(with_texts(read, beside)).load(paths)
     frame = with_file(frame) if keeps else frame
     other = values.converted(schema)
     if not other:
@@ -155,31 +159,28 @@ def load_json(  # one of them has no default for safety
 def load_parquet(
     reader: "DataFrameReader",
     schema: StructType,
-    files: Sequence[FileSurvey],
+    paths: list[str],
+    stored: Iterable[StructType],
     beside: Sequence[str] = (),
 ) -> "DataFrame":
     """Return the rows of parquet files; a value that does not fit its type fails the job.
 
-    `beside`: the columns that folders name.
+    `stored`: the columns of each file, as far as they are known; `beside`: those that folders name.
     """
-    wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
-    stored = [field for each in files if each.columns for field in each.columns.fields]
+    fields = [field for each in stored for field in each.fields]
+    to_read = StructType(
+        [StructField(e.name, _type_to_read(e.dataType), e.nullable) for e in schema.fields]
+    )
+    pairs = zip(schema.fields, to_read.fields, strict=True)
+    wide = {each.name: each for each, read in pairs if read.dataType != each.dataType}
     own = {name.lower(): each.dataType for name, each in wide.items()}
-    if all(own.get(each.name.lower(), each.dataType) == each.dataType for each in stored):
-        return reader.schema(with_texts(schema, beside)).load(
-            _paths(files)
-        )  # the usual case, at no cost
-    frame = reader.schema(with_texts(widened(schema), beside)).load(_paths(files))
-    misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
-    return _where_all_fit(frame, wide, misfits).withColumns(_narrow(frame, wide.values()))
-
-
-def _paths(files: Sequence[FileSurvey]) -> list[str]:
-    return [path_to_read(each.path) for each in files]
-
-
-def _narrow(frame: "DataFrame", fields: Iterable[StructField]) -> "dict[str, Column]":
-    return {each.name: frame[quoted(each.name)].try_cast(each.dataType) for each in fields}
+    if all(own.get(each.name.lower(), each.dataType) == each.dataType for each in fields):
+        # The usual case, at no cost.
+        return reader.schema(with_texts(schema, beside)).load(paths)
+    frame = reader.schema(with_texts(to_read, beside)).load(paths)
+    misfits = {name: _is_cut(frame[quoted(name)], each.dataType) for name, each in wide.items()}
+    values = {name: frame[quoted(name)].try_cast(each.dataType) for name, each in wide.items()}
+    return _where_all_fit(frame, wide, misfits).withColumns(values)
 
 
 def _where_all_fit(
@@ -234,3 +235,25 @@ def _named(uri: "Column", originals: Mapping[str, Path]) -> "Column":
         sf.lit(text) for copy, original in originals.items() for text in (copy, str(original))
     ]
     return sf.coalesce(sf.create_map(*pairs)[plain], plain)
+
+
+def _type_to_read(kind: DataType) -> DataType:
+    """Return the type to read a column of parquet with: Spark takes any INT for a small integer.
+
+    A column with a map is left as it is, since Spark compares no maps.
+    """
+    return kind if "map<" in kind.simpleString() else _widened(kind)
+
+
+def _widened(kind: DataType) -> DataType:
+    if isinstance(kind, ArrayType):
+        return ArrayType(_widened(kind.elementType), kind.containsNull)
+    if isinstance(kind, StructType):
+        fields = [(each.name, _widened(each.dataType), each.nullable) for each in kind.fields]
+        return StructType([StructField(*each) for each in fields])
+    return IntegerType() if isinstance(kind, ByteType | ShortType) else kind
+
+
+def _is_cut(value: "Column", kind: DataType) -> "Column":
+    """Tell whether a value that was read with a wider type does not fit its column's."""
+    return ~value.eqNullSafe(value.try_cast(kind).cast(_type_to_read(kind)))

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from .json_text import find_flaw, without_deep
+from .flaws import find_flaw, without_deep
 
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from .text_values import TIMES, TextValues
+from ..spark.text_values import TIMES, TextValues
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ...engines.spelling import quoted
-from ...spi.errors import BadInput
-from .arrow_columns import MOST_DIGITS, is_list
+from ..engines.spelling import quoted
+from ..spi.errors import BadInput
+from .evolution.arrow_columns import MOST_DIGITS, is_list
 
 _INSTANT = pa.timestamp("us", "UTC")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .....spi.rows import Rejects
+from ....spi.rows import Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

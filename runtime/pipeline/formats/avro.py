@@ -3,12 +3,17 @@
 
 Values pass in Avro's form: a time is a number, and the Arrow type has its unit. So fastavro gets
 schemas without logical types, except decimal.
+
+A union with null is a nullable column. A union of several types is read as Connect reads it, as a
+struct with one field for each type. fastavro's values do not tell int from long, or string from
+enum. But a record with one field has the same bytes as the field. So each type of a union is
+wrapped in such a record before fastavro gets the schema, and a value comes as `{"int": 1}`.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -16,8 +21,7 @@ import pyarrow as pa
 from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType
 
-from .registry import RegisteredSchema
-from .unions import branch, branches, tagged
+from .connect import DEBEZIUM_TIMES
 
 _UTC: Final = "UTC"
 _PLAIN: Final[Mapping[str, pa.DataType]] = {
@@ -41,12 +45,6 @@ _LOGICAL: Final[Mapping[tuple[str, str], pa.DataType]] = {
     ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
-_DEBEZIUM: Final[Mapping[tuple[str, str], pa.DataType]] = {
-    ("int", "io.debezium.time.Date"): pa.date32(),
-    ("long", "io.debezium.time.Timestamp"): pa.timestamp("ms", _UTC),
-    ("long", "io.debezium.time.MicroTimestamp"): pa.timestamp("us", _UTC),
-}
-"""Times that have a name of Connect's only; the same ones are times in Connect's JSON."""
 _WRITTEN: Final[Mapping[pa.DataType, Any]] = {
     pa.bool_(): "boolean",
     pa.int8(): "int",
@@ -69,6 +67,10 @@ _ENDLESS: Final = 10_000
 """The precision that fastavro gets for decimals, since it rounds to the given precision."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_NAMED: Final = ("record", "error", "enum", "fixed")
+_INSIDE: Final = {"array": "items", "map": "values"}
+_NULL: Final = "null"
+
 
 class AvroRefused(Exception):  # noqa: N818  # says what it is about
     """A schema is invalid, or has no equivalent; the text says why."""
@@ -89,6 +91,16 @@ class AvroSchema(NamedTuple):
     """Whether it has a union of several types, which can be read but not written."""
 
 
+class RegisteredSchema(NamedTuple):
+    """A schema of the registry, with the schemas that it references, in order of dependency."""
+
+    id: int
+    kind: str
+    """`AVRO`, `JSON` or `PROTOBUF`."""
+    text: str
+    references: tuple[str, ...] = ()
+
+
 def avro_schema(told: RegisteredSchema) -> AvroSchema:
     """Parse a schema of the registry; raises `AvroRefused`."""
     if told.kind != "AVRO":
@@ -96,7 +108,7 @@ def avro_schema(told: RegisteredSchema) -> AvroSchema:
     try:
         documents = [json.loads(each) for each in (*told.references, told.text)]
         bare, numbers = [_bare(each) for each in documents], count()
-        marked = [tagged(each, numbers) for each in bare]
+        marked = [_tagged(each, numbers) for each in bare]
         has_branches = next(numbers) > 0
         *_, parsed = _parsed(marked if has_branches else bare)
         *_, whole = _parsed(documents, expand=True)
@@ -183,7 +195,7 @@ def _bare(schema: Any) -> Any:  # noqa: ANN401  # JSON
 
 def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
     if isinstance(schema, list):
-        kinds = branches(schema)
+        kinds = _branches(schema)
         if len(kinds) > 1:
             return _of_branches(kinds)
         return _kind(kinds[0] if kinds else "null")
@@ -197,13 +209,20 @@ def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
     if logical == "decimal" and base in {"bytes", "fixed"}:
         digits = min(schema["precision"], _MOST_DIGITS)
         return pa.decimal128(digits, min(schema.get("scale", 0), digits))
-    named = _DEBEZIUM.get((base, str(schema.get("connect.name"))))
-    return named or _LOGICAL.get((base, str(logical))) or _nested(base, schema)
+    return (
+        _debezium_time(base, schema) or _LOGICAL.get((base, str(logical))) or _nested(base, schema)
+    )
+
+
+def _debezium_time(base: str, schema: Mapping[str, Any]) -> pa.DataType | None:
+    """Return the time of a type that has a name of Connect's only, as in Connect's JSON."""
+    time = DEBEZIUM_TIMES.get(str(schema.get("connect.name")))
+    return time if time and base == ("int" if pa.types.is_date32(time) else "long") else None
 
 
 def _of_branches(kinds: Sequence[Any]) -> pa.DataType:
     """Return Connect's struct for a union: one field for each type."""
-    names = [branch(each) for each in kinds]
+    names = [_branch(each) for each in kinds]
     if len({each.lower() for each in names}) < len(names):
         raise AvroRefused(f"the types of a union are no fields by their names: {', '.join(names)}")
     return pa.struct([(name, _kind(each)) for name, each in zip(names, kinds, strict=True)])
@@ -255,3 +274,40 @@ def _written(kind: pa.DataType, name: str) -> Any:  # noqa: ANN401  # JSON
     if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
         return {"type": "map", "values": optional_of(kind.item_type, name)}
     raise AvroRefused(f"Avro has no type for column {name.rpartition('.')[2]}: {kind}")
+
+
+def _tagged(schema: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401  # JSON
+    """Return a schema with each type of a union wrapped in a record; removes defaults.
+
+    Each record's name has the next of `numbers`.
+    """
+    if isinstance(schema, list):
+        types = [_tagged(each, numbers) for each in schema]
+        if len(_branches(schema)) <= 1:
+            return types
+        return [each if _branch(each) == _NULL else _one_field(each, numbers) for each in types]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: value for key, value in schema.items() if key != "default"}
+    inner = _INSIDE.get(str(made["type"]), "type")
+    made[inner] = _tagged(made[inner], numbers)
+    if "fields" in made:
+        made["fields"] = [_tagged(each, numbers) for each in made["fields"]]
+    return made
+
+
+def _branches(union: Sequence[Any]) -> Sequence[Any]:
+    """Return the types of a union without null."""
+    return [each for each in union if _branch(each) != _NULL]
+
+
+def _branch(kind: Any) -> str:  # noqa: ANN401  # JSON
+    """Return Connect's field name for a type: its name without the namespace."""
+    while isinstance(kind, dict):
+        kind = kind["name"] if kind["type"] in _NAMED else kind["type"]
+    return str(kind).rpartition(".")[2]
+
+
+def _one_field(kind: Any, numbers: Iterator[int]) -> dict[str, Any]:  # noqa: ANN401  # JSON
+    fields = [{"name": _branch(kind), "type": kind}]
+    return {"type": "record", "name": f"_fairlead_branch_{next(numbers)}", "fields": fields}

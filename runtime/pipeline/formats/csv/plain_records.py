@@ -29,10 +29,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....formats.evolution.odd_texts import escaped, is_match
-from ....spi.errors import BadInput
-from ..csv_style import CsvStyle, header_of
-from .text_values import TIMES, has_changes, pattern_given
+from ...spi.errors import BadInput
+from ..spark.odd_texts import escaped, is_match
+from ..spark.text_values import TIMES, has_changes, pattern_given
+from .style import CsvStyle, header_of
 
 _FEWEST, _MOST = 2, 200
 """How many columns a record may have: Spark skips an empty line, which is null in a single column;

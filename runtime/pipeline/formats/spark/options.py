@@ -9,7 +9,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ...spi.config import is_deferred
+from ...spi.config import is_deferred, strip_prefix
+
+SOURCE_OPTION: Final = "source.option."
+SINK_OPTION: Final = "sink.option."
+"""What the keys of such options begin with."""
+ENCODING: Final = ("encoding", "charset")
+SEPARATOR: Final = ("sep", "delimiter")
+COMMENT: Final = "comment"
+NULL: Final = "nullvalue"
+LINE_END: Final = "linesep"
+_FOUND_OUT: Final = frozenset({COMMENT, LINE_END, "multiline"})
+"""Options that the scan of each csv file replaces."""
 
 _SHAPE: Final = "only how a text is cut into values; the scan of each file follows it"
 _VALUES: Final = "only how a value is written as text; one that does not fit is an error"
@@ -148,6 +159,22 @@ _MOST: Final[Mapping[str, int]] = {
 }
 """The maxima of options that take memory of the JVM, which all tasks share."""
 _SHORT_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+def options_of(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return the options in a config, with names in lower case.
+
+    A name with a dot is a setting of Hadoop, which is case sensitive.
+    """
+    given = strip_prefix(prefix, config)
+    return {name if "." in name else name.lower(): text for name, text in given.items()}
+
+
+def options_to_read(fmt: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return the options for Spark's reader of a format, which always reads UTF-8."""
+    hidden = {*ENCODING, *(_FOUND_OUT if fmt == "csv" else ())}
+    given = options_of(SOURCE_OPTION, config)
+    return {name: text for name, text in given.items() if name not in hidden}
 
 
 def flaws_in_options(

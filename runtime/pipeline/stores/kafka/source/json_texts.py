@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .....formats.evolution.json_text import find_flaws
+from ....formats.json.flaws import find_flaws
 
 _SPACE: Final = b" \t\r\n"
 _NOTHING: Final = ", \t\r\n\0"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from .csv_style import CsvStyle
+from .style import CsvStyle
 
 NOTHING: Final = pa.null()
 """The type of a column without any value."""

@@ -1,0 +1,1 @@
+"""CSV: the dialect of a config, scans of texts, types from a sample."""

@@ -1,0 +1,159 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Inference of columns from samples of CSV, JSON and Parquet, and the union of what samples say.
+
+Arrow reads a sample. Its types are taken only if they keep everything that a text says; the columns
+of several samples are merged, and a type that would lose digits becomes a text (`merge_schemas`).
+Nothing here knows where a sample comes from: the store names the file, or the records, in errors.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import DataType
+
+from ..spi.errors import BadInput
+from .csv.style import CsvStyle, header_of
+from .csv.types import types_of
+from .evolution.arrow_columns import to_ddl
+from .json.columns import fit_number_type, merge_columns, parse_lines, parse_value
+from .parquet import parquet_columns, refuse_unreadable
+
+_NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
+_UTC: Final = pa.timestamp("us", "UTC")
+_LONG: Final = b"long"
+"""Metadata key of a column with integers that lose digits as a DOUBLE."""
+_MOST_EXACT: Final = 1 << 53
+
+
+class TwinColumns(BadInput):
+    """Column names differ at most in case, which Spark ignores; more files do not mend that."""
+
+
+def csv_schema(
+    sample: bytes,
+    style: CsvStyle,
+    known: Mapping[str, DataType],
+    *,
+    tolerant: bool,
+) -> pa.Schema:
+    """Return the columns of complete csv records, and their header if there is one.
+
+    `known` has the types of the schema, by names in lower case; `tolerant`: rows with a wrong
+    number of values are skipped. Raises `BadInput`, `ArrowException`.
+    """
+    names = list(header_of(sample, style)) if style.header else []
+    refuse_twins(names)
+    columns = types_of(sample, style, tolerant=tolerant)
+    names = names or [f"_c{number}" for number in range(len(columns))]
+    # A time without a zone is an instant in the session's zone, as in Spark's own inference.
+    pairs = zip(names, columns, strict=True)
+    kinds = [
+        fit_number_type(_UTC if pa.types.is_timestamp(kind) else kind, known.get(name.lower()), it)
+        for name, (kind, it) in pairs
+    ]
+    fields = map(mark_long, names, kinds, (values for _, values in columns))
+    return pa.schema([*fields])
+
+
+def json_schema(sample: bytes) -> pa.Schema:
+    """Return the columns of complete lines with a JSON object each; raises `BadInput`."""
+    return _json_schema(parse_lines(sample), _NO_LINE)
+
+
+def json_value_schema(text: bytes) -> pa.Schema:
+    """Return the columns of a text that is one object or one list of them; raises `BadInput`."""
+    return _json_schema(parse_value(text), "it is not an object with a value")
+
+
+def infer_json(sample: bytes, where: str) -> str:
+    """Return the columns of complete lines with a JSON object each, as DDL.
+
+    Raises `BadInput`, which names the place of the sample.
+    """
+    try:
+        schema = json_schema(sample)
+    except (pa.ArrowException, BadInput) as error:
+        raise BadInput(f"{where}: cannot infer a schema from this json: {error}") from error
+    refuse_twins(schema.names)
+    return to_ddl(schema)
+
+
+def parquet_schema(file: Path) -> pa.Schema:
+    """Return the columns of a parquet file that Spark can read; raises `BadInput`."""
+    return refuse_unreadable(parquet_columns(file))
+
+
+def refuse_twins(names: Sequence[str], where: str = "") -> None:
+    """Raise `TwinColumns` for names that differ at most in case."""
+    twins = Counter(name.lower() for name in names)
+    alike = [name for name in names if twins[name.lower()] > 1]
+    if alike:
+        raise TwinColumns(
+            f"{where}columns {listed_names(alike)} differ at most in upper and lower case: rename "
+            "all of them but one"
+        )
+
+
+def _json_schema(table: pa.Table, otherwise: str) -> pa.Schema:
+    if not table.column_names:
+        raise BadInput(otherwise)
+    kinds = (_timeless(each) for each in table.schema.types)
+    return pa.schema([*map(mark_long, table.column_names, kinds, table.columns)])
+
+
+def _timeless(kind: pa.DataType) -> pa.DataType:
+    """Return a JSON type with strings instead of the timestamps that Arrow infers."""
+    if pa.types.is_struct(kind):
+        fields = [field.with_type(_timeless(field.type)) for field in kind]
+        return pa.struct(fields) if fields else pa.null()  # Spark cannot write empty structs
+    if pa.types.is_list(kind):
+        return pa.list_(_timeless(kind.value_type))
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """Return column names as messages list them."""
+    return "(" + ", ".join(names) + ")"
+
+
+def mark_long(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field:
+    """Return a column, marked if it has integers of more digits than a DOUBLE keeps."""
+    ends = pc.min_max(values).as_py().values() if kind == pa.int64() == values.type else ()
+    is_long = any(each is not None and abs(each) > _MOST_EXACT for each in ends)
+    return pa.field(name, kind, metadata={_LONG: b""} if is_long else None)
+
+
+def spelt_alike(known: pa.Schema | None, found: pa.Schema | None) -> pa.Schema | None:
+    """Return found columns with the names of known ones, from which they differ in case only."""
+    if known is None or found is None:
+        return found
+    spelt = {name.lower(): name for name in known.names}
+    return pa.schema([each.with_name(spelt.get(each.name.lower(), each.name)) for each in found])
+
+
+def merge_schemas(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return the columns of both; integers and fractions become STRING if DOUBLE loses digits."""
+    long = {each.name for each in (*known, *found) if _LONG in (each.metadata or {})}
+    mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, known, found)}
+    both = [
+        pa.schema([each.with_type(pa.string()) if each.name in mixed else each for each in schema])
+        for schema in (known, found)
+    ]
+    merged = _united(*both)
+    marked = [each.with_metadata({_LONG: b""}) if each.name in long else each for each in merged]
+    return pa.schema(marked)
+
+
+def _types_of(name: str, *schemas: pa.Schema) -> set[pa.DataType]:
+    return {schema.field(name).type for schema in schemas if name in schema.names}
+
+
+def _united(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    try:
+        return pa.unify_schemas([known, found], promote_options="permissive")
+    except pa.ArrowException:
+        return merge_columns(known, found)

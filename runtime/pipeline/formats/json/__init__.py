@@ -1,0 +1,1 @@
+"""JSON: the columns of texts, values that readers must not get or would change."""

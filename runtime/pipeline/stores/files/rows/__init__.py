@@ -1,1 +1,0 @@
-"""Rows of files: the language of values, what is read with which type, bad rows."""
