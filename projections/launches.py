@@ -1,4 +1,4 @@
-"""What the log grants one member: the resources it may run, with config and fencing token."""
+"""Launches: the resources that the log grants one member, with config and fencing token."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,13 +34,13 @@ def launches(group: Group, member_id: str, resources: Resources) -> dict[Resourc
 
     Resources that are granted but have no config yet, or none any more, are left out.
     """
-    found: dict[Resource, Launch] = {}
+    granted: dict[Resource, Launch] = {}
     for resource in resources:
         token = token_of(group, member_id, resource)
         if token is None or resource.connector not in group.connectors:
             continue
-        found[resource] = _launch(group, resource, token)
-    return found
+        granted[resource] = _launch(group, resource, token)
+    return granted
 
 
 def _launch(group: Group, resource: Resource, token: Token) -> Launch:

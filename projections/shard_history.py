@@ -23,7 +23,7 @@ from .explain.generations import ReadShares
 from .follow.rebalances import Rebalances
 
 CACHES_MAX: Final = 16
-"""Of so many groups what was told of their epochs is kept, at most."""
+"""So many groups have their explanations kept, at most."""
 KEPT_MAX: Final = NAMED_MAX
 """How much is kept of all of them together, by `EpochCache.size`: what one group of workers may."""
 NAMED_OF_GROUP_MAX: Final = NAMED_MAX // 10
@@ -94,7 +94,7 @@ class ShardHistory:
 
 
 class GroupEntries:
-    """What one group has in the control log of its shard, read as if it were a log of its own."""
+    """The entries of one group in the control log of its shard, as a log of its own."""
 
     def __init__(self, log: LogReader, group_id: str, history: ShardHistory) -> None:
         """`history` is that of the log."""
@@ -141,7 +141,7 @@ class GroupEntries:
             yield by_group(entries)[self.log_id]
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._log.close()
 
     def __enter__(self) -> Self:
@@ -152,7 +152,7 @@ class GroupEntries:
 
 
 class EpochCaches:
-    """What was told of the epochs of groups that share logs, those that were asked for last.
+    """Explanations of groups that share logs, those that were asked for last.
 
     There may be a hundred thousand such groups: what is kept of all of them has one bound. For one
     thread at a time.
@@ -161,22 +161,22 @@ class EpochCaches:
     def __init__(self, read_shares: ReadShares) -> None:
         """`read_shares` reads what leaders of classic members assign."""
         self._read_shares = read_shares
-        self._told: OrderedDict[tuple[ShardHistory, str], EpochCache] = OrderedDict()
+        self._caches: OrderedDict[tuple[ShardHistory, str], EpochCache] = OrderedDict()
         """By the history of the shard and group id, the one that was asked for last at the end."""
 
     def of(self, entries: GroupEntries) -> EpochCache:
-        """Return what was told of a group, and let go of others that are too much with it."""
+        """Return the explanations of a group, and drop others that are too much with it."""
         key = entries.history, entries.log_id
-        told = self._told.pop(key, None)
-        if told is None:
-            told = EpochCache(entries, self._read_shares, NAMED_OF_GROUP_MAX)
-        left = KEPT_MAX - told.size - sum(each.size for each in self._told.values())
-        while self._told and (left < 0 or len(self._told) >= CACHES_MAX):
-            left += self._told.popitem(last=False)[1].size
-        self._told[key] = told
-        return told
+        cache = self._caches.pop(key, None)
+        if cache is None:
+            cache = EpochCache(entries, self._read_shares, NAMED_OF_GROUP_MAX)
+        left = KEPT_MAX - cache.size - sum(each.size for each in self._caches.values())
+        while self._caches and (left < 0 or len(self._caches) >= CACHES_MAX):
+            left += self._caches.popitem(last=False)[1].size
+        self._caches[key] = cache
+        return cache
 
     def forget(self, history: ShardHistory) -> None:
-        """Let go of all that was told of a shard's groups."""
-        for each in [key for key in self._told if key[0] is history]:
-            del self._told[each]
+        """Drop the explanations of a shard's groups."""
+        for each in [key for key in self._caches if key[0] is history]:
+            del self._caches[each]

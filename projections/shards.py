@@ -28,7 +28,7 @@ class ShardFollower:
     """All groups of a shard that have, or had, members, caught up whenever it is asked for."""
 
     def __init__(self, log: LogReader) -> None:
-        """Take the shard's control log; raises `LogError`, `CodecError`."""
+        """Read the shard's control log; raises `LogError`, `CodecError`."""
         self._log = log
         self.groups: dict[str, Group] = {}
         """By group id."""
@@ -39,7 +39,7 @@ class ShardFollower:
     def catch_up(self) -> None:
         """Fold what was written since the last look; raises `LogError`, `CodecError`."""
         try:
-            touched = [self._take(entries) for entries in self._log.tail(self._next)]
+            touched = [self._apply(entries) for entries in self._log.tail(self._next)]
         except TrimmedError:
             self._load()
             return
@@ -53,7 +53,7 @@ class ShardFollower:
         groups = (restore(name, found, found[-1].offset + 1) for name, found in told)
         self.groups = {each.group_id: each for each in groups if _is_left(each)}
 
-    def _take(self, entries: Iterable[Entry]) -> Iterable[str]:
+    def _apply(self, entries: Iterable[Entry]) -> Iterable[str]:
         found = by_group(entries)
         for group_id, own in found.items():
             fold(self.groups.setdefault(group_id, Group(group_id)), own)
@@ -70,14 +70,14 @@ class CommittedGroups:
     """The ids of the groups of a shard that have committed offsets, with or without members."""
 
     def __init__(self, log: LogReader) -> None:
-        """Take the shard's offset log; raises `LogError`, `CodecError`."""
+        """Read the shard's offset log; raises `LogError`, `CodecError`."""
         self._log = log
         self.group_ids: set[str] = set()
         self._next = 0
         self._load()
 
     def catch_up(self) -> None:
-        """Take what was written since the last look; raises `LogError`, `CodecError`."""
+        """Add what was written since the last look; raises `LogError`, `CodecError`."""
         doubtful: set[str] = set()
         try:
             for entries in self._log.tail(self._next):

@@ -29,7 +29,7 @@ from ..events.records import Record
 
 @dataclass(frozen=True, slots=True)
 class ResourceStatus:
-    """What a resource does, and at which worker.
+    """The run state of a resource, and its worker.
 
     `why` it failed, what it waits for, or why nobody can take it.
     """
@@ -141,7 +141,7 @@ def assigned_resources(group: Group) -> Resources:
 
 
 def parked_resources(group: Group) -> Resources:
-    """Return what is left out on purpose until a deadline that has not come yet."""
+    """Return the resources that are parked: left out on purpose until a deadline."""
     return frozenset(group.schedule.parked) - group.schedule.fired
 
 
@@ -275,7 +275,7 @@ def _scan(log: ReadableLog, kind: type, connector: str) -> list[Record | None]:
 
 
 def sum_of_lags(one: Lag | None, other: Lag | None) -> Lag | None:
-    """Return what is left to read together, None if that of one is not known."""
+    """Return the sum of what is left to read; None if one of them is unknown."""
     if one is None or other is None:
         return None
     unknown = one.records is None or other.records is None

@@ -31,7 +31,6 @@ NOT_YET = {
     "actors/messages",
     "actors/shards",
     "events",
-    "projections",
     "runtime/interfaces/replies",
     "runtime/interfaces/rest",
     "runtime/pipeline/formats",

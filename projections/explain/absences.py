@@ -16,14 +16,14 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .diff import Seat
+from .diff import Owner
 
 
 @dataclass(frozen=True, slots=True)
 class Absence:
     """The absence of a member, and its work; times are wall clock in milliseconds."""
 
-    seat: Seat
+    seat: Owner
     resources: Resources
     """What the target kept for it."""
     since_ms: int
@@ -50,18 +50,18 @@ class Absences:
         self._found: list[Absence] = []
         """Under the latest target, as they began."""
 
-    def take(self, record: Record, now_ms: int) -> None:
-        """Take the next record of the log but for targets, which `take_target` takes."""
+    def apply(self, record: Record, now_ms: int) -> None:
+        """Apply the next record of the log but for targets, which `apply_target` takes."""
         if isinstance(record, MemberMetadata):
-            self._take_metadata(record, now_ms)
+            self._apply_metadata(record, now_ms)
         elif isinstance(record, CurrentAssignment):
-            self._take_step(record, now_ms)
+            self._apply_step(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._away_since_ms.pop(str(record.key[0]), None)
             self._end(str(record.key[0]), now_ms)
 
-    def take_target(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
-        """Take a target; return the absences under it, to which later records add."""
+    def apply_target(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
+        """Apply a target; return the absences under it, to which later records add."""
         for number, each in enumerate(self._found):
             if each.until_ms is None:
                 has_share = bool(target.members.get(each.seat.member_id))
@@ -72,8 +72,8 @@ class Absences:
             self._begin(member_id, since_ms)
         return self._found
 
-    def _take_metadata(self, record: MemberMetadata, now_ms: int) -> None:
-        """Take a seat's successor, if it is one: its share is that of the seat, and it is back."""
+    def _apply_metadata(self, record: MemberMetadata, now_ms: int) -> None:
+        """End the absence of a member that comes back, and give it the share of its seat."""
         member_id, came_back = record.member_id, record.succession
         if came_back is None or came_back.assignment_epoch != self._epoch:
             return
@@ -84,7 +84,7 @@ class Absences:
             if self._found[number].seat.worker == self._urls[member_id]:
                 self._found[number] = replace(self._found[number], is_back=True)
 
-    def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
+    def _apply_step(self, step: CurrentAssignment, now_ms: int) -> None:
         if step.member_epoch == AWAY_EPOCH:
             if self._away_since_ms.setdefault(step.member_id, now_ms) == now_ms:
                 self._begin(step.member_id, now_ms)
@@ -94,7 +94,7 @@ class Absences:
     def _begin(self, member_id: str, since_ms: int) -> None:
         share = self._shares.get(member_id, NOTHING)
         if share:
-            seat = Seat(self._urls.get(member_id, member_id), member_id)
+            seat = Owner(self._urls.get(member_id, member_id), member_id)
             self._found.append(Absence(seat, share, since_ms))
 
     def _end(self, member_id: str, now_ms: int, *, is_back: bool = False) -> None:

@@ -26,8 +26,8 @@ class NotToldError(LookupError):
 
 
 @dataclass(slots=True)
-class _Told:
-    """What is cached of a log."""
+class _Cached:
+    """The cached readings of a log."""
 
     low: int
     """Where the log began when it was read; if it is trimmed further, it is read again."""
@@ -56,7 +56,7 @@ class _Told:
         """Read what was written since the last look; raises `LogError`, `CodecError`."""
         for entries in log.tail(self.next):
             for entry in entries:
-                for reading in self.reader.take(entry):
+                for reading in self.reader.apply(entry):
                     self._keep(reading)
                 if self.lives != self.reader.lives:
                     self._begin_anew()
@@ -96,41 +96,41 @@ class EpochCache:
         """
         self._log = log
         self._read_shares, self._named_max = read_shares, named_max
-        self._told: _Told | None = None
+        self._cached: _Cached | None = None
         self._older: tuple[int, EpochReading] | None = None
         """The last dropped epoch that was read again, and the log's end at that time."""
 
     @property
     def size(self) -> int:
         """How much is kept: lines of epochs, resources that they name, handovers and clients."""
-        told = self._told
-        if told is None:
+        cached = self._cached
+        if cached is None:
             return 0
-        reader = told.reader
-        return len(told.lines) + told.named + len(reader.followed) + len(reader.clients)
+        reader = cached.reader
+        return len(cached.lines) + cached.named + len(reader.followed) + len(reader.clients)
 
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
-        told = self._caught_up()
-        unfinished = told.reader.unfinished()
-        lines = [*told.lines, *map(line_of, unfinished)]
-        epochs = [*told.readings, *map(_epoch_of, unfinished)]
-        first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
+        cached = self._caught_up()
+        unfinished = cached.reader.unfinished()
+        lines = [*cached.lines, *map(line_of, unfinished)]
+        epochs = [*cached.readings, *map(_epoch_of, unfinished)]
+        first = epochs[0] if cached.first_epoch is None and epochs else cached.first_epoch
         last = epochs[-1] if epochs else None
-        lines, known = lines[-limit:], told.reader.clients
+        lines, all_clients = lines[-limit:], cached.reader.clients
         subjects = {each.subject.partition(" and ")[0] for each in lines}
-        clients = {each: known[each] for each in sorted(subjects) if each in known}
-        return EpochList(self._log.log_id, first, last, told.is_trimmed(first), lines, clients)
+        clients = {each: all_clients[each] for each in sorted(subjects) if each in all_clients}
+        return EpochList(self._log.log_id, first, last, cached.is_trimmed(first), lines, clients)
 
     def moves(self, name: str, limit: int = LINES_MAX) -> MoveList:
         """Return how a resource moved last, as far back as epochs are kept in full.
 
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
-        told = self._caught_up()
-        kept = [*told.readings.values(), *told.reader.unfinished()]
+        cached = self._caught_up()
+        kept = [*cached.readings.values(), *cached.reader.unfinished()]
         if not kept:
-            raise _not_told(told, self._log.log_id)
+            raise _not_told(cached, self._log.log_id)
         moves = [*moves_of(kept, name)]
         if not moves:
             first, last = _epoch_of(kept[0]), _epoch_of(kept[-1])
@@ -138,53 +138,59 @@ class EpochCache:
                 f"nothing of the name {name} changed hands in the epochs {first} to {last}"
                 f" of group {self._log.log_id}"
             )
-        return MoveList(moves[-limit:], told.reader.clients)
+        return MoveList(moves[-limit:], cached.reader.clients)
 
     def explain(self, group_epoch: int | None = None) -> Explanation:
         """Explain an epoch, None for the latest.
 
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
-        told = self._caught_up()
-        kept = told.readings | {each.report.group_epoch: each for each in told.reader.unfinished()}
+        cached = self._caught_up()
+        kept = cached.readings | {
+            each.report.group_epoch: each for each in cached.reader.unfinished()
+        }
         if not kept:
-            raise _not_told(told, self._log.log_id)
-        first = min(kept) if told.first_epoch is None else told.first_epoch
+            raise _not_told(cached, self._log.log_id)
+        first = min(kept) if cached.first_epoch is None else cached.first_epoch
         last = max(kept)
         epoch = last if group_epoch is None else group_epoch
         if epoch in kept:
             return kept[epoch].explain()
         if not first <= epoch <= last:
-            raise _not_told(told, self._log.log_id, epoch, (first, last))
-        return self._read_again(told, epoch).explain()
+            raise _not_told(cached, self._log.log_id, epoch, (first, last))
+        return self._read_again(cached, epoch).explain()
 
     def handovers(self) -> list[Handover]:
         """Return the latest handovers, as far as each is known; raises `LogError`, `CodecError`."""
         return list(self._caught_up().reader.handovers())
 
-    def _read_again(self, told: _Told, epoch: int) -> EpochReading:
+    def _read_again(self, cached: _Cached, epoch: int) -> EpochReading:
         """Return a dropped epoch, read again from the log's beginning."""
-        if self._older is None or self._older[0] != told.next or _epoch_of(self._older[1]) != epoch:
-            reader, found = self._reader(told.low), list[EpochReading]()
-            for entries in self._log.tail(told.low):
+        if (
+            self._older is None
+            or self._older[0] != cached.next
+            or _epoch_of(self._older[1]) != epoch
+        ):
+            reader, found = self._reader(cached.low), list[EpochReading]()
+            for entries in self._log.tail(cached.low):
                 for entry in entries:
-                    found += [each for each in reader.take(entry) if _epoch_of(each) == epoch]
-            self._older = told.next, found[-1]
+                    found += [each for each in reader.apply(entry) if _epoch_of(each) == epoch]
+            self._older = cached.next, found[-1]
         return self._older[1]
 
-    def _caught_up(self) -> _Told:
-        if self._told is None or self._told.low != self._log.low():
-            self._told = self._begin()
+    def _caught_up(self) -> _Cached:
+        if self._cached is None or self._cached.low != self._log.low():
+            self._cached = self._begin()
         try:
-            self._told.read(self._log)
+            self._cached.read(self._log)
         except TrimmedError:
-            self._told = self._begin()
-            self._told.read(self._log)
-        return self._told
+            self._cached = self._begin()
+            self._cached.read(self._log)
+        return self._cached
 
-    def _begin(self) -> _Told:
+    def _begin(self) -> _Cached:
         low = self._log.low()
-        return _Told(low, self._reader(low), low, self._named_max)
+        return _Cached(low, self._reader(low), low, self._named_max)
 
     def _reader(self, low: int) -> EpochReader:
         return EpochReader.of(self._log, low, self._read_shares)
@@ -195,16 +201,16 @@ def _epoch_of(reading: EpochReading) -> int:
 
 
 def _not_told(
-    told: _Told, group_id: str, epoch: int = 0, known: tuple[int, int] | None = None
+    cached: _Cached, group_id: str, epoch: int = 0, bounds: tuple[int, int] | None = None
 ) -> NotToldError:
-    """Return that an epoch is not among those that are known, of which there may be none."""
-    is_trimmed = told.is_trimmed(known[0] if known else None)
+    """Return that an epoch is not among those of the log, of which there may be none."""
+    is_trimmed = cached.is_trimmed(bounds[0] if bounds else None)
     why = "; what was before is trimmed from it" if is_trimmed else ""
-    if known is None:
+    if bounds is None:
         return NotToldError(f"the log of group {group_id} tells of no epoch{why}")
     return NotToldError(
         f"there is no epoch {epoch} in the log of group {group_id}: it tells of the"
-        f" epochs {known[0]} to {known[1]}{why}"
+        f" epochs {bounds[0]} to {bounds[1]}{why}"
     )
 
 

@@ -15,7 +15,7 @@ from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from .reasons import Reason, reason_of, why_displaced
 
 
-class Seat(NamedTuple):
+class Owner(NamedTuple):
     """A member, by its worker's url (or, where it has none, its id) and its member id."""
 
     worker: str
@@ -23,11 +23,11 @@ class Seat(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A resource that goes to `taker`; `giver` had it last, None if nobody ever did."""
+    """A resource that changes its owner; `previous_owner` is None if nobody ever had it."""
 
     resource: Resource
-    giver: Seat | None
-    taker: Seat
+    previous_owner: Owner | None
+    new_owner: Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class TargetChange:
     time_ms: int
     """When the target was computed."""
     assignor: str
-    computed_by: Seat | None
+    computed_by: Owner | None
     """The member that computed it, None where the coordinator did so itself."""
-    kept: Mapping[Seat, Resources]
+    kept: Mapping[Owner, Resources]
     """What stays where it is, by the member that has it."""
     moved: tuple[Transfer, ...]
     """From one worker to another, which may be gone."""
@@ -64,7 +64,7 @@ class TargetChange:
     """Why each of `moved` goes to another worker, and each of `displaced` stops."""
     next_moves_at_ms: int | None = None
     """When the rest of the moves is to be made; None if this is all of them."""
-    displaced: Mapping[Resource, Seat] = field(default_factory=dict[Resource, Seat])
+    displaced: Mapping[Resource, Owner] = field(default_factory=dict[Resource, Owner])
     """Those of `unplaceable` that had a place until this target, each with its last member."""
 
     @property
@@ -73,7 +73,7 @@ class TargetChange:
         return sum(map(len, self.kept.values()))
 
 
-def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
+def owners_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
     """Yield each resource of the group's target with the member that it is given to."""
     for member_id, share in group.target_of.items():
         member = group.members.get(member_id)
@@ -81,11 +81,11 @@ def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
         yield from ((resource, metadata) for resource in share)
 
 
-class Homes:
+class Owners:
     """The member that had each resource last, from target to target, also where it is gone."""
 
     def __init__(self, group: Group) -> None:
-        self.last: dict[Resource, MemberMetadata] = dict(homes_in(group))
+        self.last: dict[Resource, MemberMetadata] = dict(owners_in(group))
         """The member that each configured resource was given to last."""
         self._placed = frozenset(self.last)
         """What the latest target gives to anybody."""
@@ -99,20 +99,20 @@ class Homes:
         time_ms: int,
         bumps: Sequence[GroupMetadata],
     ) -> TargetChange:
-        """Return what a target changes that the group has already; `move` comes after that."""
+        """Compare the group's new target with the last owners; `move` comes after that."""
         return change_of(group, record, self.last, time_ms, bumps, self._placed)
 
     def move(self, group: Group) -> None:
-        """Take down whom the group's target gives everything now."""
+        """Record the owners by the group's new target."""
         for resource in self.last.keys() - group.configured:
             del self.last[resource]
-        homes = dict(homes_in(group))
-        self.last.update(homes)
-        self._placed = frozenset(homes)
+        owners = dict(owners_in(group))
+        self.last.update(owners)
+        self._placed = frozenset(owners)
         self._of = None
 
     def succeed(self, group: Group, successor: MemberMetadata) -> None:
-        """Take down that a member came back, under another id, to the share that it had."""
+        """Give a member that came back under another id the share that it had."""
         share = group.share_of(successor.member_id)
         self.last.update(dict.fromkeys(share, successor))
         self._of = None
@@ -125,8 +125,8 @@ class Homes:
         """Return the resources that a member was given last, whether or not it is there."""
         if self._of is None:
             self._of = {}
-            for resource, home in self.last.items():
-                self._of.setdefault(home.member_id, []).append(resource)
+            for resource, owner in self.last.items():
+                self._of.setdefault(owner.member_id, []).append(resource)
         return self._of.get(member_id, ())
 
     def has_place(self, resource: Resource) -> bool:
@@ -136,9 +136,9 @@ class Homes:
 
 @dataclass(slots=True)
 class Changes:
-    """What a target, or a generation, changes, resource by resource."""
+    """The changes of a target, or of a generation, resource by resource."""
 
-    kept: dict[Seat, set[Resource]] = field(default_factory=dict[Seat, set[Resource]])
+    kept: dict[Owner, set[Resource]] = field(default_factory=dict[Owner, set[Resource]])
     moved: list[Transfer] = field(default_factory=list[Transfer])
     returned: list[Transfer] = field(default_factory=list[Transfer])
     placed: list[Transfer] = field(default_factory=list[Transfer])
@@ -147,31 +147,31 @@ class Changes:
     def add(
         self,
         resource: Resource,
-        giver: MemberMetadata | None,
-        taker: MemberMetadata,
+        previous_owner: MemberMetadata | None,
+        new_owner: MemberMetadata,
         *,
         is_kept: bool,
     ) -> None:
-        """Add where a resource goes; `is_kept` tells that its taker has it already."""
-        seat = seat_of(taker)
-        if giver is None:
+        """Add where a resource goes; `is_kept` tells that its new owner has it already."""
+        seat = owner_of(new_owner)
+        if previous_owner is None:
             self.placed.append(Transfer(resource, None, seat))
         elif is_kept:
             self.kept.setdefault(seat, set()).add(resource)
-        elif is_same_worker(giver, taker):
-            self.returned.append(Transfer(resource, seat_of(giver), seat))
+        elif is_same_worker(previous_owner, new_owner):
+            self.returned.append(Transfer(resource, owner_of(previous_owner), seat))
         else:
-            self.moved.append(Transfer(resource, seat_of(giver), seat))
+            self.moved.append(Transfer(resource, owner_of(previous_owner), seat))
 
-    def kept_by_seat(self) -> dict[Seat, Resources]:
-        """Return what stays where it is, by the member that has it."""
+    def kept_by_seat(self) -> dict[Owner, Resources]:
+        """Return the resources that stay, by the member that has them."""
         return {seat: frozenset(resources) for seat, resources in self.kept.items()}
 
 
 def change_of(
     group: Group,
     record: TargetAssignment,
-    homes: Mapping[Resource, MemberMetadata],
+    owners: Mapping[Resource, MemberMetadata],
     time_ms: int,
     bumps: Sequence[GroupMetadata],
     placed: Resources,
@@ -182,48 +182,52 @@ def change_of(
     """
     directory = cache(partial(directory_of, workers_in(group)))
     displaced = sorted(placed & record.unplaceable.keys())
-    changes = _changes(group, homes, bumps, placed, directory)
+    changes = _changes(group, owners, bumps, placed, directory)
     for each in displaced:
-        changes.reasons[each] = why_displaced(group, each, homes[each], bumps, directory)
+        changes.reasons[each] = why_displaced(group, each, owners[each], bumps, directory)
     computed_by = group.members.get(record.computed_by)
     return TargetChange(
         record.assignment_epoch,
         time_ms,
         record.assignor,
-        seat_of(computed_by.metadata) if computed_by else None,
+        owner_of(computed_by.metadata) if computed_by else None,
         changes.kept_by_seat(),
         tuple(changes.moved),
         tuple(changes.returned),
         tuple(changes.placed),
         group.schedule.parked,
         record.unplaceable,
-        frozenset(homes.keys() - group.configured),
+        frozenset(owners.keys() - group.configured),
         reasons=changes.reasons,
         next_moves_at_ms=group.schedule.again_at_ms or None,
-        displaced={each: seat_of(homes[each]) for each in displaced},
+        displaced={each: owner_of(owners[each]) for each in displaced},
     )
 
 
 def _changes(
     group: Group,
-    homes: Mapping[Resource, MemberMetadata],
+    owners: Mapping[Resource, MemberMetadata],
     bumps: Sequence[GroupMetadata],
     placed: Resources,
     directory: Callable[[], Directory],
 ) -> Changes:
     changes = Changes()
-    for resource, taker in sorted(homes_in(group), key=lambda home: home[0]):
-        giver = homes.get(resource)
-        is_kept = giver is not None and _is_same_seat(giver, taker) and resource in placed
-        changes.add(resource, giver, taker, is_kept=is_kept)
+    for resource, new_owner in sorted(owners_in(group), key=lambda owner: owner[0]):
+        previous_owner = owners.get(resource)
+        is_kept = (
+            previous_owner is not None
+            and _is_same_seat(previous_owner, new_owner)
+            and resource in placed
+        )
+        changes.add(resource, previous_owner, new_owner, is_kept=is_kept)
     for resource, _, _ in changes.moved:
-        changes.reasons[resource] = reason_of(group, resource, homes[resource], bumps, directory)
+        changes.reasons[resource] = reason_of(group, resource, owners[resource], bumps, directory)
     return changes
 
 
-def seat_of(metadata: MemberMetadata) -> Seat:
+def owner_of(metadata: MemberMetadata) -> Owner:
     """Return where a member sits."""
-    return Seat(metadata.worker_url, metadata.member_id)
+    return Owner(metadata.worker_url, metadata.member_id)
 
 
 def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:

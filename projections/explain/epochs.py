@@ -34,7 +34,7 @@ class Attempt(NamedTuple):
 
 
 class GenerationReport(NamedTuple):
-    """What classic members agreed on: what they speak, who leads them, and when that assigned."""
+    """A generation of classic members: their protocol, their leader, and when it assigned."""
 
     protocol_type: str
     protocol: str | None
@@ -131,7 +131,7 @@ class Explanation:
 
     @property
     def warning(self) -> str:
-        """What people should know of a group that has counted as far as this epoch, or nothing."""
+        """A warning for people if the epochs of the group run out, or nothing."""
         return epoch_warning(self.report.group_epoch)
 
     @property
@@ -148,7 +148,7 @@ class Explanation:
         if change is None or change.settled_ms is None:
             return None
         start = self.phases[-1]
-        if start.until_ms is None and any(each.taker for each in self.handovers):
+        if start.until_ms is None and any(each.new_owner for each in self.handovers):
             return None
         end_ms = max(change.settled_ms, start.until_ms or 0)
         bump = self.report.bump
@@ -192,7 +192,7 @@ def phases_of(
         return unanswered if report.type is GroupType.CONSUMER else (*unanswered, Phase("start"))
     compute = Phase("compute", report.bump.time_ms, change.time_ms, _attempts(report))
     revoke = _revoke(change, handovers)
-    taken = [each for each in handovers if each.taker is not None]
+    taken = [each for each in handovers if each.new_owner is not None]
     release = _until_last(
         "release", revoke.until_ms or change.time_ms, taken, lambda each: each.granted_ms
     )

@@ -14,7 +14,7 @@ from ...events.model import ClassicMember, GroupType, Resource, Resources, Why
 from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata
 from .causes.clients import KafkaClient, client_of
 from .causes.detection import Detector
-from .diff import Changes, Seat, TargetChange, seat_of
+from .diff import Changes, Owner, TargetChange, owner_of
 from .epochs import EpochReading, EpochReport, GenerationReport
 from .handovers import FollowedHandover, handovers_of
 from .reasons import DEPARTURES, Reason, ReasonKind
@@ -29,7 +29,7 @@ ReadShares = Callable[[ClassicGroup], Mapping[str, Resources] | None]
 
 
 def read_no_shares(_: ClassicGroup) -> None:
-    """Return that it is not known what a generation gives its members."""
+    """Return None: assignments of this protocol type cannot be read."""
 
 
 class Generations:
@@ -48,51 +48,51 @@ class Generations:
         """The last generation; None where it lies before what is read."""
         self._converted = ""
         """How the group has become classic, until the next generation tells of it."""
-        self._homes: dict[Resource, MemberMetadata] = {}
+        self._owners: dict[Resource, MemberMetadata] = {}
         """The member that each resource was given to last."""
         self._placed: Resources = frozenset()
         """What the last generation gives to anybody."""
         self._went: dict[str, Why] = {}
         """How members went that were given resources last, by member id."""
         if last is not None and last.is_synced:
-            self._take_assignment(last)
+            self._apply_assignment(last)
 
     def end(self) -> Mapping[Resource, MemberMetadata]:
-        """Take that the group is classic no more: it was converted, or deleted.
+        """End the generations: the group was converted, or deleted.
 
         Returns who had last what nobody has by then.
         """
-        left = {each: had for each, had in self._homes.items() if each not in self._placed}
+        left = {each: had for each, had in self._owners.items() if each not in self._placed}
         left = {each: replace(had, joined_epoch=self.number) for each, had in left.items()}
         self.ended, self.number, self._formed = self.number, 0, None
-        self._homes, self._placed = {}, frozenset()
+        self._owners, self._placed = {}, frozenset()
         self._went.clear()
         return left
 
-    def inherit(self, homes: Mapping[Resource, MemberMetadata]) -> None:
-        """Take who had what in the group that is about to be converted."""
-        self._homes = dict(homes)
+    def inherit(self, owners: Mapping[Resource, MemberMetadata]) -> None:
+        """Set the last owners in a group that is about to be converted."""
+        self._owners = dict(owners)
 
-    def take(self, record: ClassicGroup, detector: Detector, protocol: str) -> EpochReading | None:
-        """Take a record; return the generation that it begins, None if it begins none.
+    def apply(self, record: ClassicGroup, detector: Detector, protocol: str) -> EpochReading | None:
+        """Apply a record; return the generation that it begins, None if it begins none.
 
         The one that a converted group leaves behind is no epoch of its own: the next one tells of
         it. `protocol` is what the members spoke before.
         """
-        known = ((each.member_id, client_of(each)) for each in record.members)
-        self.clients.update((member_id, each) for member_id, each in known if each)
+        clients = ((each.member_id, client_of(each)) for each in record.members)
+        self.clients.update((member_id, each) for member_id, each in clients if each)
         if record.cause.why is Why.GROUP_DOWNGRADED:
             self.number, self._formed = record.generation, None
             self._converted = CONVERTED.format(self._name(record.cause.subject), protocol)
-            self._take_assignment(record)
+            self._apply_assignment(record)
             return None
         begins = record.generation > self.number
         if begins:
             self._begin(record, detector)
         if self._formed is not None:
-            self._tell(self._formed, record)
+            self._describe(self._formed, record)
         if record.is_synced:
-            self._take_assignment(record)
+            self._apply_assignment(record)
         return self._formed if begins else None
 
     def _begin(self, record: ClassicGroup, detector: Detector) -> None:
@@ -105,14 +105,14 @@ class Generations:
         self._formed = EpochReading(report, detection, self._converted, self.clients)
         self._converted = ""
 
-    def _tell(self, formed: EpochReading, record: ClassicGroup) -> None:
+    def _describe(self, formed: EpochReading, record: ClassicGroup) -> None:
         """Add what a record says; a generation was assigned when the first record said so."""
         report, before = formed.report, formed.report.generation
         assigned_ms = before.assigned_ms if before else None
         is_news = assigned_ms is None and record.is_synced
         if is_news or (assigned_ms is None and not record.members):
             assigned_ms = record.time_ms
-        told = GenerationReport(
+        described = GenerationReport(
             record.protocol_type,
             record.protocol,
             record.leader,
@@ -120,7 +120,7 @@ class Generations:
             assigned_ms,
             self._name(record.leader),
         )
-        formed.report = replace(report, generation=told)
+        formed.report = replace(report, generation=described)
         change = self._change(record) if is_news else None
         if change is not None:
             formed.report = replace(formed.report, target_change=change)
@@ -128,24 +128,24 @@ class Generations:
             formed.handovers = [FollowedHandover.of(each, record.generation) for each in given]
 
     def _change(self, record: ClassicGroup) -> TargetChange | None:
-        homes = self._homes_in(record)
-        if homes is None:
+        owners = self._owners_in(record)
+        if owners is None:
             return None
         changes = Changes()
-        for resource, taker in sorted(homes.items(), key=lambda each: each[0]):
-            giver = self._homes.get(resource)
-            is_kept = giver is not None and giver.member_id == taker.member_id
+        for resource, new_owner in sorted(owners.items(), key=lambda each: each[0]):
+            previous_owner = self._owners.get(resource)
+            is_kept = previous_owner is not None and previous_owner.member_id == new_owner.member_id
             is_kept = is_kept and resource in self._placed
-            changes.add(resource, giver, taker, is_kept=is_kept)
-        stopped = {each: self._homes[each] for each in sorted(self._placed - homes.keys())}
+            changes.add(resource, previous_owner, new_owner, is_kept=is_kept)
+        stopped = {each: self._owners[each] for each in sorted(self._placed - owners.keys())}
         seats = {each.member_id for each in record.members}
         for each in (*(move.resource for move in changes.moved), *stopped):
-            changes.reasons[each] = self._reason(self._homes[each], seats)
+            changes.reasons[each] = self._reason(self._owners[each], seats)
         return TargetChange(
             record.generation,
             record.time_ms,
             record.protocol or "",
-            Seat(record.leader, record.leader),
+            Owner(record.leader, record.leader),
             changes.kept_by_seat(),
             tuple(changes.moved),
             tuple(changes.returned),
@@ -155,25 +155,25 @@ class Generations:
             frozenset(),
             record.time_ms,
             changes.reasons,
-            displaced={each: seat_of(giver) for each, giver in stopped.items()},
+            displaced={each: owner_of(previous_owner) for each, previous_owner in stopped.items()},
         )
 
-    def _reason(self, giver: MemberMetadata, seats: set[str]) -> Reason:
-        if giver.member_id in seats:
+    def _reason(self, previous_owner: MemberMetadata, seats: set[str]) -> Reason:
+        if previous_owner.member_id in seats:
             return Reason(ReasonKind.BALANCE)
-        why = self._went.get(giver.member_id)
+        why = self._went.get(previous_owner.member_id)
         return Reason(ReasonKind.DEPARTURE, why.value if why else "")
 
-    def _take_assignment(self, record: ClassicGroup) -> None:
-        """Take down whom an assigned generation gives everything."""
-        homes = self._homes_in(record)
-        if homes is not None:
-            self._homes |= homes
-            self._placed = frozenset(homes)
-            left = {each.member_id for each in self._homes.values()}
+    def _apply_assignment(self, record: ClassicGroup) -> None:
+        """Record the owners by an assigned generation."""
+        owners = self._owners_in(record)
+        if owners is not None:
+            self._owners |= owners
+            self._placed = frozenset(owners)
+            left = {each.member_id for each in self._owners.values()}
             self._went = {each: why for each, why in self._went.items() if each in left}
 
-    def _homes_in(self, record: ClassicGroup) -> dict[Resource, MemberMetadata] | None:
+    def _owners_in(self, record: ClassicGroup) -> dict[Resource, MemberMetadata] | None:
         shares = self._read_shares(record) if record.members else None
         if shares is None:
             return None

@@ -2,12 +2,12 @@
 
 A handover is followed in the control log from its target on. Downtime is defined here, once, for
 `explain`, `plan` and the demo: the time during which nobody ran a resource that changed hands. It
-begins when the giver stopped, and ends when the taker is up, which is its first batch or, where no
-batch is known, its word that it runs.
+begins when the previous owner stopped, and ends when the new owner is up, which is its first batch
+or, where no batch is known, its word that it runs.
 
-When the giver stopped is its own word, or the group's, which saw its process end. Of one that fell
-silent it is known when it was last heard of, and when the group gave it up: it stopped between the
-two, and the downtime has bounds only.
+The previous owner itself says when it stopped, or the group does, which saw its process end. Of one
+that fell silent it is known when it was last heard of, and when the group gave it up: it stopped
+between the two, and the downtime has bounds only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ...events.connectors import TaskStatus
 from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Why
 from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment
-from .diff import Seat, TargetChange
+from .diff import Owner, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 
 
@@ -25,50 +25,50 @@ from .reasons import DELETED, NEW, RETURN, Reason
 class Handover:
     """One resource that a target moved; times are wall clock in milliseconds, None if unknown.
 
-    `giver` is None where nobody had it, `taker` where nobody gets it. Between workers that
-    both live it is asked for, stopped, revoked (acknowledged), granted, running. Clocks that differ
-    between workers make no time less than none.
+    `previous_owner` is None where nobody had it, `new_owner` where nobody gets it. Between workers
+    that both live it is asked for, stopped, revoked (acknowledged), granted, running. Clocks that
+    differ between workers make no time less than none.
     """
 
     resource: Resource
     reason: Reason
-    giver: Seat | None = None
-    taker: Seat | None = None
+    previous_owner: Owner | None = None
+    new_owner: Owner | None = None
     asked_ms: int | None = None
-    """When the group first told the giver to give it up."""
+    """When the group first told the previous owner to give it up."""
     stopped_ms: int | None = None
-    """When the giver stopped."""
+    """When the previous owner stopped."""
     gone_ms: int | None = None
-    """When the giver lost its seat, if it did before the resource was granted to another."""
+    """When the previous owner lost its seat, if that was before another was granted it."""
     silent_ms: int | None = None
-    """When the giver was last heard of, if it lost its seat because it fell silent."""
+    """When the previous owner was last heard of, if it lost its seat because it fell silent."""
     revoked_ms: int | None = None
-    """When the giver acknowledged that it has it no more, or lost its seat with it."""
+    """When the previous owner acknowledged that it has it no more, or lost its seat with it."""
     granted_ms: int | None = None
-    """When the taker was first granted it."""
+    """When the new owner was first granted it."""
     running_ms: int | None = None
-    """When the taker first said that it runs."""
+    """When the new owner first said that it runs."""
     first_batch_ms: int | None = None
-    """When the taker's first batch began."""
+    """When the new owner's first batch began."""
     superseded_by: int | None = None
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
-    """The member epoch at which the taker was granted it, by which its words are known."""
+    """The member epoch at which the new owner was granted it, by which its words are known."""
     freed_by: int | None = field(default=None, compare=False)
-    """The group epoch at which its giver lost its seat, if the target before did not place it.
+    """The group epoch at which its owner lost its seat, if the target before did not place it.
 
     For how long nobody ran the resource is told with that epoch, and with no other.
     """
 
     @property
     def is_live(self) -> bool:
-        """Whether its giver was asked for it, and was a member until it had given it up."""
+        """Whether its owner was asked for it, and was a member until it had given it up."""
         return self.asked_ms is not None and self.gone_ms is None
 
     @property
     def is_left_out(self) -> bool:
-        """Whether its giver is gone and nobody could take it then: its next worker counts."""
-        return self.taker is None and self.gone_ms is not None and self.reason != DELETED
+        """Whether its owner is gone and nobody could take it then: its next worker counts."""
+        return self.new_owner is None and self.gone_ms is not None and self.reason != DELETED
 
     @property
     def up_ms(self) -> int | None:
@@ -82,7 +82,7 @@ class Handover:
 
     @property
     def downtime_at_least_ms(self) -> int | None:
-        """From when the group gave the giver up, or it acknowledged; where the stop is unknown."""
+        """From when the group gave the owner up, or it acknowledged; where the stop is unknown."""
         if self.stopped_ms is not None:
             return None
         since_ms = self.revoked_ms if self.gone_ms is None else self.gone_ms
@@ -90,11 +90,11 @@ class Handover:
 
     @property
     def downtime_at_most_ms(self) -> int | None:
-        """From the last word of a giver that fell silent; where the stop is unknown."""
+        """From the last word of a previous owner that fell silent; where the stop is unknown."""
         return None if self.stopped_ms is not None else between(self.silent_ms, self.up_ms)
 
     def taken_up(self, status: TaskStatus) -> "Handover":
-        """Return the handover after a word of the taker."""
+        """Return the handover after a word of the new owner."""
         if status.state is not RunState.RUNNING or self.first_batch_ms is not None:
             return self
         running_ms = status.time_ms if self.running_ms is None else self.running_ms
@@ -110,25 +110,27 @@ def between(start_ms: int | None, end_ms: int | None) -> int | None:
 def handovers_of(change: TargetChange) -> Iterator[Handover]:
     """Yield what a target moves, as it is known at that moment."""
     for each in change.moved:
-        yield Handover(each.resource, change.reasons[each.resource], each.giver, each.taker)
+        yield Handover(
+            each.resource, change.reasons[each.resource], each.previous_owner, each.new_owner
+        )
     for each in change.returned:
-        yield Handover(each.resource, RETURN, each.giver, each.taker)
+        yield Handover(each.resource, RETURN, each.previous_owner, each.new_owner)
     for each in change.placed:
-        yield Handover(each.resource, NEW, None, each.taker)
-    for resource, giver in change.displaced.items():
-        yield Handover(resource, change.reasons[resource], giver)
+        yield Handover(each.resource, NEW, None, each.new_owner)
+    for resource, previous_owner in change.displaced.items():
+        yield Handover(resource, change.reasons[resource], previous_owner)
     for resource in change.retired:
         yield Handover(resource, DELETED)
 
 
-class SeatEnd(NamedTuple):
-    """What an epoch says of the member whose seat ended: when it stopped, or fell silent."""
+class OwnerEnd(NamedTuple):
+    """The end of a seat, by the epoch that it raised: when its member stopped, or fell silent."""
 
     stopped_ms: int | None = None
     silent_ms: int | None = None
 
     @classmethod
-    def of(cls, bump: GroupMetadata) -> "SeatEnd":
+    def of(cls, bump: GroupMetadata) -> "OwnerEnd":
         """Return what an epoch says, which may be nothing."""
         if bump.cause.why in (Why.PROCESS_ENDED, Why.MEMBER_REMOVED):
             return cls(stopped_ms=bump.since_ms or None)
@@ -143,11 +145,11 @@ class FollowedHandover:
     handover: Handover
     assignment_epoch: int
     """Of the target that moved the resource."""
-    giver_id: str
-    """The member id that the giver has now: a static member comes back under another one."""
-    taker_id: str
+    previous_id: str
+    """The id that the previous owner has now: a static member comes back under another one."""
+    new_id: str
     is_over: bool = False
-    """Whether a later target gave it to its giver again: how it leaves then is another story."""
+    """Whether a later target gave it back: how it leaves then is another story."""
     is_partition: bool = False
     """Whether members never say that they run it: a consumer reads a partition while it has it."""
 
@@ -156,60 +158,68 @@ class FollowedHandover:
         cls, handover: Handover, assignment_epoch: int, *, is_partition: bool = False
     ) -> "FollowedHandover":
         """Return a handover to be followed from its target on."""
-        giver_id, taker_id = (
-            each.member_id if each else "" for each in (handover.giver, handover.taker)
+        previous_id, new_id = (
+            each.member_id if each else "" for each in (handover.previous_owner, handover.new_owner)
         )
-        return cls(handover, assignment_epoch, giver_id, taker_id, is_partition=is_partition)
+        return cls(handover, assignment_epoch, previous_id, new_id, is_partition=is_partition)
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the giver still has to give it up because of this target."""
+        """Whether the previous owner still has to give it up because of this target."""
         each = self.handover
         return each.revoked_ms is None and each.granted_ms is None and not self.is_over
 
     @property
     def is_pending(self) -> bool:
-        """Whether the taker still has to be granted it, or to run it."""
+        """Whether the new owner still has to be granted it, or to run it."""
         each = self.handover
-        return each.taker is not None and each.up_ms is None and each.superseded_by is None
+        return each.new_owner is not None and each.up_ms is None and each.superseded_by is None
 
     @property
-    def needs_giver(self) -> bool:
+    def needs_previous_owner(self) -> bool:
         """Whether it was deleted, and nobody was asked for it yet."""
-        return self.handover.giver is None and self.handover.taker is None and not self.is_over
+        return (
+            self.handover.previous_owner is None
+            and self.handover.new_owner is None
+            and not self.is_over
+        )
 
-    def ask_giver(self, giver: Seat) -> None:
-        """Take the member that is asked for a resource that was deleted."""
-        self.handover = replace(self.handover, giver=giver)
-        self.giver_id = giver.member_id
+    def ask_previous_owner(self, previous_owner: Owner) -> None:
+        """Set the member that is asked for a deleted resource."""
+        self.handover = replace(self.handover, previous_owner=previous_owner)
+        self.previous_id = previous_owner.member_id
 
-    def take_status(self, status: TaskStatus) -> None:
-        """Take the word of a worker about the resource."""
+    def apply_status(self, status: TaskStatus) -> None:
+        """Apply a status of the resource."""
         each, grant_epoch = self.handover, status.token.grant_epoch
         if each.superseded_by is not None:
             return
-        if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
+        if (
+            each.new_owner
+            and each.new_owner.worker == status.worker
+            and grant_epoch == each.grant_epoch
+        ):
             self.handover = each.taken_up(status)
         elif (
-            each.giver
-            and each.giver.worker == status.worker
+            each.previous_owner
+            and each.previous_owner.worker == status.worker
             and grant_epoch < self.assignment_epoch
         ):
-            self._take_givers_word(status)
+            self._apply_status_of_previous(status)
         elif each.is_left_out and grant_epoch > self.assignment_epoch:
             self.handover = each.taken_up(status)
 
-    def _take_givers_word(self, status: TaskStatus) -> None:
-        """Take the giver's word, which may come after the grant if it is that it stopped."""
+    def _apply_status_of_previous(self, status: TaskStatus) -> None:
+        """Apply a status of the previous owner; that it stopped may come after the grant."""
         if status.state is RunState.UNASSIGNED:
             self.handover = replace(self.handover, stopped_ms=status.time_ms)
         elif not self.handover.granted_ms:
             self.handover = replace(self.handover, stopped_ms=None)
 
-    def take_givers_step(
+    def apply_step_of_previous(
         self, step: CurrentAssignment, before: CurrentAssignment | None, now_ms: int
     ) -> None:
-        """Take a step of the giver: it is asked for the resource, or gave it up."""
+        """Apply a step of the previous owner: it is asked for the resource, or gave it up."""
         resource = self.handover.resource
         if not self.is_awaited:
             return
@@ -219,8 +229,8 @@ class FollowedHandover:
             stopped_ms = now_ms if self.is_partition else self.handover.stopped_ms
             self.handover = replace(self.handover, revoked_ms=now_ms, stopped_ms=stopped_ms)
 
-    def take_takers_step(self, step: CurrentAssignment, now_ms: int) -> None:
-        """Take a step of the taker, which may grant it the resource."""
+    def apply_step_of_new(self, step: CurrentAssignment, now_ms: int) -> None:
+        """Apply a step of the new owner, which may grant it the resource."""
         each = self.handover
         if each.resource in step.assigned and self.is_pending:
             granted_ms = now_ms if each.granted_ms is None else each.granted_ms
@@ -230,8 +240,8 @@ class FollowedHandover:
             if self.is_partition:
                 self.handover = replace(self.handover, running_ms=granted_ms)
 
-    def lose_giver(self, step: CurrentAssignment | None, now_ms: int) -> None:
-        """Take the end of the giver's seat, and its last step."""
+    def end_previous_owner(self, step: CurrentAssignment | None, now_ms: int) -> None:
+        """End the previous owner's seat, with its last step."""
         if not self.is_awaited:
             return
         if self.handover.gone_ms is None:  # if it joined again meanwhile, that is another seat
@@ -239,24 +249,24 @@ class FollowedHandover:
         if holds(step, self.handover.resource):
             self.handover = replace(self.handover, revoked_ms=now_ms)
 
-    def take_end(self, worker: str, end: SeatEnd, now_ms: int) -> None:
-        """Learn since when the giver runs nothing or is silent, if its seat ended just now."""
+    def apply_end(self, worker: str, end: OwnerEnd, now_ms: int) -> None:
+        """Set since when the owner runs nothing or is silent, if its seat ended just now."""
         each = self.handover
-        is_its = each.giver is not None and each.giver.worker == worker
+        is_its = each.previous_owner is not None and each.previous_owner.worker == worker
         if is_its and each.gone_ms == now_ms and each.stopped_ms is None:
             self.handover = replace(each, stopped_ms=end.stopped_ms, silent_ms=end.silent_ms)
 
-    def keep_giver(self, now_ms: int) -> None:
-        """Take that the giver came back to its seat in the moment in which it lost it."""
+    def keep_previous_owner(self, now_ms: int) -> None:
+        """Treat the previous owner as present: it rejoined in the batch that removed it."""
         if self.handover.gone_ms == now_ms:
             self.handover = replace(self.handover, gone_ms=None, silent_ms=None, freed_by=None)
 
-    def take_target(self, target: TargetAssignment) -> None:
-        """Take a later target, which may give the resource to somebody else."""
+    def apply_target(self, target: TargetAssignment) -> None:
+        """Apply a later target, which may give the resource to somebody else."""
         each, shares = self.handover, target.members
-        if _is_given_anew(each, self.giver_id, shares):
+        if _is_given_anew(each, self.previous_id, shares):
             self.is_over = True
-        if self.is_pending and each.resource not in shares.get(self.taker_id, ()):
+        if self.is_pending and each.resource not in shares.get(self.new_id, ()):
             self.handover = replace(self.handover, superseded_by=target.assignment_epoch)
 
 
@@ -265,8 +275,8 @@ def holds(step: CurrentAssignment | None, resource: Resource) -> bool:
     return step is not None and (resource in step.assigned or resource in step.pending)
 
 
-def _is_given_anew(each: Handover, giver_id: str, shares: Mapping[str, Resources]) -> bool:
-    """Tell whether a target gives a resource to its giver, or one that was deleted to anybody."""
-    if each.giver is not None:
-        return each.resource in shares.get(giver_id, ())
-    return each.taker is None and any(each.resource in share for share in shares.values())
+def _is_given_anew(each: Handover, previous_id: str, shares: Mapping[str, Resources]) -> bool:
+    """Tell whether a target gives a resource back, or one that was deleted to anybody."""
+    if each.previous_owner is not None:
+        return each.resource in shares.get(previous_id, ())
+    return each.new_owner is None and any(each.resource in share for share in shares.values())

@@ -19,7 +19,7 @@ from .absences import Absences
 from .causes.changes import Changed
 from .causes.clients import GoneMembers, KafkaClient, client_of
 from .causes.detection import Detection, Detector
-from .diff import Homes
+from .diff import Owners
 from .epochs import EpochReading
 from .following import Handovers
 from .generations import Generations, ReadShares
@@ -33,18 +33,18 @@ OF_WORKERS: Final = ("connect", "their work")
 
 
 class LogNotes:
-    """What is known of a group beside its epochs and targets, as far as its log was read."""
+    """Facts of a group beside its epochs and targets, as far as its log was read."""
 
-    def __init__(self, group: Group, homes: Homes, read_shares: ReadShares) -> None:
-        """Begin with nothing known; the owner of `group` and `homes` changes them."""
-        self._group, self._homes = group, homes
+    def __init__(self, group: Group, owners: Owners, read_shares: ReadShares) -> None:
+        """Begin with nothing known; the owner of `group` and `owners` changes them."""
+        self._group, self._owners = group, owners
         urls: dict[str, str] = {}
         self._urls = urls
         """The url of a member, by member id; its id where it has none."""
         self._detector = Detector(urls)
         self._changed = Changed()
         self.absences = Absences(urls)
-        self.handovers = Handovers(homes, urls)
+        self.handovers = Handovers(owners, urls)
         self._generations = Generations(group.classic, read_shares)
         self._gone = GoneMembers(urls, self._generations.clients, *self._detector.by_name)
         self._protocol, self._kept = OF_WORKERS
@@ -60,32 +60,32 @@ class LogNotes:
         """The connectors that raised the epoch that was explained last, if they are several."""
         return self._changed.put_together
 
-    def take_latest(self, entries: Iterable[Entry]) -> None:
-        """Take the latest entry of each key; raises `CodecError`."""
+    def apply_latest(self, entries: Iterable[Entry]) -> None:
+        """Apply the latest entry of each key; raises `CodecError`."""
         parts = RecordParts()
         for entry in entries:
             record = decode(entry)
             whole = None if record is None else parts.assemble(record)
             if whole is not None:
-                self.take(whole, entry.timestamp_ms)
+                self.apply(whole, entry.timestamp_ms)
 
-    def take(self, record: Record, now_ms: int) -> None:
-        """Take the next record, after the group has evolved by it."""
+    def apply(self, record: Record, now_ms: int) -> None:
+        """Apply the next record, after the group has evolved by it."""
         if isinstance(record, TaskStatus):
-            self._detector.take_status(record, now_ms)
-            self.handovers.take_status(record)
+            self._detector.apply_status(record, now_ms)
+            self.handovers.apply_status(record)
             return
         if isinstance(record, Tombstone) and record.kind is ClassicGroup:
-            self._homes.last.update(self._generations.end())
-        self._gone.take(record)
+            self._owners.last.update(self._generations.end())
+        self._gone.apply(record)
         if isinstance(record, MemberMetadata):
             self._urls[record.member_id] = record.worker_url
             if client := client_of(record):
                 self._generations.clients[record.member_id] = client
-        self._detector.take(record, now_ms)
-        self._changed.take(record)
-        self.absences.take(record, now_ms)
-        self.handovers.take(record, now_ms)
+        self._detector.apply(record, now_ms)
+        self._changed.apply(record)
+        self.absences.apply(record, now_ms)
+        self.handovers.apply(record, now_ms)
 
     def explain_rise(self, bump: GroupMetadata) -> tuple[Detection, str]:
         """Return how the cause of an epoch was noticed, and what had changed."""
@@ -100,9 +100,9 @@ class LogNotes:
         return UPGRADED.format(who, self._protocol, self._kept, count, self._generations.ended)
 
     def form_generation(self, record: ClassicGroup) -> EpochReading | None:
-        """Take a generation; return its epoch if it begins, None if its leader has assigned."""
+        """Apply a generation; return its epoch if it begins, None if its leader has assigned."""
         is_of_consumers = record.protocol_type == OF_CONSUMERS[0]
         self._protocol, self._kept = OF_CONSUMERS if is_of_consumers else OF_WORKERS
         if record.cause.why is Why.GROUP_DOWNGRADED:
-            self._generations.inherit(self._homes.last)
-        return self._generations.take(record, self._detector, self._protocol)
+            self._generations.inherit(self._owners.last)
+        return self._generations.apply(record, self._detector, self._protocol)

@@ -27,18 +27,18 @@ from ...events.records import (
     TargetAssignment,
 )
 from .causes.clients import KafkaClient
-from .diff import Homes, TargetChange
+from .diff import Owners, TargetChange
 from .epochs import Attempt, EpochReading, EpochReport
 from .generations import ReadShares, read_no_shares
 from .handovers import FollowedHandover, Handover
 from .notes import LogNotes
 
-Hear = Callable[[Record, TargetChange | None, int], None]
+OnRecord = Callable[[Record, TargetChange | None, int], None]
 """Gets each record after the group has evolved by it, the last target's change, and the time."""
 
 
-def hear_nothing(_: Record, __: TargetChange | None, ___: int) -> None:
-    """Take no notice of a record."""
+def ignore_record(_: Record, __: TargetChange | None, ___: int) -> None:
+    """Ignore a record."""
 
 
 FIRST_EPOCH: Final = 1
@@ -75,18 +75,18 @@ class EpochReader:
         before: Iterable[Entry] = (),
         low: int = 0,
         read_shares: ReadShares = read_no_shares,
-        hear: Hear = hear_nothing,
+        on_record: OnRecord = ignore_record,
     ) -> None:
         """`before` is what is left of the entries before `low`: the latest of each key.
 
-        `read_shares` reads what leaders assign; `hear` gets each record. Raises `CodecError`.
+        `read_shares` reads what leaders assign; `on_record` gets each record. Raises `CodecError`.
         """
-        self._hear = hear
+        self._on_record = on_record
         earlier = list(before)
         self._group = restore(group_id, earlier, low) if low else Group(group_id)
-        self._homes = Homes(self._group)
-        self._knows_homes = not low or self._group.assignment_epoch > 0
-        self._notes = LogNotes(self._group, self._homes, read_shares)
+        self._owners = Owners(self._group)
+        self._knows_owners = not low or self._group.assignment_epoch > 0
+        self._notes = LogNotes(self._group, self._owners, read_shares)
         self._unanswered: list[EpochReading] = []
         """The epochs without a target yet, in order."""
         self._answered: list[EpochReading] = []
@@ -99,7 +99,7 @@ class EpochReader:
         self._change: TargetChange | None = None
         self._target_at = -1
         """The offset of the record that `_change` was read from."""
-        self._notes.take_latest(earlier)
+        self._notes.apply_latest(earlier)
 
     @classmethod
     def of(
@@ -107,13 +107,13 @@ class EpochReader:
         log: EpochLog,
         low: int,
         read_shares: ReadShares = read_no_shares,
-        hear: Hear = hear_nothing,
+        on_record: OnRecord = ignore_record,
     ) -> "EpochReader":
-        """Return what reads a log that begins at `low`; raises `LogError`, `CodecError`."""
+        """Return a reader of a log that begins at `low`; raises `LogError`, `CodecError`."""
         if not low:
-            return cls(log.log_id, read_shares=read_shares, hear=hear)
+            return cls(log.log_id, read_shares=read_shares, on_record=on_record)
         before = (entry for entry in log.load().entries if entry.offset < low)
-        return cls(log.log_id, before, low, read_shares, hear)
+        return cls(log.log_id, before, low, read_shares, on_record)
 
     @property
     def group(self) -> Group:
@@ -130,18 +130,18 @@ class EpochReader:
         """The latest handovers of the group, in order."""
         return self._notes.handovers.latest
 
-    def take(self, entry: Entry) -> list[EpochReading]:
-        """Take the next entry; return the epochs whose target all members have reached.
+    def apply(self, entry: Entry) -> list[EpochReading]:
+        """Apply the next entry; return the epochs whose target all members have reached.
 
         Their readings may still change: a worker's status may come late. Raises `CodecError`, and
         changes nothing then.
         """
         record = decode(entry)
         if isinstance(record, TaskStatus):  # most entries are, and change no epoch
-            self._notes.take(record, entry.timestamp_ms)
-            self._hear(record, None, entry.timestamp_ms)
+            self._notes.apply(record, entry.timestamp_ms)
+            self._on_record(record, None, entry.timestamp_ms)
         elif record is not None:
-            self._take_record(record, entry)
+            self._apply_record(record, entry)
         done, self._done = self._done, []
         return done
 
@@ -153,35 +153,35 @@ class EpochReader:
         """Yield the latest handovers of the group, in order, each as far as it is known now."""
         return (each.handover for each in self.followed)
 
-    def _take_record(self, record: Record, entry: Entry) -> None:
+    def _apply_record(self, record: Record, entry: Entry) -> None:
         group = self._group
         whole = group.record_parts.assemble(record)
         evolve(group, record, entry.offset)
         if whole is None:
             return
-        self._notes.take(whole, entry.timestamp_ms)
+        self._notes.apply(whole, entry.timestamp_ms)
         if isinstance(whole, GroupMetadata):
-            self._take_bump(whole)
+            self._apply_bump(whole)
         elif isinstance(whole, ClassicGroup):
-            self._take_generation(whole)
+            self._apply_generation(whole)
         elif isinstance(whole, TargetAssignment):
-            self._take_target(group.target, entry)
+            self._apply_target(group.target, entry)
         elif isinstance(whole, ScheduledRebalance) and entry.offset == self._target_at + 1:
-            self._take_schedule(whole)
+            self._apply_schedule(whole)
         elif isinstance(whole, MemberMetadata) and whole.succession is not None:
-            self._homes.succeed(group, whole)
+            self._owners.succeed(group, whole)
         elif isinstance(whole, CurrentAssignment):
-            self._take_step(entry)
-        self._hear(whole, self._change, entry.timestamp_ms)
+            self._apply_step(entry)
+        self._on_record(whole, self._change, entry.timestamp_ms)
 
-    def _take_bump(self, bump: GroupMetadata) -> None:
+    def _apply_bump(self, bump: GroupMetadata) -> None:
         self._begin_epoch(bump.group_epoch)
         detection, changed = self._notes.explain_rise(bump)
         report = EpochReport(bump, type=self._group.type)
         told, together = (report, detection, changed, self.clients), self._notes.put_together
         self._unanswered.append(EpochReading(*told, put_together=together))
 
-    def _take_generation(self, record: ClassicGroup) -> None:
+    def _apply_generation(self, record: ClassicGroup) -> None:
         """Begin a generation, or take note that its leader has assigned.
 
         A new generation ends all epochs before it, which no target will answer any more.
@@ -193,19 +193,19 @@ class EpochReader:
             self._answered, self._unanswered, self._change = [], [begun], None
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Take the next epoch; one that does not follow the last is that of another life."""
+        """Begin an epoch; one that does not follow the last is that of another life."""
         if epoch <= self._last_epoch:
             self.lives += 1
             self._answered, self._unanswered, self._change = [], [], None
         if epoch <= max(self._last_epoch, FIRST_EPOCH):  # nobody has had anything before it
-            self._homes.clear()
-            self._knows_homes = True
+            self._owners.clear()
+            self._knows_owners = True
         self._last_epoch = epoch
 
-    def _take_target(self, target: TargetAssignment, entry: Entry) -> None:
+    def _apply_target(self, target: TargetAssignment, entry: Entry) -> None:
         time_ms = target.time_ms or entry.timestamp_ms
         if target.error:
-            self._take_failure(Attempt(target.assignment_epoch, time_ms, target.error))
+            self._apply_failure(Attempt(target.assignment_epoch, time_ms, target.error))
             return
         self._done += self._answered
         epoch = target.assignment_epoch
@@ -214,21 +214,23 @@ class EpochReader:
         self._done += [each for each in answered if each.report.generation is not None]
         answered = [each for each in answered if each.report.generation is None]
         bumps = [each.report.bump for each in answered]
-        group, homes = self._group, self._homes
-        change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
-        absences = self._notes.absences.take_target(target, entry.timestamp_ms)
+        group, owners = self._group, self._owners
+        change = owners.compare(group, target, time_ms, bumps) if self._knows_owners else None
+        absences = self._notes.absences.apply_target(target, entry.timestamp_ms)
         are_partitions = group.type is GroupType.CONSUMER
-        handovers = self._notes.handovers.take_target(target, change, are_partitions=are_partitions)
-        homes.move(group)
+        handovers = self._notes.handovers.apply_target(
+            target, change, are_partitions=are_partitions
+        )
+        owners.move(group)
         self._notes.handovers.forget(target)
         for each in answered:
             each.handovers, each.absences = handovers, absences
-        self._answered = answered if self._knows_homes else []
-        self._knows_homes = True
+        self._answered = answered if self._knows_owners else []
+        self._knows_owners = True
         self._target_at = entry.offset
         self._answer_with(change)
 
-    def _take_failure(self, attempt: Attempt) -> None:
+    def _apply_failure(self, attempt: Attempt) -> None:
         for each in self._unanswered:
             is_older = each.report.group_epoch <= attempt.assignment_epoch
             if is_older and each.report.generation is None:
@@ -240,13 +242,13 @@ class EpochReader:
         for each in self._answered:
             each.report = replace(each.report, target_change=change)
 
-    def _take_schedule(self, record: ScheduledRebalance) -> None:
-        """Take what is left for later from the record that follows the target in its batch."""
+    def _apply_schedule(self, record: ScheduledRebalance) -> None:
+        """Add what is left for later from the record that follows the target in its batch."""
         if self._change is not None:
             at_ms = record.again_at_ms or None
             self._answer_with(replace(self._change, parked=record.parked, next_moves_at_ms=at_ms))
 
-    def _take_step(self, entry: Entry) -> None:
+    def _apply_step(self, entry: Entry) -> None:
         group, change = self._group, self._change
         if change is None or group.state is not GroupState.STABLE:
             return
@@ -262,5 +264,5 @@ def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterato
     reader = EpochReader.of(log, low, read_shares)
     for entries in log.tail(low):
         for entry in entries:
-            yield from reader.take(entry)
+            yield from reader.apply(entry)
     yield from reader.unfinished()

@@ -32,16 +32,16 @@ DEPARTURES = frozenset(
 
 
 class ReasonKind(Enum):
-    """What sort of reason it is."""
+    """The sort of a reason."""
 
     BALANCE = "balance"
-    """Its giver is still there, and nothing forbids that it stays."""
+    """Its previous owner is still there, and nothing forbids that it stays."""
     DEPARTURE = "departure"
-    """Its giver is gone, and nobody waits for it."""
+    """Its previous owner is gone, and nobody waits for it."""
     DELAY_EXPIRED = "delay-expired"
-    """Its giver is gone, and did not come back in time."""
+    """Its previous owner is gone, and did not come back in time."""
     CONSTRAINT = "constraint"
-    """Its giver is there, and may not have it any more.
+    """Its previous owner is there, and may not have it any more.
 
     The detail is what keeps it from that: a drain, pin, tag or zone, or that it is cold.
     """
@@ -73,23 +73,23 @@ _BALANCE = Reason(ReasonKind.BALANCE)
 def reason_of(
     group: Group,
     resource: Resource,
-    giver: MemberMetadata,
+    previous_owner: MemberMetadata,
     bumps: Iterable[GroupMetadata],
     directory: Callable[[], Directory],
 ) -> Reason:
-    """Return why a resource leaves its giver for another worker.
+    """Return why a resource leaves its previous owner for another worker.
 
     `group` is that of the new target, with the schedule from before it; `bumps` are what the
     target answers; `directory` tells whom names mean, and is asked only where a config has any.
     """
-    if _is_gone(group, giver):
+    if _is_gone(group, previous_owner):
         if resource in group.schedule.fired:
             return Reason(ReasonKind.DELAY_EXPIRED)
-        return Reason(ReasonKind.DEPARTURE, _departure(group, giver, bumps))
-    order = group.worker_orders.get(worker_name(giver))
-    if is_drained(order, giver.member_id):
+        return Reason(ReasonKind.DEPARTURE, _departure(group, previous_owner, bumps))
+    order = group.worker_orders.get(worker_name(previous_owner))
+    if is_drained(order, previous_owner.member_id):
         return Reason(ReasonKind.CONSTRAINT, "drain")
-    now = group.members[giver.member_id].metadata
+    now = group.members[previous_owner.member_id].metadata
     unmet = _unmet(group, resource, now, directory) or ("cold" if _is_cold(group, now) else "")
     return Reason(ReasonKind.CONSTRAINT, unmet) if unmet else _BALANCE
 
@@ -97,42 +97,45 @@ def reason_of(
 def why_displaced(
     group: Group,
     resource: Resource,
-    giver: MemberMetadata,
+    previous_owner: MemberMetadata,
     bumps: Iterable[GroupMetadata],
     directory: Callable[[], Directory],
 ) -> Reason:
-    """Return why a resource leaves its giver though nobody else can take it."""
-    reason = reason_of(group, resource, giver, bumps, directory)
+    """Return why a resource leaves its previous owner though nobody else can take it."""
+    reason = reason_of(group, resource, previous_owner, bumps, directory)
     return Reason(ReasonKind.CONSTRAINT) if reason == _BALANCE else reason
 
 
-def _is_gone(group: Group, giver: MemberMetadata) -> bool:
-    """Tell whether a giver lost its seat; if it joined again by its member id, that is another."""
-    member = group.members.get(giver.member_id)
-    return member is None or member.metadata.joined_epoch != giver.joined_epoch
+def _is_gone(group: Group, previous_owner: MemberMetadata) -> bool:
+    """Tell whether an owner lost its seat; if it joined again by its id, that is another."""
+    member = group.members.get(previous_owner.member_id)
+    return member is None or member.metadata.joined_epoch != previous_owner.joined_epoch
 
 
 def _unmet(
-    group: Group, resource: Resource, giver: MemberMetadata, directory: Callable[[], Directory]
+    group: Group,
+    resource: Resource,
+    previous_owner: MemberMetadata,
+    directory: Callable[[], Directory],
 ) -> str:
-    """Return what is asked of a resource's worker that its giver does not meet, if anything."""
+    """Return the demand of a resource that its previous owner does not meet, or nothing."""
     order = placement_of(group, resource)
     connector = group.connectors.get(resource.connector)
-    asked = placement_in(connector.config) if connector else ANYWHERE
+    demanded = placement_in(connector.config) if connector else ANYWHERE
     pins = order.pins if order is not None else ()
-    if not pins and asked.workers:
-        pins = directory().resolve(asked.workers)
-    if pins and worker_name(giver) not in pins:
+    if not pins and demanded.workers:
+        pins = directory().resolve(demanded.workers)
+    if pins and worker_name(previous_owner) not in pins:
         return "pin"
-    said = assignor_of(group.target.assignor, giver.assignors)
-    if not asked.tags <= abilities(said.metadata).tags:
+    said = assignor_of(group.target.assignor, previous_owner.assignors)
+    if not demanded.tags <= abilities(said.metadata).tags:
         return "tag"
-    return "zone" if asked.zones and giver.rack not in asked.zones else ""
+    return "zone" if demanded.zones and previous_owner.rack not in demanded.zones else ""
 
 
-def _is_cold(group: Group, giver: MemberMetadata) -> bool:
-    """Tell whether a giver takes no work yet, or no longer, while somebody else does."""
-    if _is_warm(group, giver):
+def _is_cold(group: Group, previous_owner: MemberMetadata) -> bool:
+    """Tell whether a previous owner takes no work yet, or no longer, while somebody else does."""
+    if _is_warm(group, previous_owner):
         return False
     return any(_is_open(group, each) for each in group.members.values())
 
@@ -148,14 +151,14 @@ def _is_warm(group: Group, member: MemberMetadata) -> bool:
     return is_warm(assignor_of(group.target.assignor, member.assignors).metadata)
 
 
-def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:
-    """Return how a giver went, if its loss or one of the bumps still tells."""
-    loss = group.losses.get(giver.member_id)
+def _departure(group: Group, previous_owner: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:
+    """Return how a previous owner went, if its loss or one of the bumps still tells."""
+    loss = group.losses.get(previous_owner.member_id)
     causes = [loss.cause] if loss else []
-    causes += [bump.cause for bump in bumps if _is_about(bump.cause, giver)]
+    causes += [bump.cause for bump in bumps if _is_about(bump.cause, previous_owner)]
     return causes[-1].why.value if causes else ""
 
 
-def _is_about(cause: Cause, giver: MemberMetadata) -> bool:
-    names = (giver.url, giver.member_id, giver.instance_id)
+def _is_about(cause: Cause, previous_owner: MemberMetadata) -> bool:
+    names = (previous_owner.url, previous_owner.member_id, previous_owner.instance_id)
     return cause.why in DEPARTURES and cause.subject in names

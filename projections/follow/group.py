@@ -26,5 +26,5 @@ class Follower:
         return self.group
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._log.close()

@@ -34,7 +34,7 @@ class KeyedLog(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the log."""
         ...
 
 
@@ -134,7 +134,7 @@ class MemberFollower:
             self._changed.update(each for each in held if each.connector in connectors)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._log.close()
 
     def _look(self) -> set[str]:

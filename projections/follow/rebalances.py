@@ -64,7 +64,7 @@ class Rebalances:
             self._next = entries[-1].offset + 1
 
     def count(self, entry: Entry, group_id: str = "") -> None:
-        """Take the next entry of a group."""
+        """Apply the next entry of a group."""
         record = decode(entry) if entry.type in _RAISING else None
         if isinstance(record, Tombstone) and record.kind is ClassicGroup:
             self._last.pop(group_id, None)  # a group that is deleted may count from 1 again

@@ -56,7 +56,7 @@ _BOUNDS = (*map(str, SECONDS), "+Inf")
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """What is measured of one group; `logs` by name, `progress` by connector.
+    """The figures of one group; `logs` by name, `progress` by connector.
 
     `skipping` holds the progress of the tasks that ever left out bad rows.
     """
@@ -90,7 +90,7 @@ class EngineFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeFigures:
-    """What is measured of the node itself; `engines` by worker, "" for the one that they share."""
+    """The figures of the node itself; `engines` by worker, "" for the one that they share."""
 
     engines: Mapping[str, EngineFigures] = field(default_factory=dict[str, EngineFigures])
     free_bytes: int | None = None
@@ -165,14 +165,14 @@ def _seats(group: Group) -> dict[str, int]:
 
 def resources(groups: Groups) -> Iterator[Metric]:
     """Yield families of their own for what overlaps: a sum over them would mean nothing."""
-    told = {
+    texts = {
         "configured": "Connectors and tasks that the group is to run.",
         "assigned": "Configured connectors and tasks that a member holds.",
         "parked": "Connectors and tasks left unassigned on purpose until a deadline.",
         "awaited": "Connectors and tasks kept for members that left for a while.",
         "unplaceable": "Connectors and tasks that no member can take.",
     }
-    for name, text in told.items():
+    for name, text in texts.items():
         family = gauge(f"group_{name}_resources", text, "group", "kind")
         for each in groups:
             for kind, count in _by_kind(_select_resources(each.group, name)):
@@ -263,10 +263,10 @@ def workers(groups: Groups) -> Iterator[Metric]:
 
 def durations(groups: Groups) -> Iterator[Metric]:
     """Yield the histograms of rebalances and moves since this process started."""
-    told = "Time from the cause of an epoch until everything ran again."
-    rebalances = HistogramMetricFamily("fairlead_group_rebalance_seconds", told, labels=["group"])
-    told = "Time for which nobody ran what went from one worker to another."
-    moves = HistogramMetricFamily("fairlead_group_move_seconds", told, labels=["group"])
+    text = "Time from the cause of an epoch until everything ran again."
+    rebalances = HistogramMetricFamily("fairlead_group_rebalance_seconds", text, labels=["group"])
+    text = "Time for which nobody ran what went from one worker to another."
+    moves = HistogramMetricFamily("fairlead_group_move_seconds", text, labels=["group"])
     for each in groups:
         for family, taken in (
             (rebalances, each.watched.rebalances),
@@ -333,8 +333,8 @@ def progress(groups: Groups) -> Iterator[Metric]:
         "Bytes that are left to read, since the tasks planned their last batches.",
         *labels,
     )
-    told = "Records that were left to read, where the source knows it."
-    records = gauge("connector_lag_records", told, *labels)
+    text = "Records that were left to read, where the source knows it."
+    records = gauge("connector_lag_records", text, *labels)
     unread = {
         (each.group.group_id, name): found for each in groups for name, found in each.unread.items()
     }
@@ -356,16 +356,16 @@ def batches(groups: Groups) -> Iterator[Metric]:
     """Yield the families of the batches and commits."""
     labels = OF_CONNECTOR
     batches = counter("connector_batches", "Batches that count.", *labels)
-    told = "Time that batches which count took, by phase."
-    seconds = counter("connector_batch_seconds", told, *labels, "phase")
-    told = "Batches that count and are not in place yet."
-    waiting = gauge("connector_unpublished_batches", told, *labels)
-    told = "When a batch was committed last."
-    last = gauge("connector_last_commit_timestamp_seconds", told, *labels)
-    told = "The last commit of that task of the connector which has committed nothing for longest."
+    text = "Time that batches which count took, by phase."
+    seconds = counter("connector_batch_seconds", text, *labels, "phase")
+    text = "Batches that count and are not in place yet."
+    waiting = gauge("connector_unpublished_batches", text, *labels)
+    text = "When a batch was committed last."
+    last = gauge("connector_last_commit_timestamp_seconds", text, *labels)
+    text = "The last commit of that task of the connector which has committed nothing for longest."
     never = "Tasks of the connector that never committed a batch."
     uncommitted = gauge("connector_uncommitted_tasks", never, *labels)
-    oldest = gauge("connector_oldest_commit_timestamp_seconds", told, *labels)
+    oldest = gauge("connector_oldest_commit_timestamp_seconds", text, *labels)
     for values, progress in _connectors(groups):
         batches.add_metric(values, progress.batches)
         for phase, took_ms in progress.cost.phases_ms.items():
@@ -388,8 +388,8 @@ def _connectors(groups: Groups) -> Iterator[tuple[list[str], Progress]]:
 
 def restarts(groups: Groups) -> Iterator[Metric]:
     """Yield the family of restarts."""
-    told = "Restarts of the connector and its tasks after failures, since this process started."
-    family = counter("connector_restarts", told, *OF_CONNECTOR)
+    text = "Restarts of the connector and its tasks after failures, since this process started."
+    family = counter("connector_restarts", text, *OF_CONNECTOR)
     for each in groups:
         for name in connector_names(each.group):
             family.add_metric([each.group.group_id, name], each.watched.restarts[name])

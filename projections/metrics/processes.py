@@ -1,4 +1,4 @@
-"""What processes count themselves, since no log tells of it.
+"""The figures that processes count themselves, since no log has them.
 
 A REST process counts its requests in memory. A worker measures how long the phases of its batches
 take, and the listener counts its clients: each in a memory-mapped file of its own, and a scrape

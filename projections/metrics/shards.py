@@ -25,7 +25,7 @@ STATES = [each for each in GroupState if each is not GroupState.DEAD]
 
 @dataclass(frozen=True, slots=True)
 class ShardFigures:
-    """What is measured of one shard."""
+    """The figures of one shard."""
 
     number: int
     states: Mapping[tuple[GroupType, GroupState], int]

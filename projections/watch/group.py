@@ -46,7 +46,7 @@ class Durations:
 
 @dataclass(slots=True)
 class Watched:
-    """What was counted since the watch began; `restarts` of connectors and tasks by connector."""
+    """Counts since the watch began; `restarts` of connectors and tasks by connector."""
 
     rebalances: Durations = field(default_factory=Durations)
     moves: Durations = field(default_factory=Durations)
@@ -77,7 +77,7 @@ class GroupWatch:
         self.next = start
         """The offset of the first entry that was not read yet."""
         self._told: list[EventLine] = []
-        self._reader = EpochReader.of(self._log, start, hear=self._hear)
+        self._reader = EpochReader.of(self._log, start, on_record=self._hear)
         self._lines = EventLines(self._reader.group)
         for resource, status in self._reader.group.statuses.items():
             self._restarted[resource] = status.restarts
@@ -96,14 +96,14 @@ class GroupWatch:
         start = self.next
         for entries in self._log.tail(start):
             for entry in entries:
-                for reading in self._reader.take(entry):
+                for reading in self._reader.apply(entry):
                     self._follow(reading)
                 self.next = entry.offset + 1
         if self.next > start:
             self._settle()
 
     def _hear(self, record: Record, change: TargetChange | None, now_ms: int) -> None:
-        lines = self._lines.take(record, change)
+        lines = self._lines.apply(record, change)
         self._told += [each._replace(time_ms=now_ms) for each in lines]
         if isinstance(record, TaskStatus) and record.restarts.times:
             if record.restarts != self._restarted.get(record.resource, NEVER_RESTARTED):
@@ -114,8 +114,8 @@ class GroupWatch:
         self._rebalances.append(reading)
         change = reading.report.target_change
         if change is not None and change.assignment_epoch == reading.report.group_epoch:
-            moved = [each for each in reading.handovers if each.handover.giver is not None]
-            self._moves += [each for each in moved if each.handover.taker is not None]
+            moved = [each for each in reading.handovers if each.handover.previous_owner is not None]
+            self._moves += [each for each in moved if each.handover.new_owner is not None]
 
     def _settle(self) -> None:
         """Count what has come to its end, and let go of what never will."""

@@ -1,4 +1,4 @@
-"""What happened to a group, as lines for the log of the node: one line for each thing, told once.
+"""Events of a group as lines for the log of the node: one line for each, written once.
 
 A reader of the control log says what the records tell; a worker says only what no record has, its
 batches and failures. The lines name the configs of connectors by their keys, never by a value.
@@ -79,7 +79,7 @@ class EventLines:
         self._runs: dict[Resource, TaskStatus] = dict(group.statuses)
         """What each resource did last."""
 
-    def take(self, record: Record, change: TargetChange | None = None) -> Iterator[EventLine]:
+    def apply(self, record: Record, change: TargetChange | None = None) -> Iterator[EventLine]:
         """Yield the lines of the next record."""
         match record:
             case ConnectorConfig():
@@ -243,21 +243,21 @@ def _target(record: TargetAssignment, change: TargetChange | None) -> Iterator[E
     for each in (*change.moved, *change.returned):
         yield _move(each, change.reasons.get(each.resource), epoch)
     for each in change.placed:
-        text = f"{each.resource} goes to {short(each.taker.worker)}"
-        yield EventLine(text, each.resource, epoch, each.taker.worker, logging.DEBUG)
+        text = f"{each.resource} goes to {short(each.new_owner.worker)}"
+        yield EventLine(text, each.resource, epoch, each.new_owner.worker, logging.DEBUG)
     for resource, why in change.unplaceable.items():
         text = f"{resource} has no place: {why}"
         yield EventLine(text, resource, epoch, level=logging.WARNING)
 
 
 def _move(each: Transfer, reason: Reason | None, epoch: int) -> EventLine:
-    giver = short(each.giver.worker) if each.giver else "nobody"
-    taker = short(each.taker.worker)
+    giver = short(each.previous_owner.worker) if each.previous_owner else "nobody"
+    taker = short(each.new_owner.worker)
     if reason is None:
         text = f"{each.resource} returns to {taker}"
     else:
         text = f"{each.resource} moves from {giver} to {taker}: {reason}"
-    return EventLine(text, each.resource, epoch, each.taker.worker)
+    return EventLine(text, each.resource, epoch, each.new_owner.worker)
 
 
 def fields_about(

@@ -157,7 +157,9 @@ def story_of(move: Handover) -> str:
 
 
 def _way(move: Handover) -> str:
-    workers = (short(each.worker) for each in (move.giver, move.taker) if each is not None)
+    workers = (
+        short(each.worker) for each in (move.previous_owner, move.new_owner) if each is not None
+    )
     return " -> ".join(workers)
 
 

@@ -66,7 +66,7 @@ class Watcher:
         for entries in self._control.tail(self._group.end):
             fold(self._group, entries)
             for entry in entries:
-                self._reader.take(entry)
+                self._reader.apply(entry)
         return self._view(), [*self._completed()]
 
     def runs_tasks(self, worker: str) -> bool:
@@ -97,7 +97,7 @@ class Watcher:
     def _completed(self) -> Iterator[Handover]:
         """Yield the tasks that have started a batch on another worker, each once."""
         for each in self._reader.handovers():
-            has_moved = each.giver and each.taker and each.first_batch_ms
+            has_moved = each.previous_owner and each.new_owner and each.first_batch_ms
             key = each.resource, each.granted_ms
             if has_moved and each.resource.is_task and key not in self._told:
                 self._told.add(key)

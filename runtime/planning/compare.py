@@ -15,7 +15,7 @@ from ...events.group import Group
 from ...events.model import Grants, GroupState, Resource, Resources
 from ...events.placement import assignor_of, is_warm, work_in
 from ...events.records import MemberMetadata
-from ...projections.explain.diff import Homes, homes_in
+from ...projections.explain.diff import Owners, owners_in
 from ...projections.explain.reasons import RETURN, Reason
 from .changes import Change, ConnectorScaled, ConnectorsPut, PlannedConfig, make_change
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
@@ -57,7 +57,7 @@ def make_plan(
     for _ in dry_run.settle():
         pass  # moves that are under way already are not due to these changes
     before = _occupancy_of(dry_run)
-    rounds = _Rounds(before.homes, Homes(dry_run.group))
+    rounds = _Rounds(before.homes, Owners(dry_run.group))
     for number, change in enumerate(changes):
         try:
             for step in make_change(dry_run, change):
@@ -94,7 +94,7 @@ def _occupancy_of(dry_run: DryRun) -> _Occupancy:
     group, added = dry_run.group, dry_run.joiners
     weights = snapshot_of(group, group.target.assignor, dry_run.now_ms).weights
     members = {each: member.metadata for each, member in group.members.items()}
-    homes = dict(homes_in(group))
+    homes = dict(owners_in(group))
     return _Occupancy(
         group.target.assignor,
         homes,
@@ -136,7 +136,7 @@ class _Rounds:
 
     first: Mapping[Resource, MemberMetadata]
     """The owner of each resource at the beginning."""
-    homes: Homes
+    homes: Owners
     """The owner of each resource in the latest target."""
     rounds: list[PlannedRound] = field(default_factory=list[PlannedRound])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
@@ -153,10 +153,11 @@ class _Rounds:
         moved = len(change.moved) + len(change.returned)
         counts = (len(each) for each in (change.placed, change.retired, change.displaced))
         self.rounds.append(PlannedRound(causes, moved, *counts))
-        givers = {each.resource: each.giver for each in change.moved} | dict(change.displaced)
+        owners = {each.resource: each.previous_owner for each in change.moved}
+        owners |= change.displaced
         for resource, reason in change.reasons.items():
-            giver, first = givers[resource], self.first.get(resource)
-            if giver and first and giver.member_id == first.member_id:
+            owner, first = owners[resource], self.first.get(resource)
+            if owner and first and owner.member_id == first.member_id:
                 self.reasons[resource] = reason
             self.reasons.setdefault(resource, reason)
         self.homes.move(group)

@@ -10,7 +10,7 @@ from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.causes.detection import Detection
-from fairlead.projections.explain.diff import Seat, TargetChange
+from fairlead.projections.explain.diff import Owner, TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.logs.narrator import TELL, Narrator
 from fairlead.runtime.interfaces.cli.verbs.group.log import tell
@@ -34,7 +34,7 @@ def test_each_epoch_is_told_with_its_cause_and_what_it_led_to(run: Run, data_dir
 
 
 def test_what_stopped_because_nobody_may_run_it_is_told_with_who_had_it() -> None:
-    a, seat = Resource("a"), Seat(written.URL_1, written.W1)
+    a, seat = Resource("a"), Owner(written.URL_1, written.W1)
     answer = TargetChange(4, 2_000, "balanced", seat, {}, (), (), (), {}, {a: "no"}, frozenset())
     bump = GroupMetadata(4, Cause(Why.WORKER_DRAINED, written.URL_1), 1_000, "rest")
     report = EpochReport(bump, (), replace(answer, displaced={a: seat}))

@@ -42,9 +42,9 @@ def test_the_epoch_of_a_killed_worker_names_the_death_what_moved_and_why(
         lost, Reason(ReasonKind.DEPARTURE, "process-ended")
     )
     assert {
-        (each.giver.worker, each.taker.worker)
+        (each.previous_owner.worker, each.new_owner.worker)
         for each in told.handovers
-        if each.giver and each.taker
+        if each.previous_owner and each.new_owner
     } == {(url, url.replace("/w2", "/w1"))}
     assert all(each.downtime_ms is not None for each in told.handovers)
     took = {each.name: each.took_ms for each in told.phases}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.model import BATCHES_RUN, RunState
-from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.diff import Owner
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.explain.reasons import Reason, ReasonKind
@@ -14,7 +14,7 @@ from fairlead_tests.decider import resource
 from fairlead_tests.group.static_seat import STATIC
 from fairlead_tests.projecting.timed_log import TimedDecider, computed
 
-W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
+W1, W2 = Owner("http://w1", "W1"), Owner("http://w2", "W2")
 MOVED = Handover(
     resource("A-0"),
     Reason(ReasonKind.BALANCE),
@@ -38,7 +38,7 @@ def handovers(group: TimedDecider) -> list[Handover]:
     """What changed hands in the whole log of a group."""
     reader = EpochReader()
     for entry in group.entries:
-        reader.take(entry)
+        reader.apply(entry)
     return [*reader.handovers()]
 
 

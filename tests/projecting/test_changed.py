@@ -162,7 +162,7 @@ def test_connectors_that_raised_no_epoch_before_are_not_taken_for_those_that_are
 ):
     changed = Changed()
     for name in "ABCDE":  # those of a classic group, or of before the log was trimmed, and then two
-        changed.take(ConnectorConfig(name, {"name": name}, 1, 0))
+        changed.apply(ConnectorConfig(name, {"name": name}, 1, 0))
     bump = GroupMetadata(1, Cause(Why.CONNECTOR_ADDED, "D and 1 more"), 0)
     assert (changed.describe(bump), sorted(changed.put_together)) == ("new D E", ["D", "E"])
 

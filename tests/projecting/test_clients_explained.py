@@ -42,7 +42,9 @@ def epochs_of(clients: Clients, group_id: str) -> EpochCache:
 
 
 def way(each: Handover) -> tuple[str, str, str]:
-    giver, taker = (seat.member_id if seat else "" for seat in (each.giver, each.taker))
+    giver, taker = (
+        seat.member_id if seat else "" for seat in (each.previous_owner, each.new_owner)
+    )
     return giver, taker, f"{each.reason.kind.value} {each.reason.detail}".rstrip()
 
 

@@ -6,7 +6,7 @@ from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import BATCHES_RUN, RunState
-from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.diff import Owner
 from fairlead.projections.explain.epochs import Phase
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reasons import RETURN, Reason, ReasonKind
@@ -18,10 +18,10 @@ C, D = map(resource, "CD")
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")
 BALANCE = Reason(ReasonKind.BALANCE)
 W1, W2, W3, S1 = (
-    Seat("http://w1", "W1"),
-    Seat("http://w2", "W2"),
-    Seat("http://w3", "W3"),
-    Seat("http://s", "S1"),
+    Owner("http://w1", "W1"),
+    Owner("http://w2", "W2"),
+    Owner("http://w3", "W3"),
+    Owner("http://s", "S1"),
 )
 
 
@@ -75,7 +75,7 @@ def test_what_a_giver_was_to_have_and_never_got_is_not_lost_with_its_earlier_sea
     group.at(21_200).join("W3")
     group.at(21_300).compute()
     (moved,) = group.explained(5).handovers
-    assert (moved.giver, moved.taker, moved.gone_ms) == (W2, W3, None)
+    assert (moved.previous_owner, moved.new_owner, moved.gone_ms) == (W2, W3, None)
 
 
 def test_work_of_one_that_lost_its_seat_moves_because_of_that_though_it_joined_anew() -> None:

@@ -10,7 +10,7 @@ from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
-from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.diff import Owner
 from fairlead.projections.explain.epochs import Explanation
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.decider import JOIN, resources
@@ -19,7 +19,7 @@ from fairlead_tests.projecting.timed_log import TimedDecider
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")
-S1 = Seat("http://s", "S1")
+S1 = Owner("http://s", "S1")
 KEPT = resources("C D")
 
 

@@ -23,7 +23,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache, NotToldError
-from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.diff import Owner
 from fairlead.projections.explain.epochs import Explanation, Phase
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.lists import EpochLine, EpochList
@@ -33,7 +33,7 @@ from fairlead_tests.projecting.timed_log import TimedDecider, computed, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
-W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
+W1, W2 = Owner("http://w1", "W1"), Owner("http://w2", "W2")
 BALANCE = Reason(ReasonKind.BALANCE)
 
 
@@ -235,7 +235,7 @@ def test_work_that_nobody_may_take_is_given_up_by_who_had_it_once() -> None:
     told = group.explained(3)
     assert told.handovers == (
         Handover(C, drain, W2, asked_ms=9_200, stopped_ms=9_300, revoked_ms=9_400),
-        replace(told.handovers[1], resource=D, reason=drain, giver=W2, taker=W1),
+        replace(told.handovers[1], resource=D, reason=drain, previous_owner=W2, new_owner=W1),
     )
     assert told.phases[2] == Phase("revoke", 9_100, 9_400, "all were asked after 0.100 s")
     assert group.explained(4).handovers == ()

@@ -14,7 +14,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
+from fairlead.projections.explain.diff import Owner, TargetChange, Transfer
 from fairlead.projections.explain.epochs import Attempt, EpochReport
 from fairlead.projections.explain.reader import read_all
 from fairlead_tests.decider import JOIN, resource, resources
@@ -24,7 +24,7 @@ from fairlead_tests.projecting.timed_log import TimedDecider, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
-W1, W2, W3 = (Seat(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
+W1, W2, W3 = (Owner(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
 
 
 def target_change(report: EpochReport) -> TargetChange:
@@ -106,7 +106,7 @@ def test_a_worker_that_comes_back_has_its_work_returned() -> None:
     group.at(21_000).heartbeat(back)
     group.at(21_100).compute()
     last = target_change(group.told()[4])
-    w9 = Seat("http://w2", "W9")
+    w9 = Owner("http://w2", "W9")
     assert last.returned == (Transfer(C, W2, w9), Transfer(D, W2, w9))
     assert (last.kept, last.moved) == ({W1: resources("A B")}, ())
 
@@ -125,7 +125,7 @@ def test_a_static_member_that_came_back_without_a_bump_keeps_what_it_has() -> No
     group.compute()
     told = group.told()
     assert set(told) == {1, 2}
-    assert target_change(told[2]).kept == {Seat("http://w1", "W7"): resources("A")}
+    assert target_change(told[2]).kept == {Owner("http://w1", "W7"): resources("A")}
 
 
 def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:

@@ -167,7 +167,7 @@ def test_of_clients_that_are_gone_only_the_latest_are_remembered(
         reader = EpochReader(group_id)
         for entries in GroupEntries(control, group_id, ShardHistory(control)).tail(0):
             for each in entries:
-                reader.take(each)
+                reader.apply(each)
         told[group_id] = [each.client_id for each in reader.clients.values()]
     assert told == {"churn": ["stays", "app", "app", "app"], "pay": ["x", "c", "d", "e"]}
 
@@ -176,10 +176,10 @@ def test_what_is_known_of_a_member_that_came_back_is_kept(monkeypatch: pytest.Mo
     monkeypatch.setattr(explained_clients, "GONE_MAX", 1)
     known, others = dict.fromkeys("abc", 1), dict.fromkeys("abc", 2)
     gone = GoneMembers(known, others)
-    gone.take(Tombstone(MemberMetadata, ("a",)))
-    gone.take(MemberMetadata("a"))
-    gone.take(Tombstone(MemberMetadata, ("b",)))
-    gone.take(Tombstone(MemberMetadata, ("c",)))
+    gone.apply(Tombstone(MemberMetadata, ("a",)))
+    gone.apply(MemberMetadata("a"))
+    gone.apply(Tombstone(MemberMetadata, ("b",)))
+    gone.apply(Tombstone(MemberMetadata, ("c",)))
     assert (known, others) == ({"a": 1, "c": 1}, {"a": 2, "c": 2})
 
 

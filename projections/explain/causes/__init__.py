@@ -1,1 +1,1 @@
-"""What is known of the cause of an epoch: when it came about, what had changed, and who did it."""
+"""The cause of an epoch: when it came about, what had changed, and who did it."""

@@ -1,4 +1,4 @@
-"""What had changed when an epoch rose: some causes name only whose tag, weight or split it was.
+"""The change behind a rise of the epoch: causes name only whose tag, weight or split it was.
 
 A change is written before the rise of the epoch that it calls for; its earlier value stands further
 back in the log. Of configs only the keys of placement are shown: other values may be secrets.
@@ -79,8 +79,8 @@ class Changed:
         Those of the next epoch come after the ones that raised none, as in a classic group.
         """
 
-    def take(self, record: Record) -> None:
-        """Take the next record of the log."""
+    def apply(self, record: Record) -> None:
+        """Apply the next record of the log."""
         if isinstance(record, OffsetsAltered):
             self._altered[record.connector] = record
         elif isinstance(record, TargetState) and _begins_a_stop(record):

@@ -15,7 +15,7 @@ GONE_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KafkaClient:
-    """What a member says of itself when it joins."""
+    """A client as it describes itself when it joins."""
 
     client_id: str
     client_host: str
@@ -45,21 +45,21 @@ class GoneMembers:
         self._generation: set[str] = set()
         """The members of the last generation of classic members."""
 
-    def take(self, record: Record) -> None:
-        """Take the next record of the log: a member comes or goes with some of them."""
+    def apply(self, record: Record) -> None:
+        """Apply the next record of the log: a member comes or goes with some of them."""
         match record:
             case MemberMetadata():
                 self._gone.pop(record.member_id, None)
             case ClassicGroup():
-                self._take_generation({each.member_id for each in record.members})
+                self._apply_generation({each.member_id for each in record.members})
             case Tombstone(kind=kind) if kind is ClassicGroup:
-                self._take_generation(set())
+                self._apply_generation(set())
             case Tombstone(kind=kind) if kind is MemberMetadata:
-                self._take_departure(str(record.key[0]))
+                self._apply_departure(str(record.key[0]))
             case _:
                 pass
 
-    def _take_departure(self, member_id: str) -> None:
+    def _apply_departure(self, member_id: str) -> None:
         """Forget the member that went first, if this one is one too many."""
         self._gone.pop(member_id, None)
         self._gone[member_id] = None
@@ -69,13 +69,13 @@ class GoneMembers:
             for each in self._known:
                 each.pop(oldest, None)
 
-    def _take_generation(self, member_ids: set[str]) -> None:
-        """Take the members of a generation, none when there are no classic members any more."""
+    def _apply_generation(self, member_ids: set[str]) -> None:
+        """Set the members of a generation; none when there are no classic members any more."""
         left, self._generation = self._generation - member_ids, member_ids
         for each in member_ids:
             self._gone.pop(each, None)
         for each in sorted(left):
-            self._take_departure(each)
+            self._apply_departure(each)
 
 
 def client_of(member: MemberMetadata | ClassicMember) -> KafkaClient | None:

@@ -61,11 +61,11 @@ class Detector:
         """All that is known of members, each by url or member id."""
         return self._last_word_ms, self._last_step_ms, self._away
 
-    def take(self, record: Record, now_ms: int) -> None:
-        """Take the next record of the log but for statuses, which `take_status` takes."""
+    def apply(self, record: Record, now_ms: int) -> None:
+        """Apply the next record of the log but for statuses, which `apply_status` takes."""
         match record:
             case CurrentAssignment():
-                self._take_step(record, now_ms)
+                self._apply_step(record, now_ms)
             case ScheduledRebalance():
                 fired = record.fired - self._schedule.fired
                 self._due_ms = min((record.parked[each] for each in fired), default=self._due_ms)
@@ -76,11 +76,11 @@ class Detector:
             case _:
                 pass
 
-    def take_status(self, status: TaskStatus, now_ms: int) -> None:
-        """Take the next status of the log."""
+    def apply_status(self, status: TaskStatus, now_ms: int) -> None:
+        """Apply the next status of the log."""
         self._last_word_ms[status.worker] = now_ms
 
-    def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
+    def _apply_step(self, step: CurrentAssignment, now_ms: int) -> None:
         for name in {step.member_id, self._urls.get(step.member_id, step.member_id)}:
             self._last_word_ms[name] = self._last_step_ms[name] = now_ms
             if step.member_epoch == AWAY_EPOCH:
@@ -92,7 +92,7 @@ class Detector:
         """Return what is known of the cause of an epoch."""
         name, since_ms = bump.cause.subject, bump.since_ms or None
         last_word_ms = self._last_word_ms.get(name)
-        known = {
+        by_cause = {
             Why.SESSION_EXPIRED: Detection(since_ms, last_word_ms, name in self._away),
             Why.REBALANCE_EXPIRED: Detection(self._last_step_ms.get(name), last_word_ms),
             Why.DELAY_EXPIRED: Detection(self._due_ms),
@@ -100,4 +100,4 @@ class Detector:
             Why.ASSIGNOR_RETRY: Detection(self._retry_at_ms),
             Why.UNKNOWN: Detection(),
         }
-        return known.get(bump.cause.why, Detection(since_ms or bump.time_ms))
+        return by_cause.get(bump.cause.why, Detection(since_ms or bump.time_ms))

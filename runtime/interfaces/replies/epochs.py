@@ -183,7 +183,7 @@ def _member_ids_in(told: Explanation) -> Iterator[str]:
     if change and change.computed_by:
         yield change.computed_by.member_id
     for each in told.handovers:
-        yield from (seat.member_id for seat in (each.giver, each.taker) if seat)
+        yield from (seat.member_id for seat in (each.previous_owner, each.new_owner) if seat)
     yield from (each.seat.member_id for each in told.waits)
 
 

@@ -5,7 +5,7 @@ Times are wall clock, in milliseconds; None if the log does not have them, or no
 
 from msgspec import Struct, field
 
-from ....projections.explain.diff import Seat
+from ....projections.explain.diff import Owner
 from ....projections.explain.handovers import Handover
 
 
@@ -50,8 +50,8 @@ def describe_handover(each: Handover, group_epoch: int) -> HandoverInfo:
         str(each.resource),
         each.reason.kind.value,
         each.reason.detail,
-        seat_info(each.giver),
-        seat_info(each.taker),
+        seat_info(each.previous_owner),
+        seat_info(each.new_owner),
         each.asked_ms,
         each.stopped_ms,
         each.gone_ms,
@@ -67,6 +67,6 @@ def describe_handover(each: Handover, group_epoch: int) -> HandoverInfo:
     )
 
 
-def seat_info(seat: Seat | None) -> SeatInfo | None:
+def seat_info(seat: Owner | None) -> SeatInfo | None:
     """Return a member's worker and id as a reply; None for no member."""
     return None if seat is None else SeatInfo(*seat)

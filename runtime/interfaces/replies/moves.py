@@ -36,8 +36,9 @@ class ResourceHistory(Struct, frozen=True):
 def describe_moves(group_id: str, name: str, found: MoveList) -> ResourceHistory:
     """Return the moves of a resource as a reply."""
     moves = [_move(each) for each in found.moves]
-    seats = (seat for each in found.moves for seat in (each.handover.giver, each.handover.taker))
-    named = {seat.member_id for seat in seats if seat}
+    handovers = [each.handover for each in found.moves]
+    owners = (owner for each in handovers for owner in (each.previous_owner, each.new_owner))
+    named = {owner.member_id for owner in owners if owner}
     named = named.union(*(each.subjects for each in found.moves))
     return ResourceHistory(group_id, name, moves, clients_named(found.clients, named))
 

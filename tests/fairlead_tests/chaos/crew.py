@@ -235,7 +235,7 @@ class Crew:
         for entries in log.tail(self.group.end):
             fold(self.group, entries)
             for entry in entries:
-                self._reader.take(entry)
+                self._reader.apply(entry)
                 if isinstance(record := decode(entry), TaskStatus):
                     self.statuses.append(record)
         return self.group
@@ -247,7 +247,7 @@ class Crew:
             each
             for each in self._reader.handovers()
             if each.resource.connector in connectors and each.resource.is_task
-            if each.giver and each.taker and each.first_batch_ms
+            if each.previous_owner and each.new_owner and each.first_batch_ms
         ]
 
     def held(self, worker: str) -> set[Resource]:

@@ -11,5 +11,5 @@ def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
     """Yield the epochs of a group by all its entries, in order."""
     reader = EpochReader()
     for entry in entries:
-        yield from reader.take(entry)
+        yield from reader.apply(entry)
     yield from reader.unfinished()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from .....events.model import ClassicMember
 from .....events.records import ClassicGroup, MemberMetadata, Record
 from .....projections.explain.causes.clients import KafkaClient, client_of
-from .....projections.explain.diff import Seat
+from .....projections.explain.diff import Owner
 from ...replies.handovers import SeatInfo
 from .phrases import format_reply_cause, shorten_member
 
@@ -32,7 +32,7 @@ class MemberNames:
                 elif each.url:
                     self._workers[each.member_id] = each.url
 
-    def of(self, seat: Seat | SeatInfo | None) -> str:
+    def of(self, seat: Owner | SeatInfo | None) -> str:
         """Return the name of a member; "" for None."""
         if seat is None:
             return ""

@@ -11,7 +11,7 @@ from ......events.log.errors import LogError, NoLogError
 from ......events.log.probe import probe
 from ......events.log.tables import LogKind
 from ......events.model import Resource
-from ......projections.explain.diff import Seat, TargetChange, Transfer
+from ......projections.explain.diff import Owner, TargetChange, Transfer
 from ......projections.explain.epochs import EpochReading
 from ......projections.explain.reader import read_all
 from ......projections.shard_history import GroupEntries
@@ -242,7 +242,7 @@ def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
 
 def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> Iterator[str]:
     """Yield one line for each pair of old and new owner."""
-    ways: dict[tuple[Seat | None, Seat], list[Resource]] = {}
+    ways: dict[tuple[Owner | None, Owner], list[Resource]] = {}
     for resource, giver, taker in transfers:
         ways.setdefault((giver, taker), []).append(resource)
     for (giver, taker), resources in ways.items():
