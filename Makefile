@@ -95,7 +95,7 @@ lint: .venv/ready
 # fails.
 docs: .venv/ready
 	rm -rf build/pages && mkdir -p build/pages
-	find *.md actors events projections runtime docs deploy -name '*.md' -o -path 'deploy/*' -type f \
+	find *.md actors events projections runtime docs deploy -name '*.md' -o -name '*.css' -o -path 'deploy/*' -type f \
 		-not -path '*/__pycache__/*' | xargs cp --parents --target-directory=build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 

@@ -40,7 +40,7 @@ def test_the_package_has_all_pages() -> None:
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["fairlead"]
     shipped = {path for each in patterns for path in HOUSE.glob(each)}
-    assert {path for path in (HOUSE / "docs").rglob("*") if path.is_file()} <= shipped
+    assert {*(HOUSE / "docs").rglob("*.md")} <= shipped
 
 
 def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
