@@ -52,7 +52,13 @@ from .runtime.pipeline.spi.config import (
     Width,
 )
 from .runtime.pipeline.spi.connector import Connector, Delivery, Promise
-from .runtime.pipeline.spi.context import Context, Outside, Reach
+from .runtime.pipeline.spi.context import (
+    AccessLimits,
+    Context,
+    ExternalAccess,
+    ProbeResult,
+    SourceColumns,
+)
 from .runtime.pipeline.spi.errors import (
     Away,
     BadInput,
@@ -83,23 +89,25 @@ from .runtime.pipeline.spi.offsets import (
     Seek,
     SeekEnd,
     check_members,
-    refuse_deferred,
+    refuse_references,
     seek_from_the_beginning,
 )
 from .runtime.pipeline.spi.rows import Rejects
-from .runtime.pipeline.spi.sink import Sink, Tenure
+from .runtime.pipeline.spi.sink import Sink, TaskOwnership
 from .runtime.pipeline.spi.source import BatchPlan, Fetched, FetchingSource, Limit, Source
 from .runtime.pipeline.spi.transform import Transform
-from .runtime.pipeline.spi.types import (
-    Look,
-    SinkType,
-    SourceColumns,
-    SourceType,
-    WrittenColumns,
-)
+from .runtime.pipeline.spi.types import SinkType, SourceType, WrittenColumns
+
+# Former names, which stay; so do those of methods (`spi.Renamed`).
+Look = ProbeResult
+Outside = ExternalAccess
+Reach = AccessLimits
+Tenure = TaskOwnership
+refuse_deferred = refuse_references
 
 __all__ = [  # noqa: RUF022  # by subject
     # What all of them have.
+    "AccessLimits",
     "ConfigDef",
     "ConfigInvalid",
     "Connector",
@@ -107,10 +115,12 @@ __all__ = [  # noqa: RUF022  # by subject
     "Definition",
     "Delivery",
     "Document",
+    "ExternalAccess",
     "Importance",
     "Outside",
     "ParsedConfig",
     "Promise",
+    "ProbeResult",
     "Reach",
     "Resource",
     "Token",
@@ -149,6 +159,7 @@ __all__ = [  # noqa: RUF022  # by subject
     "check_members",
     "identity",
     "refuse_deferred",
+    "refuse_references",
     "seek_from_the_beginning",
     # A sink.
     "CommitId",
@@ -161,6 +172,7 @@ __all__ = [  # noqa: RUF022  # by subject
     "SinkBroken",
     "SinkFull",
     "SinkType",
+    "TaskOwnership",
     "Tenure",
     "WrittenColumns",
     # A transform.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .events.commits import Advance, CommitId, Document, Manifest, identity
 from .events.model import Resource, Token
-from .runtime.pipeline.spi.sink import Sink, Tenure
+from .runtime.pipeline.spi.sink import Sink, TaskOwnership
 from .runtime.pipeline.spi.source import BatchPlan, Limit, Source
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class _Target:
         """Make a sink, and have it do something under a token."""
 
         def run(sink: Sink[Any]) -> Any:
-            sink.acquire(Tenure(TASK, token, self._last, self._last))
+            sink.acquire(TaskOwnership(TASK, token, self._last, self._last))
             return act(sink)
 
         return _closing(self._make, run)

@@ -5,8 +5,8 @@ import inspect
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,27 @@ def test_all_that_the_sdk_offers_is_documented() -> None:
         if (inspect.isclass(each) or inspect.isfunction(each)) and not each.__doc__
     ]
     assert silent == []
+
+
+def test_a_plugin_may_define_and_call_methods_by_their_former_names() -> None:
+    class Kind(fairlead.sdk.SourceType):
+        @classmethod
+        def look(cls, config: Mapping[str, str], outside: Any) -> Any:
+            return replace(super().look(config, outside), warnings=("old",))  # type: ignore[misc]
+
+        @classmethod
+        def keeps_outside(cls, _: Mapping[str, str]) -> bool:
+            return True
+
+    class Old(Listed):
+        def put_off(self, ranges: Sequence[pa.Table]) -> str:
+            return f"{len(ranges)} pages"
+
+    error = fairlead.sdk.BadInput("a page is torn")
+    error.is_put_off = True
+    assert Kind.probe({}, fairlead.sdk.Outside()) == fairlead.sdk.Look(warnings=("old",))
+    assert (Kind.has_external_state({}), Old().defer([ROWS, ROWS])) == (True, "2 pages")
+    assert error.is_deferred
 
 
 def test_the_tests_of_an_example_pass(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from ..messages.commands import (
     TimeOutAssignor,
 )
 from ..messages.computing import Install, Prepare
-from ..messages.members import Heartbeat, PutTaskConfigs, ReportStatus, SourceForgot
+from ..messages.members import ExternalStateRemoved, Heartbeat, PutTaskConfigs, ReportStatus
 from ..messages.orders import (
     AlterOffsets,
     ConfigureGroup,
@@ -54,10 +54,10 @@ from .orders.configuration import configure_group
 from .orders.connector_configs import put_connector, put_connectors
 from .orders.connectors import (
     delete_connector,
+    external_state_removed,
     finish_deletion,
     put_task_configs,
     report_status,
-    source_forgot,
 )
 from .orders.delete_group import delete_group
 from .orders.departures import end_expectation, expect, remove_member
@@ -72,7 +72,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     Install: install,
     ReportStatus: report_status,
     PutTaskConfigs: put_task_configs,
-    SourceForgot: source_forgot,
+    ExternalStateRemoved: external_state_removed,
     PutConnector: put_connector,
     PutConnectors: put_connectors,
     DeleteConnector: delete_connector,

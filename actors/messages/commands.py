@@ -10,11 +10,11 @@ from .groups import HostReply
 from .members import (
     CommitOffsets,
     CommitReply,
+    ExternalStateRemoved,
     Heartbeat,
     HeartbeatReply,
     PutTaskConfigs,
     ReportStatus,
-    SourceForgot,
 )
 from .offsets import OffsetCall
 from .orders import (
@@ -195,7 +195,7 @@ GroupCommand = (
     | ConnectorOrder
     | PutTaskConfigs
     | ReportStatus
-    | SourceForgot
+    | ExternalStateRemoved
     | ConfigureGroup
     | DeleteGroup
     | EndMember

@@ -119,7 +119,7 @@ class PutTaskConfigs:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceForgot:
+class ExternalStateRemoved:
     """A member tells the group that nothing is left outside of a connector that is being deleted.
 
     It is the one whose config was set at `config_ms`, wall clock: none that was made since.

@@ -19,6 +19,7 @@ from fairlead.sdk import (
     Definition,
     Delivery,
     Document,
+    ExternalAccess,
     Fetched,
     FetchingSource,
     Importance,
@@ -26,7 +27,6 @@ from fairlead.sdk import (
     Manifest,
     OffsetRefused,
     Offsets,
-    Outside,
     ParsedConfig,
     PartitionOffset,
     Resource,
@@ -66,7 +66,7 @@ class SqliteSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         if to is SeekEnd.EARLIEST:
             return seek_from_the_beginning(to, offsets)

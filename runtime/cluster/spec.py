@@ -16,7 +16,7 @@ from ...actors.timing import Backoff
 from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
-from ..pipeline.spi.context import NO_LIMITS, Reach
+from ..pipeline.spi.context import NO_LIMITS, AccessLimits
 
 RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 
@@ -125,7 +125,7 @@ class NodeSpec:
     traits: WorkerTraits = WorkerTraits()
     """The default properties of this node's workers."""
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
-    reach: Reach = NO_LIMITS
+    reach: AccessLimits = NO_LIMITS
     """Which paths and SQL functions connectors may use on this node."""
     answer_timeout_ms: int = 30_000
     """The liveness timeout of the supervisor and the groups: then the process is replaced."""

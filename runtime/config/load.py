@@ -21,7 +21,7 @@ from ..pipeline.engines.settings import (
     refuse_unsafe,
     without_parameters,
 )
-from ..pipeline.spi.context import Reach
+from ..pipeline.spi.context import AccessLimits
 from .contradictions import Contradictory, cluster_needs, connect_needs, flaws_in_times
 from .group_keys import ASSIGNOR_CONF
 from .kafka_keys import flaws_in_kafka
@@ -64,10 +64,10 @@ class Config(NodeSettings):
         host = self.rest_advertised_host_name
         return (*([bracketed(host)] if host else []), *split_list(self.rest_allowed_hosts))
 
-    def reach(self) -> Reach:
+    def reach(self) -> AccessLimits:
         """Return which paths, SQL functions and databases connectors may use on this node."""
         sql = frozenset(name.lower() for name in split_list(self.sql_allow))
-        return Reach(
+        return AccessLimits(
             str(self.data_path), split_list(self.paths_allow), sql, split_list(self.jdbc_allow)
         )
 

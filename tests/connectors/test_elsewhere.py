@@ -15,7 +15,7 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway, Unreadable
 from fairlead.runtime.pipeline.stores.files.copies import FileSurvey
 from fairlead.runtime.pipeline.stores.files.sink import sink as file_sink
@@ -57,7 +57,7 @@ def reader(
     columns = StructType([StructField(each, StringType()) for each in "ns"])
     style = CsvStyle(header=False, encoding="ISO-8859-1")
     form = ReadFormat("csv", "n STRING, s STRING", style, tolerant=True, grown=columns)
-    context = replace(Context(Resource("c", 0), print), reach=Reach(paths=paths))
+    context = replace(Context(Resource("c", 0), print), reach=AccessLimits(paths=paths))
     return Reading(shared, form, context), given
 
 

@@ -22,7 +22,7 @@ from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.installed import INSTALLED_SINCE
-from fairlead.runtime.pipeline.spi.context import Context, Outside
+from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.sink import Sink
@@ -222,12 +222,14 @@ def test_its_offsets_are_checked_and_found_for_both_ends(shop: Path) -> None:
         source_type="sqlite", source_database=str(shop), source_table="orders", sink_path="/out"
     )
     partition = {"database": str(shop), "table": "orders"}
-    latest = SparkPipeline.seek(config, Outside(), SeekEnd.LATEST, ())
+    latest = SparkPipeline.seek(config, ExternalAccess(), SeekEnd.LATEST, ())
     assert latest == [(partition, {"rowid": 1000})]
-    assert SparkPipeline.seek(config, Outside(), SeekEnd.EARLIEST, latest) == [(partition, None)]
+    assert SparkPipeline.seek(config, ExternalAccess(), SeekEnd.EARLIEST, latest) == [
+        (partition, None)
+    ]
     SparkPipeline.check_offset(config, *latest[0])
     with pytest.raises(OffsetRefused, match="a table keeps no times"):
-        SparkPipeline.seek(config, Outside(), datetime(2026, 1, 1, tzinfo=UTC), latest)
+        SparkPipeline.seek(config, ExternalAccess(), datetime(2026, 1, 1, tzinfo=UTC), latest)
     with pytest.raises(OffsetRefused, match="this connector reads"):
         SparkPipeline.check_offset(config, {**partition, "table": "order"}, {"rowid": 1})
     with pytest.raises(OffsetRefused, match=r"offset\.rowid must be a whole number"):

@@ -10,7 +10,7 @@ from connectors.conftest import Run
 
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -46,7 +46,7 @@ def at(root: Path, path: str, hours: int | None) -> PartitionOffset:
 
 
 def seek(root: Path, to: Seek, *known: PartitionOffset, **given: str) -> list[PartitionOffset]:
-    return list(SparkPipeline.seek(config(root, **given), Outside(), to, known))
+    return list(SparkPipeline.seek(config(root, **given), ExternalAccess(), to, known))
 
 
 def refusal(root: Path, partition: Document, offset: Document | None, **given: str) -> str:
@@ -94,14 +94,14 @@ def test_files_that_the_glob_leaves_out_have_no_part_in_it(root: Path) -> None:
 def test_a_folder_that_is_not_there_is_away_and_one_out_of_reach_refused(root: Path) -> None:
     with pytest.raises(SourceAway, match=r"source.path: .*none is not a folder"):
         seek(root / "none", SeekEnd.LATEST)
-    nowhere = Outside(Reach(paths=("/nowhere",)))
+    nowhere = ExternalAccess(AccessLimits(paths=("/nowhere",)))
     with pytest.raises(OffsetRefused, match=r"source.path: .* is in none of the folders"):
         SparkPipeline.seek(config(root), nowhere, SeekEnd.LATEST, ())
 
 
 def test_a_folder_that_only_workers_know_cannot_be_looked_at() -> None:
     with pytest.raises(OffsetRefused, match=r"source.path has a"):
-        SparkPipeline.seek({"source.path": "${env:IN}"}, Outside(), SeekEnd.LATEST, ())
+        SparkPipeline.seek({"source.path": "${env:IN}"}, ExternalAccess(), SeekEnd.LATEST, ())
 
 
 def test_offsets_that_tasks_wrote_may_be_set_and_those_of_any_folder_taken_away(
@@ -158,7 +158,7 @@ def test_what_is_read_again_is_new_rows(
         """Seek, run to the end, and count the rows that there are then."""
         known = [at(root, path, hours) for path, hours in READ_AT.items()]
         known = [each for each in known if identity(each.partition) in ledger.offsets("c")]
-        for partition, offset in SparkPipeline.seek(given, Outside(), to, known):
+        for partition, offset in SparkPipeline.seek(given, ExternalAccess(), to, known):
             if offset is None:
                 del ledger.logged["c"][identity(partition)]
             else:

@@ -12,7 +12,7 @@ import pytest
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files.copies import Copies
@@ -55,7 +55,7 @@ def source(root: Path, glob: str = "*", warnings: list[str] | None = None) -> Fi
 
 def confined(root: Path, *allowed: Path) -> FileSource:
     """Return a source on a node with `paths.allow`."""
-    context = Context(Resource("c", 0), print, reach=Reach(paths=tuple(map(str, allowed))))
+    context = Context(Resource("c", 0), print, reach=AccessLimits(paths=tuple(map(str, allowed))))
     return FileSource(Folder(root, "*", ALL), ReadFormat("csv", "a INT"), context)
 
 
@@ -425,13 +425,13 @@ def test_a_file_that_vanishes_or_changes_after_it_was_planned_is_named(tmp_path:
         BadInput, match=rf"{tmp_path}/a: changed while it was read \(1 bytes"
     ) as told:
         files.verify(plan.ranges)
-    assert told.value.is_put_off
+    assert told.value.is_deferred
     (tmp_path / "a").unlink()
     with pytest.raises(
         BadInput, match=f"{tmp_path}/a: gone, or behind a link, since the batch was planned"
     ) as told:
         files.verify(plan.ranges)
-    assert told.value.is_put_off
+    assert told.value.is_deferred
 
 
 @pytest.mark.parametrize("time_of_change_s", [0, 1_000, 4_000_000_000])
@@ -655,12 +655,12 @@ def test_the_files_of_a_failed_batch_are_planned_in_halves_and_one_that_failed_a
 
     a, b, c, d = (put(tmp_path, name) for name in "abcd")
     assert first() == [a, b, c, d]
-    assert anew().put_off([a, b, c, d]) == (f"{tmp_path}/a, {tmp_path}/b, {tmp_path}/c and 1 more")
+    assert anew().defer([a, b, c, d]) == (f"{tmp_path}/a, {tmp_path}/b, {tmp_path}/c and 1 more")
     e = put(tmp_path, "e", at=2000)
     assert first() == [a, b], "what keeps coming does not put off that one of them fails alone"
-    anew().put_off([a, b])
+    anew().defer([a, b])
     assert first() == [a]
-    assert anew().put_off([a]) == f"{tmp_path}/a"
+    assert anew().defer([a]) == f"{tmp_path}/a"
     assert first() == [b], "the rest of its half, alone"
     files, offsets, order = anew(), dict[str, Document](), list[list[SourceFile]]()
     while (batch := files.plan(offsets, PLENTY)).ranges:
@@ -668,14 +668,14 @@ def test_the_files_of_a_failed_batch_are_planned_in_halves_and_one_that_failed_a
         offsets |= offsets_of(batch.advances)
     assert order == [[b], [c, d], [e], [a]]
     anew().plan({**offsets}, PLENTY)
-    assert context.put_off == {}, "what was read after all is forgotten"
-    anew().put_off([a, b])
+    assert context.deferred == {}, "what was read after all is forgotten"
+    anew().defer([a, b])
     (tmp_path / "a").unlink()
     anew().plan({}, PLENTY)
-    assert [*context.put_off] == ["b"], "what is gone is forgotten by the next attempt"
+    assert [*context.deferred] == ["b"], "what is gone is forgotten by the next attempt"
     files = anew()
     files.plan({}, PLENTY)
     (tmp_path / "b").unlink()
     for _ in range(4):  # it scans once nothing is pending
         files.plan({}, PLENTY)
-    assert context.put_off == {}, "and by the one that runs"
+    assert context.deferred == {}, "and by the one that runs"

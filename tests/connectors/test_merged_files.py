@@ -31,7 +31,7 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.sessions import scratch_of
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey, merge_small_files
@@ -248,8 +248,8 @@ def test_all_files_that_cannot_be_read_are_put_off_at_once(tmp_path: Path) -> No
     reader, _, context = reading_of(tmp_path)
     with pytest.raises(BadInput, match=f"^{tmp_path}/b: byte 2 ") as told:
         reader.read(MagicMock(), files)
-    assert told.value.is_put_off
-    assert context.put_off == {"b": (files[1], 0), "d": (files[3], 0)}
+    assert told.value.is_deferred
+    assert context.deferred == {"b": (files[1], 0), "d": (files[3], 0)}
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -329,7 +329,7 @@ def test_a_copy_for_which_there_is_no_room_is_waited_for(
         reader.read(MagicMock(), [file])
     assert f"{raised.typename}: {raised.value}".startswith(told)
     assert raised.value.__cause__ is not raised.value, "who looks for its cause comes to an end"
-    assert context.put_off == {}
+    assert context.deferred == {}
 
 
 @pytest.mark.spark
@@ -374,7 +374,9 @@ def test_files_are_read_one_by_one_where_a_transform_may_ask_for_them(
 ) -> None:
     keys = {f"transforms.t.{key}": text for key, text in transform.items()}
     config = {**config_of(folders), "transforms": "t", **keys}
-    context = Context(Resource("c", 0), print, reach=Reach(sql=frozenset({"input_file_name"})))
+    context = Context(
+        Resource("c", 0), print, reach=AccessLimits(sql=frozenset({"input_file_name"}))
+    )
     (chain,) = SparkPipeline().pipeline(context, config).transforms
     assert chain.may_use_file_names is may_ask
 

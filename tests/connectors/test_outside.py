@@ -12,7 +12,7 @@ import pytest
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
 from fairlead.runtime.pipeline.formats.evolution.names import may_have_twins
-from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
 
 Config = dict[str, str]
 
@@ -30,11 +30,11 @@ def config(tmp_path: Path) -> Config:
     }
 
 
-def found(config: Mapping[str, str], outside: Outside = Outside()) -> Findings:  # noqa: B008
+def found(config: Mapping[str, str], outside: ExternalAccess = ExternalAccess()) -> ProbeResult:  # noqa: B008
     """Return what is found; nothing of the looking is left behind."""
     sink = Path(config["sink.path"]).parent
     before = sorted(sink.rglob("*")) if sink.is_dir() else []
-    findings = SparkPipeline.check_outside(config, outside)
+    findings = SparkPipeline.probe(config, outside)
     assert (sorted(sink.rglob("*")) if sink.is_dir() else []) == before
     return findings
 
@@ -44,13 +44,13 @@ def sql(query: str) -> Config:
 
 
 def test_a_config_that_works_gives_rise_to_nothing(config: Config) -> None:
-    assert found(config) == Findings()
+    assert found(config) == ProbeResult()
 
 
 def test_a_source_folder_that_is_still_to_come_is_a_warning(config: Config) -> None:
     config["source.path"] += "/later"
     told = f"source.path: {config['source.path']} does not exist: the connector waits for it"
-    assert found(config) == Findings(warnings=(told,))
+    assert found(config) == ProbeResult(warnings=(told,))
 
 
 def test_a_file_as_a_source_is_an_error(config: Config, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_columns_that_a_transform_makes_alike_but_for_their_case_are_no_files(
     config: Config, spark: QueryCheck, fmt: str, query: str, twins: tuple[str, str]
 ) -> None:
     made = {**config, "source.schema": "id INT", **sql(query), "sink.format": fmt}
-    told = found(made, Outside(queries=spark)).errors
+    told = found(made, ExternalAccess(queries=spark)).errors
     assert told == {"transforms": TWINS.format(*twins)}
 
 
@@ -96,7 +96,7 @@ def test_columns_of_a_source_alike_but_for_their_case_are_no_files(
 ) -> None:
     (tmp_path / "in" / "a.json").write_text('{"s": {"b": 1, "B": 2}}\n')
     read = {**config, "source.format": "json"}
-    told = found(read, Outside(queries=spark)).errors
+    told = found(read, ExternalAccess(queries=spark)).errors
     assert told == {"transforms": TWINS.format("s.b", "s.B")}
 
 
@@ -183,7 +183,7 @@ def test_a_sink_on_a_disk_that_is_read_only_or_full_is_an_error(
 
 
 def test_folders_out_of_reach_are_errors(config: Config, tmp_path: Path) -> None:
-    outside = Outside(Reach(str(tmp_path / "in"), ("/elsewhere",)))
+    outside = ExternalAccess(AccessLimits(str(tmp_path / "in"), ("/elsewhere",)))
     errors = found(config, outside).errors
     assert errors["source.path"] == f"{tmp_path}/in lies in the node's own folder {tmp_path}/in"
     assert "is in none of the folders of paths.allow" in errors["sink.path"]
@@ -191,7 +191,7 @@ def test_folders_out_of_reach_are_errors(config: Config, tmp_path: Path) -> None
 
 def test_values_that_are_resolved_later_are_not_looked_at(config: Config) -> None:
     config |= {"source.path": "/${env:NO_SUCH}", "sink.path": "/${file:/x:y}"}
-    assert found(config, Outside(Reach("/data", ("/a",)))) == Findings()
+    assert found(config, ExternalAccess(AccessLimits("/data", ("/a",)))) == ProbeResult()
 
 
 class Away(QueryCheck):
@@ -203,7 +203,7 @@ class Away(QueryCheck):
 
 
 def test_where_nobody_can_ask_spark_that_is_told(config: Config) -> None:
-    warnings = found(config | sql("SELECT 1"), Outside(queries=Away())).warnings
+    warnings = found(config | sql("SELECT 1"), ExternalAccess(queries=Away())).warnings
     assert warnings == ("the SQL was not checked: no Java",)
 
 
@@ -216,14 +216,14 @@ def test_what_spark_would_refuse_is_an_error_under_the_key_to_change(
     config: Config, spark: QueryCheck
 ) -> None:
     rows(config, "carrier,delay\nUA,3\n")
-    outside = Outside(queries=spark)
+    outside = ExternalAccess(queries=spark)
     query, columns = "transforms.t.query", "transforms.t.columns"
 
     def errors(**more: str) -> Mapping[str, str]:
         changes = {key.replace("_", "."): value for key, value in more.items()}
         return found(config | changes, outside).errors
 
-    assert found(config | sql("SELECT *, delay > 2 AS late FROM input"), outside) == Findings()
+    assert found(config | sql("SELECT *, delay > 2 AS late FROM input"), outside) == ProbeResult()
     assert "Syntax error" in found(config | sql("SELEC *"), outside).errors[query]
     told = found(config | sql("SELECT carier FROM input"), outside).errors[query]
     assert "`carier` cannot be resolved" in told
@@ -250,7 +250,7 @@ def test_what_spark_would_refuse_is_an_error_under_the_key_to_change(
 def test_a_schema_holds_columns_and_types_alone(
     config: Config, spark: QueryCheck, schema: str
 ) -> None:
-    findings = found(config | {"source.schema": schema}, Outside(queries=spark))
+    findings = found(config | {"source.schema": schema}, ExternalAccess(queries=spark))
     assert findings.errors.keys() == {"source.schema"}
 
 
@@ -258,8 +258,8 @@ def test_a_schema_holds_columns_and_types_alone(
 def test_files_are_sampled_as_they_will_be_read(config: Config, spark: QueryCheck) -> None:
     rows(config, "carrier;delay\nUA;3\n")
     config |= {"source.separator": ";"} | sql("SELECT carrier, delay FROM input")
-    assert found(config, Outside(queries=spark)) == Findings()
-    assert found(config | {"source.separator": ","}, Outside(queries=spark)).errors
+    assert found(config, ExternalAccess(queries=spark)) == ProbeResult()
+    assert found(config | {"source.separator": ","}, ExternalAccess(queries=spark)).errors
 
 
 @pytest.mark.spark
@@ -275,11 +275,11 @@ def test_each_transform_sees_what_the_one_before_it_makes(
         "transforms.two.query": "SELECT c, m, delay FROM input",
         "sink.partition.by": "m",
     }
-    outside = Outside(Reach(sql=frozenset({"now"})), spark)
+    outside = ExternalAccess(AccessLimits(sql=frozenset({"now"})), spark)
     assert "`delay` cannot be resolved" in found(config, outside).errors["transforms.two.query"]
     config["transforms.two.query"] = "SELECT * FROM input"
-    assert found(config, outside) == Findings()
-    assert found(config, Outside(queries=spark)).errors.keys() == {"transforms.one.columns"}
+    assert found(config, outside) == ProbeResult()
+    assert found(config, ExternalAccess(queries=spark)).errors.keys() == {"transforms.one.columns"}
 
 
 @pytest.mark.spark
@@ -296,8 +296,8 @@ def test_transforms_by_connects_names_are_held_against_the_columns_too(
         "transforms.three.query": "SELECT delay, `at.day`, `at.x.y` + 1 AS ms FROM input",
         "sink.partition.by": "at.day",
     }
-    outside = Outside(queries=spark)
-    assert found(config, outside) == Findings()
+    outside = ExternalAccess(queries=spark)
+    assert found(config, outside) == ProbeResult()
     assert found(config | {"transforms.one.delimiter": "_"}, outside).errors.keys() == {
         "transforms.three.query"
     }
@@ -320,7 +320,7 @@ def test_each_rule_of_an_expectation_is_held_against_the_columns(
         "transforms.q.expect.three": "reflect('a', 'b') = ''",
         "sink.partition.by": "c",
     }
-    errors = found(config, Outside(queries=spark)).errors
+    errors = found(config, ExternalAccess(queries=spark)).errors
     assert errors.keys() == {
         "transforms.q.expect.two",
         "transforms.q.expect.three",
@@ -339,8 +339,8 @@ def test_the_columns_that_dedupe_names_are_held_against_those_that_there_are(
         "transforms.q.type": "dedupe",
         "transforms.q.fields": "a b",
     }
-    outside = Outside(queries=spark)
-    assert found(config, outside) == Findings()
+    outside = ExternalAccess(queries=spark)
+    assert found(config, outside) == ProbeResult()
     wrong = {"transforms.q.fields": "a b, m", "transforms.q.order.by": "at"}
     assert found(config | wrong, outside).errors.keys() == wrong.keys()
 
@@ -351,11 +351,11 @@ def test_tables_that_a_query_looks_up_are_known_to_its_check(
 ) -> None:
     config |= {"source.schema": "a INT"} | sql("SELECT * FROM input JOIN n USING (a)")
     keys = {"transforms.t.lookup.n.path": f"{tmp_path}/n", "transforms.t.lookup.n.format": "csv"}
-    assert found(config, Outside(queries=spark)).errors.keys() == {"transforms.t.query"}
+    assert found(config, ExternalAccess(queries=spark)).errors.keys() == {"transforms.t.query"}
     told = f"transforms.t.lookup.n.path: {tmp_path}/n does not exist"
-    assert found(config | keys, Outside(queries=spark)) == Findings(warnings=(told,))
-    reach = Reach(data_dir=str(tmp_path))
-    errors = found(config | keys, Outside(reach, spark)).errors
+    assert found(config | keys, ExternalAccess(queries=spark)) == ProbeResult(warnings=(told,))
+    reach = AccessLimits(data_dir=str(tmp_path))
+    errors = found(config | keys, ExternalAccess(reach, spark)).errors
     assert "transforms.t.lookup.n.path" in errors
 
 
@@ -363,8 +363,8 @@ def test_tables_that_a_query_looks_up_are_known_to_its_check(
 def test_without_any_file_yet_sql_is_held_against_its_grammar_alone(
     config: Config, spark: QueryCheck
 ) -> None:
-    outside = Outside(queries=spark)
-    assert found(config | sql("SELECT anything FROM input"), outside) == Findings()
+    outside = ExternalAccess(queries=spark)
+    assert found(config | sql("SELECT anything FROM input"), outside) == ProbeResult()
     assert found(config | sql("SELECT anything FRM input,"), outside).errors
     assert found(config | sql("SELECT uuid() FROM input"), outside).errors
 
@@ -376,7 +376,7 @@ def test_a_column_that_a_sample_of_json_lacks_is_a_warning_only(
     for number in range(150):
         Path(config["source.path"], f"{number}.json").write_text('{"a": 1}\n')
     config |= {"source.format": "json", "sink.partition.by": "rare"} | sql("SELECT * FROM input")
-    findings = found(config, Outside(queries=spark))
+    findings = found(config, ExternalAccess(queries=spark))
     assert findings.errors == {}
     assert findings.warnings == (
         "sink.partition.by: by a sample of the files, there is no column rare; there are a",

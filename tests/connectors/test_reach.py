@@ -11,7 +11,7 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.queries.allowed_settings import ALLOWED as SETTINGS
 from fairlead.runtime.pipeline.formats.spark.options import READING, WRITING
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED as LIBRDKAFKA
 from fairlead.runtime.pipeline.stores.postgres.url import ALLOWED as LIBPQ
 from fairlead_tests.pages import DOCS
@@ -47,14 +47,14 @@ def node(tmp_path: Path) -> Path:
 def test_no_connector_reaches_the_folder_of_its_node_whatever_the_setting(
     node: Path, path: str, paths: tuple[str, ...]
 ) -> None:
-    reach = Reach(str(node / "data"), paths)
+    reach = AccessLimits(str(node / "data"), paths)
     flaw = reach.flaw_in_path(f"{node}/{path}")
     assert flaw is not None
     assert "the node's own folder" in flaw
 
 
 def test_a_node_whose_folder_is_reached_over_a_link_is_known_by_where_it_lies(node: Path) -> None:
-    reach = Reach(str(node / "shortcut"))
+    reach = AccessLimits(str(node / "shortcut"))
     assert reach.flaw_in_path(str(node / "data" / "run"))
     assert reach.flaw_in_path(str(node / "shortcut" / "x"))
     assert reach.flaw_in_path(str(node / "lake")) is None
@@ -79,7 +79,7 @@ def test_folders_are_confined_to_those_of_the_setting_links_followed(
     node: Path, path: str, is_allowed: bool
 ) -> None:
     allowed = (str(node / "landing"), f"{node}/lake/")
-    flaw = Reach(str(node / "data"), allowed).flaw_in_path(f"{node}/{path}")
+    flaw = AccessLimits(str(node / "data"), allowed).flaw_in_path(f"{node}/{path}")
     assert (flaw is None) == is_allowed
     if path == "landing/away":
         assert flaw == (
@@ -89,12 +89,12 @@ def test_folders_are_confined_to_those_of_the_setting_links_followed(
 
 
 def test_without_the_setting_any_other_folder_is_in_reach(node: Path) -> None:
-    assert Reach(str(node / "data")).flaw_in_path("/anywhere/else") is None
-    assert Reach(str(node / "data")).flaw_in_path(f"{node}/data-2") is None
+    assert AccessLimits(str(node / "data")).flaw_in_path("/anywhere/else") is None
+    assert AccessLimits(str(node / "data")).flaw_in_path(f"{node}/data-2") is None
 
 
 def test_what_is_no_path_is_refused_in_words() -> None:
-    assert "is no path" in (Reach("/data").flaw_in_path("/a\0b") or "")
+    assert "is no path" in (AccessLimits("/data").flaw_in_path("/a\0b") or "")
 
 
 @pytest.mark.parametrize("key", ["source.path", "sink.path"])
@@ -111,7 +111,7 @@ def test_a_connector_and_its_tasks_refuse_to_start_where_they_may_not_be(
         "sink.path": str(node / "lake"),
         key: str(node / "landing" / "run"),
     }
-    context = Context(Resource("c"), print, reach=Reach(str(node / "data")))
+    context = Context(Resource("c"), print, reach=AccessLimits(str(node / "data")))
     with pytest.raises(ConfigInvalid, match=f"{key}: .* lies in the node's own folder"):
         SparkPipeline().start(context, config)
     with pytest.raises(ConfigInvalid, match=f"{key}: .* lies in the node's own folder"):
@@ -153,7 +153,7 @@ def test_no_option_of_spark_leads_elsewhere(option: str, key: str) -> None:
 def test_a_database_is_in_reach_by_the_beginning_of_its_url_and_has_no_parameters(
     begin: str, fits: str, others: str
 ) -> None:
-    reach = Reach(jdbc=("jdbc:other:", begin))
+    reach = AccessLimits(jdbc=("jdbc:other:", begin))
     assert [each for each in fits.split() if reach.flaw_in_jdbc(begin + each)] == []
     assert [each for each in others.split(" ") if not reach.flaw_in_jdbc(begin + each)] == []
     assert reach.flaw_in_jdbc(f"{begin}x\n") is not None

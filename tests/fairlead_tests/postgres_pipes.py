@@ -13,7 +13,7 @@ from fairlead.events.commits import Document, Lag, identity
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Context, Outside
+from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import Limit, Source
@@ -108,7 +108,7 @@ class Reading:
         """Set a stopped connector's offsets, and restart it."""
         known = [PartitionOffset(_document(each), self.offsets[each]) for each in self.offsets]
         kind = keys.SOURCE_TYPES.find("postgres")
-        for partition, offset in kind.seek(self.config, Outside(), to, known):
+        for partition, offset in kind.seek(self.config, ExternalAccess(), to, known):
             kind.check_offset(self.config, partition, offset)
             if offset is None:
                 self.offsets.pop(identity(partition), None)
@@ -119,7 +119,7 @@ class Reading:
     def lag(self) -> Lag | None:
         """Return what is left to read while no task runs."""
         known = [PartitionOffset(_document(each), self.offsets[each]) for each in self.offsets]
-        return keys.SOURCE_TYPES.find("postgres").lag(self.config, Outside(), known)
+        return keys.SOURCE_TYPES.find("postgres").lag(self.config, ExternalAccess(), known)
 
     def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
         """Read with all tasks until no input is left."""

@@ -9,9 +9,9 @@ from fairlead.actors.group.state.soft_state import DecisionFacts
 from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import (
+    ExternalStateRemoved,
     PutTaskConfigs,
     ReportStatus,
-    SourceForgot,
     StatusUpdate,
 )
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
@@ -119,7 +119,7 @@ def test_a_deleted_connector_is_buried_once_its_source_forgot_or_is_to_be_left_a
     decider.carry_out(DeleteConnector("connect", "A", forgets=True))
     decider.settle()
     assert decider.carry_out(FinishDeletion("A")).records == ()
-    told = SourceForgot("connect", "W1", "A", at_ms)
+    told = ExternalStateRemoved("connect", "W1", "A", at_ms)
     assert decider.command(replace(told, member_id="W9")).error is Error.UNKNOWN_MEMBER_ID
     for late in (replace(told, config_ms=at_ms - 1), replace(told, connector="B")):
         assert decider.carry_out(late).records == ()

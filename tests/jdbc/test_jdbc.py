@@ -20,7 +20,7 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Context, Outside, Reach, SparkJob
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context, ExternalAccess, SparkJob
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.jdbc.connecting import why_away
@@ -105,7 +105,7 @@ def begin(engine: Embedded) -> Iterator[Begin]:
         config: Mapping[str, str], ledger: MemoryLedger, turn: int = 1, on: Engine = engine
     ) -> tuple[Runner, Reports]:
         reports, token = Reports(), Token(turn, 0)
-        reach = Reach(jdbc=("jdbc:derby:memory:", "jdbc:postgresql://127.0.0.1:"))
+        reach = AccessLimits(jdbc=("jdbc:derby:memory:", "jdbc:postgresql://127.0.0.1:"))
         runner = Runner(on, ledger, find_plugins(), reports, reach=reach)
         made.append(runner)
         runner.start(Launch(Resource("orders"), token, config, config))
@@ -250,12 +250,12 @@ def test_what_cannot_work_is_told(
 
 
 def test_only_what_the_operator_allows_is_reached() -> None:
-    reach = Reach(jdbc=("jdbc:mysql://db:3306/",))
+    reach = AccessLimits(jdbc=("jdbc:mysql://db:3306/",))
     assert reach.flaw_in_jdbc("jdbc:mysql://db:3306/shop") is None
     for url in ("jdbc:mysql://db:3306/shop?allowLoadLocalInfile=true", "jdbc:mysql://db:3306/a;b"):
         assert "more behind" in str(reach.flaw_in_jdbc(url))
     assert "is jdbc:mysql" in str(reach.flaw_in_jdbc("jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'x'"))
-    assert "is empty" in str(Reach().flaw_in_jdbc("jdbc:mysql://db:3306/shop"))
+    assert "is empty" in str(AccessLimits().flaw_in_jdbc("jdbc:mysql://db:3306/shop"))
 
 
 def test_flaws_are_found_before_a_connector_is_made() -> None:
@@ -263,7 +263,7 @@ def test_flaws_are_found_before_a_connector_is_made() -> None:
     database.url = "jdbc:derby:memory:x"
     sound = config_of(database)
     assert SparkPipeline.validate(sound).errors == {}
-    found = SparkPipeline.check_outside(sound, Outside())
+    found = SparkPipeline.probe(sound, ExternalAccess())
     assert set(found.errors) == {"source.connection.url", "sink.connection.url"}
     for more, key in (
         ({"source.query": "SELECT 1"}, "source.table.whitelist"),

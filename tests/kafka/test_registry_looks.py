@@ -14,9 +14,8 @@ import pytest
 
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess, ProbeResult
 from fairlead.runtime.pipeline.spi.errors import SourceAway
-from fairlead.runtime.pipeline.spi.types import Look
 from fairlead.runtime.pipeline.stores.kafka.avro.registry import SchemaRegistry
 from fairlead.runtime.pipeline.stores.kafka.registry_keys import RegistryAccess
 from fairlead_tests.kafka.pipes import sink_config, source_config
@@ -41,14 +40,14 @@ class Looks:
     def __init__(self, topics: Topics, topic: str, folder: Path, url: str) -> None:
         self.topics, self.topic, self.folder, self.url = topics, topic, folder, url
 
-    def at_source(self, **given: str) -> Look:
+    def at_source(self, **given: str) -> ProbeResult:
         config = source_config(self.topics.bootstrap, **self._with({"topics": self.topic} | given))
-        return keys.SOURCE_TYPES.find("kafka").look(config, Outside())
+        return keys.SOURCE_TYPES.find("kafka").probe(config, ExternalAccess())
 
-    def at_sink(self, **given: str) -> Look:
+    def at_sink(self, **given: str) -> ProbeResult:
         given = self._with({"topic": self.topic} | given)
         config = sink_config(self.topics.bootstrap, self.folder, **given)
-        return keys.SINK_TYPES.find("kafka").look(config, Outside())
+        return keys.SINK_TYPES.find("kafka").probe(config, ExternalAccess())
 
     def _with(self, given: dict[str, str]) -> dict[str, str]:
         return {"value_converter": "avro", URL.replace(".", "_"): self.url, **given}
@@ -65,10 +64,10 @@ def test_a_registry_that_knows_the_user_and_the_subject_is_not_spoken_of(
     registry.add(f"{looks.topic}-value", RECORD)
     registry.user_info = "me:open sesame"
     user: Any = {USER.replace(".", "_"): "me:open sesame"}
-    assert looks.at_source(**user) == looks.at_sink(**user) == Look()
+    assert looks.at_source(**user) == looks.at_sink(**user) == ProbeResult()
     pattern = {"topics": "", "topics_regex": f"{looks.topic[:9]}.*"}
-    assert looks.at_source(**user, **pattern) == Look()
-    assert looks.at_sink(**user, topic="", topic_column="to") == Look()
+    assert looks.at_source(**user, **pattern) == ProbeResult()
+    assert looks.at_sink(**user, topic="", topic_column="to") == ProbeResult()
     assert registry.asked[-2:] == ["/schemas/ids/1"] * 2
 
 
@@ -89,12 +88,12 @@ def test_a_subject_that_is_not_there_is_a_warning_where_the_connector_needs_it(
 ) -> None:
     missing = f"the schema registry has no subject {looks.topic}-value: "
     waits = f"source.{URL}: {missing}the connector waits for it"
-    assert looks.at_source() == Look(warnings=(waits,))
+    assert looks.at_source() == ProbeResult(warnings=(waits,))
     assert looks.at_source(schema="n INT").warnings == ()
-    assert looks.at_sink() == Look()
+    assert looks.at_sink() == ProbeResult()
     mend = "register a schema, or set sink.value.converter.auto.register.schemas=true"
     by_latest: Any = {"value_converter_auto_register_schemas": "false"}
-    assert looks.at_sink(**by_latest) == Look(warnings=(f"sink.{URL}: {missing}{mend}",))
+    assert looks.at_sink(**by_latest) == ProbeResult(warnings=(f"sink.{URL}: {missing}{mend}",))
 
 
 def test_a_subject_that_no_columns_can_be_made_of_is_an_error(

@@ -23,7 +23,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway
 from fairlead.runtime.pipeline.stores.kafka.cluster import LastError
 from fairlead_tests.connectors.pipes import sink_of, source_of
@@ -58,7 +58,7 @@ def user(broker: Broker) -> str:
 
 
 def errors(bootstrap: str, topic: str, **given: str) -> Any:
-    return KIND.look(source_config(bootstrap, topics=topic, **given), Outside()).errors
+    return KIND.probe(source_config(bootstrap, topics=topic, **given), ExternalAccess()).errors
 
 
 def refusal(bootstrap: str, topic: str, **given: str) -> str:
@@ -165,7 +165,7 @@ def test_keys_of_security_are_held_together_and_secrets_have_keys_of_their_own()
     javas = source_config("127.0.0.1:1", topics="t") | {
         "source.consumer.override.fetch.max.wait.ms": "100"
     }
-    assert KIND.look(javas, Outside()).errors == {}
+    assert KIND.probe(javas, ExternalAccess()).errors == {}
 
 
 def test_a_topic_that_the_user_may_not_read_is_waited_for_with_what_the_broker_says(

@@ -17,7 +17,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import (
     BadInput,
     RowsRefused,
@@ -26,7 +26,7 @@ from fairlead.runtime.pipeline.spi.errors import (
     SinkBroken,
     SinkFull,
 )
-from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.spi.sink import Sink, TaskOwnership
 from fairlead.runtime.pipeline.spi.types import WrittenColumns
 from fairlead.runtime.pipeline.stores.kafka.sink.staging import StagingFolder
 from fairlead_tests.connectors.pipes import CLUSTER, sink_of
@@ -187,7 +187,7 @@ def test_a_topic_that_is_not_there_is_waited_for(sink: Any, log: SinkLog) -> Non
 def test_brokers_that_are_away_are_waited_for(tmp_path: Path) -> None:
     sink = sink_of(sink_config(NOWHERE, tmp_path, topic="t"))
     with pytest.raises(SinkAway, match="Connection refused"):
-        sink.acquire(Tenure(Resource("c", 0), FIRST, None))
+        sink.acquire(TaskOwnership(Resource("c", 0), FIRST, None))
 
 
 def test_what_never_counted_is_removed_with_its_token_and_older_ones(tmp_path: Path) -> None:
@@ -284,21 +284,21 @@ def test_a_mark_of_another_cluster_or_of_a_newer_log_is_not_passed_over(
     config = sink_config(topics.bootstrap, tmp_path, topic=topic)
     stranger = sink_of(config, log.task, "other")
     with pytest.raises(SinkBroken, match=rf"another cluster \({CLUSTER}\) writes as fairlead"):
-        stranger.acquire(Tenure(log.task, FIRST, None))
+        stranger.acquire(TaskOwnership(log.task, FIRST, None))
     older = sink_of(config, log.task)
     with pytest.raises(SinkBroken, match="Kafka is newer than this log"):
-        older.acquire(Tenure(log.task, SECOND, None))
+        older.acquire(TaskOwnership(log.task, SECOND, None))
     assert log.last is not None
     newer = log.last._replace(batch=9)
     with pytest.raises(SinkBroken, match="Kafka is older than this log"):
-        older.acquire(Tenure(log.task, SECOND, newer, newer))
+        older.acquire(TaskOwnership(log.task, SECOND, newer, newer))
 
 
 def test_a_config_is_looked_at_with_its_topic_its_columns_and_its_folder(
     topics: Topics, topic: str, tmp_path: Path
 ) -> None:
     def look(bootstrap: str, **given: str) -> Any:
-        return KIND.look(sink_config(bootstrap, tmp_path, **given), Outside())
+        return KIND.probe(sink_config(bootstrap, tmp_path, **given), ExternalAccess())
 
     assert look(topics.bootstrap, topic=topic) == look(topics.bootstrap, topic_column="to")
     (told,) = look(topics.bootstrap, topic="none").warnings

@@ -14,10 +14,9 @@ from fairlead.events.commits import Document
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
 from fairlead.runtime.pipeline.spi.errors import NotReady, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
-from fairlead.runtime.pipeline.spi.types import Look
 from fairlead.runtime.pipeline.stores.kafka.connection import client_settings
 from fairlead.runtime.pipeline.stores.kafka.overrides import ALLOWED
 from fairlead_tests.kafka.broker import Broker
@@ -29,8 +28,8 @@ NOWHERE = "127.0.0.1:1"
 KIND = keys.SOURCE_TYPES.find("kafka")
 
 
-def look(bootstrap: str, **given: str) -> Look:
-    return KIND.look(source_config(bootstrap, **given), Outside())
+def look(bootstrap: str, **given: str) -> ProbeResult:
+    return KIND.probe(source_config(bootstrap, **given), ExternalAccess())
 
 
 def due(kind: Any) -> bool:
@@ -192,12 +191,12 @@ def test_a_certificate_or_a_store_is_a_plain_file_within_what_a_connector_may_re
         with pytest.raises(ConfigInvalid) as caught:
             client_settings("source", config | {key: str(path)}, "source.consumer.override.")
         assert str(caught.value) == told
-        assert KIND.look(config | {key: str(path)}, Outside()).errors == {
+        assert KIND.probe(config | {key: str(path)}, ExternalAccess()).errors == {
             "source.bootstrap.servers": told
         }
-    reach = Outside(Reach(paths=(str(tmp_path / "folder"),)))
+    reach = ExternalAccess(AccessLimits(paths=(str(tmp_path / "folder"),)))
     outside = config | {key: "/etc/passwd"}
-    assert "is in none of the folders" in KIND.look(outside, reach).errors[key]
+    assert "is in none of the folders" in KIND.probe(outside, reach).errors[key]
     with pytest.raises(OffsetRefused, match="is in none of the folders"):
         KIND.seek(outside, reach, SeekEnd.LATEST, ())
 
@@ -258,7 +257,7 @@ def test_offsets_of_a_time_and_of_both_ends_come_from_the_broker(
     config = source_config(topics.bootstrap, topics=topic)
 
     def offset(to: Any) -> Any:
-        ((partition, offset),) = KIND.seek(config, Outside(), to, [])
+        ((partition, offset),) = KIND.seek(config, ExternalAccess(), to, [])
         assert partition == {"kafka_topic": topic, "kafka_partition": 0}
         assert offset is not None
         assert offset["kafka_topic_id"]

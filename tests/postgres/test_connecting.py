@@ -12,7 +12,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors import pipeline_keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import Away
 from fairlead.runtime.pipeline.stores.postgres.connecting import (
     Server,
@@ -59,7 +59,7 @@ def test_what_no_time_will_mend_is_an_error_of_its_key(
         key: value.replace("{port}", port) for key, value in given.items()
     }
     config = sink_config(database, **given)
-    ((key, text),) = SparkPipeline.check_outside(config, Outside()).errors.items()
+    ((key, text),) = SparkPipeline.probe(config, ExternalAccess()).errors.items()
     assert key == ("sink.schema" if "schema" in given else "sink.connection.url")
     assert told in text
     assert "pass-phrase" not in text
@@ -72,7 +72,7 @@ def test_a_role_that_may_make_no_table_is_an_error_of_the_schema(database: Datab
     config = sink_config(
         database, connection_user="guest", connection_password="guest", schema="lake"
     )
-    errors = SparkPipeline.check_outside(config, Outside()).errors
+    errors = SparkPipeline.probe(config, ExternalAccess()).errors
     database.run("DROP SCHEMA lake")
     database.run("DROP ROLE guest")
     told = "guest may not make tables in lake: GRANT CREATE, USAGE ON SCHEMA"
@@ -81,7 +81,7 @@ def test_a_role_that_may_make_no_table_is_an_error_of_the_schema(database: Datab
 
 def test_a_server_that_is_away_is_a_warning_and_away(database: Database) -> None:
     config = sink_config(database, connection_url="postgresql://postgres@127.0.0.1:1/none")
-    findings = SparkPipeline.check_outside(config, Outside())
+    findings = SparkPipeline.probe(config, ExternalAccess())
     (warning,) = (each for each in findings.warnings if "sink" in each)
     assert "127.0.0.1:1/none" in warning
     assert "Connection refused" in warning
@@ -111,7 +111,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_told(database: Database) -
 
 
 def test_a_database_that_is_there_has_nothing_to_tell(database: Database) -> None:
-    findings = SparkPipeline.check_outside(sink_config(database), Outside())
+    findings = SparkPipeline.probe(sink_config(database), ExternalAccess())
     assert not [each for each in (*findings.errors, *findings.warnings) if "sink" in each]
 
 
@@ -230,7 +230,7 @@ def test_a_file_of_a_url_is_a_plain_one_within_what_a_connector_may_reach(
     (tmp_path / "allowed").mkdir()
     good = tmp_path / "allowed" / "a.pem"
     good.write_text("x")
-    reach = Reach(paths=(str(good.parent),))
+    reach = AccessLimits(paths=(str(good.parent),))
 
     def server(url: str) -> Server:
         return Server.of("source", {**BULK, "source.connection.url": url}, reach=reach)
@@ -240,8 +240,8 @@ def test_a_file_of_a_url_is_a_plain_one_within_what_a_connector_may_reach(
         assert f"{name}={good}" in server(f"{url}{good}").conninfo
         with pytest.raises(ConfigInvalid, match="is in none of the folders of"):
             server(f"{url}/etc/hostname")
-        look = POSTGRES.look(
-            {**BULK, "source.connection.url": f"{url}/etc/hostname"}, Outside(reach)
+        look = POSTGRES.probe(
+            {**BULK, "source.connection.url": f"{url}/etc/hostname"}, ExternalAccess(reach)
         )
         assert "is in none of the folders of paths.allow" in look.errors["source.connection.url"]
     for path, why in no_plain_files(good.parent).items():
@@ -255,4 +255,7 @@ def test_a_file_of_a_url_is_a_plain_one_within_what_a_connector_may_reach(
 
 def test_the_authorities_that_the_machine_trusts_are_no_file() -> None:
     config = {**BULK, "source.connection.url": "postgresql://h/db?sslrootcert=system"}
-    assert "sslrootcert=system" in Server.of("source", config, reach=Reach(paths=("/x",))).conninfo
+    assert (
+        "sslrootcert=system"
+        in Server.of("source", config, reach=AccessLimits(paths=("/x",))).conninfo
+    )

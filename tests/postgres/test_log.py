@@ -15,7 +15,7 @@ import pytest
 
 from fairlead.events.commits import identity
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import (
     BadInput,
     NotReady,
@@ -522,8 +522,8 @@ def test_what_a_deleted_connector_had_on_the_server_is_dropped(
     reading = read()
     reading.begin(tasks=2)
     for source in reading.sources:
-        source.forget()
-        source.forget()
+        source.remove_external_state()
+        source.remove_external_state()
     assert database.run(SLOT) == []
     assert database.run("SELECT pubname FROM pg_publication") == []
 
@@ -617,17 +617,17 @@ def test_a_slot_that_is_in_use_is_waited_for_and_a_zombie_is_ended(
 def test_what_keeps_the_log_from_being_read_is_found_beforehand(database: Database) -> None:
     database.run("CREATE TABLE bare (id int)")
     config = source_config(database, {"mode": "log"})
-    findings = SparkPipeline.check_outside(config, Outside())
+    findings = SparkPipeline.probe(config, ExternalAccess())
     assert (
         "public.bare: there is no primary key, and no other replica identity"
         in (findings.errors["source.table.include.list"])
     )
     database.run("ALTER TABLE bare REPLICA IDENTITY FULL")
     with database.session() as other:  # a look ends no session
-        assert SparkPipeline.check_outside(config, Outside()).errors == {}
+        assert SparkPipeline.probe(config, ExternalAccess()).errors == {}
         other.execute("SELECT 1")
     config["source.publication.autocreate.mode"] = "disabled"
-    (told_of,) = SparkPipeline.check_outside(config, Outside()).errors.values()
+    (told_of,) = SparkPipeline.probe(config, ExternalAccess()).errors.values()
     assert "there is no publication fairlead_orders_" in told_of
     assert 'FOR TABLE ONLY "public"."bare"' in told_of
     validated = SparkPipeline.validate(
@@ -667,7 +667,7 @@ def test_a_server_that_logs_no_rows_and_a_slot_that_it_gave_up_are_told() -> Non
         database = server.empty("test")
         database.run(TABLE)
         config = source_config(database, {"mode": "log"})
-        (flaw,) = SparkPipeline.check_outside(config, Outside()).errors.items()
+        (flaw,) = SparkPipeline.probe(config, ExternalAccess()).errors.items()
         assert flaw[0] == "source.mode"
         assert "wal_level is replica" in flaw[1]
         assert "ALTER SYSTEM SET wal_level = 'logical'" in flaw[1]

@@ -7,7 +7,7 @@ from typing import LiteralString
 import pytest
 
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead_tests.postgres_pipes import AMPLE, Reading, sink_config, source_config
 from fairlead_tests.postgres_server import Database
@@ -50,7 +50,7 @@ def test_a_publication_of_a_part_of_a_table_is_refused_unless_there_is_no_snapsh
             session.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
     given = {"publication_name": "p", "publication_autocreate_mode": "disabled"}
     config = source_config(database, {"mode": "log", **given})
-    errors = SparkPipeline.check_outside(config, Outside()).errors
+    errors = SparkPipeline.probe(config, ExternalAccess()).errors
     assert [*errors] == [INCLUDE]
     assert told in errors[INCLUDE]
     with pytest.raises(BadInput, match="the publication p publishes public"):
@@ -97,7 +97,7 @@ def test_a_publication_without_truncate_is_told(database: Database, read_log: Re
     for skipped, remark in (("none", told), ("t", "")):
         given = {"publication_name": "p", "skipped_operations": skipped}
         config = source_config(database, {"mode": "log", **given})
-        found = SparkPipeline.check_outside(config, Outside())
+        found = SparkPipeline.probe(config, ExternalAccess())
         assert (found.errors, found.warnings) == ({}, (told,) if remark else ())
         reading = read_log(**given)
         reading.take()
@@ -134,7 +134,7 @@ def test_a_key_of_the_target_that_the_log_does_not_have_is_refused(
     )
     of = "code" if "INDEX" in identity else "id"
     wanted = {INCLUDE: told.format(of, lacking, lacking, of)} if lacking else {}
-    assert SparkPipeline.check_outside(config, Outside()).errors == wanted
+    assert SparkPipeline.probe(config, ExternalAccess()).errors == wanted
     reading = Reading(database, config)
     try:
         if lacking:

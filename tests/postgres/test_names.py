@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.stores.postgres.dotted import by_present_names
 from fairlead.runtime.pipeline.stores.postgres.names import TableName
@@ -109,7 +109,7 @@ def test_tables_with_dots_in_their_names_are_read_each(
     column = {"incrementing_column_name": "id"} if mode == "incrementing" else {}
     given = {"mode": mode, "table_include_list": r"a\..*,\"a\..*", **column}
     config = source_config(database, given)
-    assert SparkPipeline.check_outside(config, Outside()).warnings == (
+    assert SparkPipeline.probe(config, ExternalAccess()).warnings == (
         '"a.b".c and a."b.c" are tables of one topic, a.b.c',
     )
     reading = read(**given)
@@ -163,7 +163,7 @@ def test_a_column_whose_values_would_be_lost_is_refused(
         session.execute(f'ALTER TABLE t ADD "{column}" text'.encode())
     database.run("INSERT INTO t VALUES (2, 'mine')")
     told = f"public.t has a column {column}, a name by which rows tell where they come from and"
-    errors = SparkPipeline.check_outside(source_config(database, {"mode": mode}), Outside()).errors
+    errors = SparkPipeline.probe(source_config(database, {"mode": mode}), ExternalAccess()).errors
     assert [*errors] == [INCLUDE]
     assert errors[INCLUDE].startswith(told)
     for _ in range(2):
@@ -187,4 +187,4 @@ def test_a_query_names_the_column_of_the_topic_otherwise(database: Database) -> 
         ("SELECT id, _topic AS topic FROM t", set()),
     ):
         config = source_config(database, {"mode": "bulk", "query": query})
-        assert set(SparkPipeline.check_outside(config, Outside()).errors) == told
+        assert set(SparkPipeline.probe(config, ExternalAccess()).errors) == told

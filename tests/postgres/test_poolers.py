@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.stores.postgres import session_settings
 from fairlead.runtime.pipeline.stores.postgres.connecting import Server, brief
 from fairlead.runtime.pipeline.stores.postgres.session_settings import Login, settings_of
@@ -98,7 +98,7 @@ def test_sessions_that_transactions_share_are_told_with_the_remedy(
         with pytest.raises(ConfigInvalid, match=told) as refused:
             connect()
         assert "set pool_mode=session for this database or user in pgbouncer" in str(refused.value)
-    found = SparkPipeline.check_outside(config, Outside()).errors
+    found = SparkPipeline.probe(config, ExternalAccess()).errors
     assert told in found["sink.connection.url"]
 
 

@@ -11,7 +11,7 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.stores.postgres.sink.sink_type import PostgresSinkType
@@ -233,14 +233,14 @@ def test_a_server_that_prepares_nothing_is_told_at_validation() -> None:
     with started(max_prepared_transactions="0") as server:
         database = Database(server, "postgres")
         config = sink_config(database, stage_with="prepared")
-        look = PostgresSinkType.look(config, Outside())
+        look = PostgresSinkType.probe(config, ExternalAccess())
         assert "max_prepared_transactions of the server is 0" in look.errors["sink.stage.with"]
     assert PASSWORD not in str(look)
 
 
 def test_fewer_than_tasks_may_be_prepared_is_told(database: Database) -> None:
     config = {**sink_config(database, stage_with="prepared"), "tasks.max": "21"}
-    look = PostgresSinkType.look(config, Outside())
+    look = PostgresSinkType.probe(config, ExternalAccess())
     assert (look.errors, len(look.warnings)) == ({}, 1)
     assert "is 20, and there may be 21 tasks" in look.warnings[0]
 

@@ -11,7 +11,7 @@ import pytest
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
-from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.spi.sink import Sink, TaskOwnership
 from fairlead.runtime.pipeline.stores.postgres.sink import publishing
 from fairlead_tests.connectors.pipes import TASK
 from fairlead_tests.connectors.publish_once import (
@@ -201,7 +201,7 @@ def test_a_log_that_is_older_than_its_sink_writes_nothing(database: Database, lo
     log.write(sink, numbers(1))
     for last in (None, CommitId(*TASK, FIRST, -1)):
         with pytest.raises(SinkBroken, match="is newer than this log: it has orders-0 up"):
-            sink.acquire(Tenure(TASK, FIRST, last, last))
+            sink.acquire(TaskOwnership(TASK, FIRST, last, last))
     sink.close()
 
 
@@ -213,11 +213,11 @@ def test_a_sink_that_is_older_than_its_log_is_told_with_the_remedy(
     log.write(sink, numbers(1))
     known = CommitId(*TASK, FIRST, 5)
     with pytest.raises(SinkBroken, match=r"is older than this log: batch 5 of token 1-0") as told:
-        sink.acquire(Tenure(TASK, SECOND, known, known))
+        sink.acquire(TaskOwnership(TASK, SECOND, known, known))
     remedy = str(told.value).rpartition("to continue without it, ")[2]
     with database.server.connected(database.name) as connection:
         assert connection.execute(remedy.encode()).rowcount == 1
-    sink.acquire(Tenure(TASK, SECOND, known, known))
+    sink.acquire(TaskOwnership(TASK, SECOND, known, known))
     sink.close()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
@@ -113,7 +113,7 @@ def test_a_time_of_a_query_is_let_grow_old(database: Database, read: Read) -> No
 def test_what_is_wrong_with_a_query_is_found_beforehand(
     database: Database, given: dict[str, str], key: str, told: str
 ) -> None:
-    findings = SparkPipeline.check_outside(source_config(database, given), Outside())
+    findings = SparkPipeline.probe(source_config(database, given), ExternalAccess())
     assert told in findings.errors[f"source.{key}"]
 
 
@@ -189,7 +189,7 @@ def test_row_security_of_a_table_of_the_query_is_told(database: Database, read: 
         "are read: ALTER ROLE … BYPASSRLS shows all"
     )
     for shown, remark in ((0, told), (1, "")):
-        found = SparkPipeline.check_outside(source_config(database, given), Outside())
+        found = SparkPipeline.probe(source_config(database, given), ExternalAccess())
         assert (found.errors, found.warnings) == ({}, (remark,) if remark else ())
         reading = read(**given)
         reading.begin()

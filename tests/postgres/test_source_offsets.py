@@ -10,7 +10,7 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.stores.postgres.source import config_check
@@ -173,7 +173,7 @@ def test_what_keeps_a_table_from_being_followed_is_found_beforehand(
     database: Database, given: dict[str, str], key: str, told: str
 ) -> None:
     database.run("CREATE TABLE ev (id int PRIMARY KEY, n int, t text NOT NULL)")
-    findings = SparkPipeline.check_outside(source_config(database, given), Outside())
+    findings = SparkPipeline.probe(source_config(database, given), ExternalAccess())
     assert told in findings.errors[f"source.{key}"]
     assert "wrong-one" not in str(findings)
 
@@ -186,7 +186,7 @@ def test_a_view_that_is_named_as_a_table_is_told_beforehand(
 ) -> None:
     database.run(f"CREATE {kind} ev AS SELECT 1 AS id")
     config = source_config(database, {"mode": mode, key: r"public\.ev"})
-    assert SparkPipeline.check_outside(config, Outside()).errors == {
+    assert SparkPipeline.probe(config, ExternalAccess()).errors == {
         f"source.{key.replace('_', '.')}": f"public.ev is a {kind.lower()}, which is not read as "
         "tables are: name it in source.query"
     }
@@ -200,7 +200,7 @@ def test_views_beside_tables_are_passed_over_and_told_where_tables_are_named(
     told = "public.ev is a view, which is not read as tables are: name it in source.query"
     for include, warnings in (({}, ()), ({"table_include_list": r"public\..*"}, (told,))):
         config = source_config(database, {"mode": "xmin", **include})
-        findings = SparkPipeline.check_outside(config, Outside())
+        findings = SparkPipeline.probe(config, ExternalAccess())
         assert (findings.errors, findings.warnings) == ({}, warnings)
 
 
@@ -218,9 +218,9 @@ def test_a_server_whose_old_rows_look_new_is_told_beforehand(
 ) -> None:
     database.run("CREATE TABLE ev (id int PRIMARY KEY)")
     config = source_config(database, given)
-    assert SparkPipeline.check_outside(config, Outside()).warnings == ()
+    assert SparkPipeline.probe(config, ExternalAccess()).warnings == ()
     monkeypatch.setattr(config_check, "XMIN_RANGE", 1)
-    warnings = SparkPipeline.check_outside(config, Outside()).warnings
+    warnings = SparkPipeline.probe(config, ExternalAccess()).warnings
     assert [told in each for each in warnings] == ([True] if told else [])
 
 

@@ -7,7 +7,7 @@ from typing import LiteralString
 import pytest
 
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.postgres.tables import remarks as catalog_remarks
@@ -84,7 +84,7 @@ def test_tables_that_inherit_and_are_not_read_are_told(
         "without those that inherit from them: name it in source.table.include.list, or in "
         "source.table.exclude.list"
     )
-    found = SparkPipeline.check_outside(source_config(database, given), Outside())
+    found = SparkPipeline.probe(source_config(database, given), ExternalAccess())
     assert (found.errors, found.warnings) == ({}, (told,))
     assert remark_of(read(**given)) == told
     assert remark_of(read(**given, table_exclude_list=r"public\.[cg]")) == ""
@@ -155,7 +155,7 @@ def test_unlogged_tables_alone_are_refused_where_they_are_named(
 ) -> None:
     database.run("CREATE UNLOGGED TABLE cache (id int PRIMARY KEY)")
     config = source_config(database, {"mode": "log", "table_include_list": r"public\.cache"})
-    (told,) = SparkPipeline.check_outside(config, Outside()).errors.values()
+    (told,) = SparkPipeline.probe(config, ExternalAccess()).errors.values()
     assert told.startswith("public.cache is not read, for it is unlogged, and its changes are in")
     with pytest.raises(NotReady, match=r"no table matches yet; public\.cache is not read, for"):
         read(mode="log").begin()
@@ -218,18 +218,18 @@ def test_row_security_that_hides_rows_is_told(
         "read: ALTER ROLE app BYPASSRLS, or a policy FOR SELECT USING (true), shows all"
     )
     given = {"mode": "xmin", **ROLE}
-    found = SparkPipeline.check_outside(source_config(database, given), Outside())
+    found = SparkPipeline.probe(source_config(database, given), ExternalAccess())
     assert (found.errors, found.warnings) == ({}, (told,) if is_hidden else ())
     reading = read(**given)
     assert remark_of(reading) == (told if is_hidden else "")
     config = source_config(database, {"mode": "log", "publication_name": "p", **ROLE})
     database.run("CREATE PUBLICATION p FOR TABLE t")
-    errors = SparkPipeline.check_outside(config, Outside()).errors
+    errors = SparkPipeline.probe(config, ExternalAccess()).errors
     hides = "row security hides rows of public.t from the role app, while the log has the changes"
     assert [each.startswith(hides) for each in errors.values()] == [True] * is_hidden
     if is_hidden:
         with pytest.raises(BadInput, match=hides):
             read(mode="log", publication_name="p", **ROLE).begin()
     database.run("ALTER ROLE app BYPASSRLS")
-    assert SparkPipeline.check_outside(source_config(database, given), Outside()).warnings == ()
-    assert SparkPipeline.check_outside(config, Outside()).errors == {}
+    assert SparkPipeline.probe(source_config(database, given), ExternalAccess()).warnings == ()
+    assert SparkPipeline.probe(config, ExternalAccess()).errors == {}

@@ -12,10 +12,13 @@ from rest.test_metrics_page import value
 from fairlead.events.commits import Cost, Document, Lag
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.views import Progress
-from fairlead.runtime.interfaces.rest.validation.outside import MOST_ABANDONED, OutsideChecks
+from fairlead.runtime.interfaces.rest.validation.external_checks import (
+    MOST_ABANDONED,
+    ExternalChecks,
+)
 from fairlead.runtime.interfaces.rest.watch.lag import LagWatch, with_bytes
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset
 from fairlead.runtime.pipeline.stores.kafka.source.topics import lag_of
 from fairlead_tests.cluster.node import eventually
@@ -81,8 +84,8 @@ def test_a_source_beyond_what_the_node_may_reach_is_not_looked_at(
 ) -> None:
     put(api, landing)
     api.client.put("/connectors/a/pause")
-    elsewhere = Outside(Reach("", (str(landing.with_name("allowed")),)))
-    LagWatch(replace(api.service, outside=OutsideChecks(lambda: elsewhere))).look()
+    elsewhere = ExternalAccess(AccessLimits("", (str(landing.with_name("allowed")),)))
+    LagWatch(replace(api.service, outside=ExternalChecks(lambda: elsewhere))).look()
     assert value(api, "fairlead_connector_lag_bytes", connector="a") is None
 
 
@@ -99,7 +102,7 @@ def test_a_source_that_hangs_is_looked_at_once_and_again_when_that_has_ended(
         return lag(*given)
 
     monkeypatch.setattr(SparkPipeline, "lag", hang)
-    checks = OutsideChecks(lambda: Outside(Reach("")), seconds=0.01)
+    checks = ExternalChecks(lambda: ExternalAccess(AccessLimits("")), seconds=0.01)
     watch = LagWatch(replace(api.service, outside=checks))
     for _ in range(MOST_ABANDONED + 1):  # else nothing of other configs were looked at any more
         watch.look()

@@ -22,7 +22,7 @@ from fairlead.runtime.pipeline.engines.cluster import NotShared, SparkCluster
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.engines.settings import SettingRefused
-from fairlead.runtime.pipeline.spi.context import Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
@@ -164,7 +164,7 @@ def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed
             executors.pop().kill()
 
     ledger.before_commit = kill
-    run(engine, ledger, config, Reach(paths=(str(shared),)))
+    run(engine, ledger, config, AccessLimits(paths=(str(shared),)))
     assert len(ledger.accepted) == len(texts)
     rows = [
         row for each in shared.glob("out/*.parquet") for row in papq.read_table(each).to_pylist()
@@ -176,7 +176,9 @@ def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed
     assert list(shared.glob(".fairlead-*")) == []
 
 
-def run(engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], reach: Reach) -> None:
+def run(
+    engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], reach: AccessLimits
+) -> None:
     """Run a connector of one task until the files that are there are published."""
     files = {each.name for each in Path(config["source.path"]).iterdir()}
     reports, pause = Reports(), Event()

@@ -15,8 +15,8 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import (
     CommitOffsets,
     CommitVerdict,
+    ExternalStateRemoved,
     PutTaskConfigs,
-    SourceForgot,
 )
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
 from fairlead.events.commits import Commit, CommitId
@@ -122,7 +122,7 @@ class Scene:
     def hear(self, asked: CommitAsked | BatchPublished | Forgotten) -> None:
         """Take what a task or the janitor hands over; a commit that was accepted is so again."""
         if isinstance(asked, Forgotten):
-            told = SourceForgot("connect", "W1", asked.connector, asked.config_ms)
+            told = ExternalStateRemoved("connect", "W1", asked.connector, asked.config_ms)
             self.decider.carry_out(told)
         elif isinstance(asked, BatchPublished):
             self.handed_over.append(asked)
@@ -391,7 +391,7 @@ def test_a_connector_is_gone_only_once_the_sources_of_all_its_tasks_forgot_what_
         if len(tries) < 3:
             raise OSError("the server is away")
 
-    monkeypatch.setattr(Source, "forget", forget)
+    monkeypatch.setattr(Source, "remove_external_state", forget)
     scene.work()
     scene.split(1)
     scene.work()
@@ -417,7 +417,7 @@ def test_a_source_keeps_what_is_to_be_left_there_and_what_a_new_connector_goes_o
         tries.append(source)
         raise OSError("the server is away")
 
-    monkeypatch.setattr(Source, "forget", forget)
+    monkeypatch.setattr(Source, "remove_external_state", forget)
     scene.split(1)
     config = scene.decider.group.connectors[NAME].config
     scene.delete(forgets=True)

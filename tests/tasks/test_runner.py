@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
 from fairlead.runtime.pipeline.spi.connector import Pipeline
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import NotReady
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
@@ -184,7 +184,7 @@ def test_a_connector_and_its_tasks_are_given_what_their_node_has(
 
     monkeypatch.setattr(Numbers, "start", started)
     monkeypatch.setattr(Numbers, "pipeline", made)
-    reach = Reach("/data")
+    reach = AccessLimits("/data")
     runner = Runner(engine, ledger, numbers_plugins(), reports, reach=reach, hide=str.upper)
     runner.start(numbers_launch(root, OLD, task=CONNECTOR))
     reports.wait(lambda each: isinstance(each, TaskConfigsChanged))

@@ -15,7 +15,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.engines.embedded import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.transform import Transform
 from fairlead.runtime.pipeline.transforms.catalogue import make_chain
@@ -191,7 +191,7 @@ def test_a_table_with_a_row_that_does_not_parse_is_refused(
     (tmp_path / "names").write_text(text)
     with pytest.raises(BadInput, match=r"(Malformed CSV|Unrecognized token)") as told:
         rows(engine, looking_up(tmp_path / "names", "SELECT a FROM names", form))
-    assert told.value.is_put_off
+    assert told.value.is_deferred
 
 
 def test_a_folder_is_a_table_too(engine: Embedded, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_folder_that_is_a_table_leads_nowhere_else(
         BadInput, match=f"the lookup Names cannot be read: .*{link} is a link"
     ) as told:
         rows(engine, looking_up(folder, QUERY, "json"))
-    assert told.value.is_put_off, "no row is to blame, and it is looked at again"
+    assert told.value.is_deferred, "no row is to blame, and it is looked at again"
 
 
 @pytest.mark.parametrize("link", ["_y=1.json", "_z=1/w.json", "_z=1", "a/_x=/b=2/_c=3/d.json"])
@@ -272,7 +272,7 @@ def test_a_table_is_read_only_where_a_connector_may_read_whatever_it_became(
     for folder, name in ((inside, "Anna"), (outside, "TopSecret")):
         folder.mkdir(parents=True)
         (folder / "1.json").write_text(f'{{"short": "a", "long": "{name}"}}\n')
-    context = Context(Resource("c", 0), print, reach=Reach(paths=(str(tmp_path / "in"),)))
+    context = Context(Resource("c", 0), print, reach=AccessLimits(paths=(str(tmp_path / "in"),)))
     keys = {"query": QUERY, "lookup.Names.path": str(inside), "lookup.Names.format": "json"}
     config = {f"transforms.x.{key}": value for key, value in keys.items()}
     (table,) = make_chain({"transforms": "x", "transforms.x.type": "sql", **config}, context)

@@ -17,7 +17,7 @@ from ....events.model import Resource, RunState, TaskConfig, Why
 from ....events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
 from ...messages.commands import FinishDeletion
 from ...messages.errors import Error
-from ...messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
+from ...messages.members import ExternalStateRemoved, PutTaskConfigs, ReportStatus, StatusUpdate
 from ...messages.orders import DeleteConnector
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from .offsets import forget_alterations
@@ -84,8 +84,10 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
     return Decision(soft, tuple(records), offset_records=forget_alterations(soft.facts, [name]))
 
 
-def source_forgot(group: Group, soft: SoftState, command: SourceForgot, _: int) -> Decision:
-    """Take that a deleted connector keeps nothing outside any more; it may be said again."""
+def external_state_removed(
+    group: Group, soft: SoftState, command: ExternalStateRemoved, _: int
+) -> Decision:
+    """Record that a deleted connector's external state is removed. Idempotent."""
     if command.member_id not in group.members:
         message = f"{command.member_id} is no member: what it forgot is not known to be so"
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)

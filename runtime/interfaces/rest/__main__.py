@@ -35,7 +35,7 @@ from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
 from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.distribution import DISTRIBUTION
-from ...pipeline.spi.context import Outside, Reach
+from ...pipeline.spi.context import AccessLimits, ExternalAccess
 from .app import make_app
 from .commands.gateway import CommandGateway
 from .commands.service import Service
@@ -50,7 +50,7 @@ from .server.listeners import (
     parse,
     where,
 )
-from .validation.outside import OutsideChecks
+from .validation.external_checks import ExternalChecks
 from .watch.lag import LagWatch
 from .watch.teller import Teller
 
@@ -171,7 +171,7 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
     )
 
 
-def _outside(options: argparse.Namespace) -> OutsideChecks | None:
+def _outside(options: argparse.Namespace) -> ExternalChecks | None:
     """Return the checks of configs against external systems; None on a node without Spark.
 
     Spark's libraries are imported with the first check.
@@ -179,16 +179,16 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
     if options.engine != "spark":
         return None
     paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
-    reach = Reach(str(options.data_dir.absolute()), paths, sql, tuple(options.jdbc_allow))
+    reach = AccessLimits(str(options.data_dir.absolute()), paths, sql, tuple(options.jdbc_allow))
     settings = dict(each.split("=", 1) for each in options.spark_sql)
 
     @cache
-    def look() -> Outside:
+    def look() -> ExternalAccess:
         from ...pipeline.engines.queries.query_check import QueryCheck  # noqa: PLC0415  # see above
 
-        return Outside(reach, QueryCheck(settings))
+        return ExternalAccess(reach, QueryCheck(settings))
 
-    return OutsideChecks(look)
+    return ExternalChecks(look)
 
 
 def _log_to(folder: Path, output: LogOutput) -> None:

@@ -168,7 +168,7 @@ class Janitor:
             # A new connector with the same name would continue to use this external state.
             forgets = self._orphaned.to_forget.get(cleanup.resource)
             if forgets is not None and cleanup.forgets == forgets:
-                pipeline.source.forget()
+                pipeline.source.remove_external_state()
                 self._orphaned.forgot |= {(cleanup.resource, forgets)}
             stop = self._orphaned.stops.get(cleanup.resource)
             if stop is not None and cleanup.stop == stop:  # not resumed meanwhile

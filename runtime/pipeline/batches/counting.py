@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 cast("Any", conversion).SCCallSiteSync = nullcontext
 
 
-class Passing:
+class RowAggregates:
     """Aggregates over a frame's rows, which its own job computes as they pass (`Observation`)."""
 
     def __init__(self) -> None:
@@ -58,21 +58,21 @@ class RowCount:
     """Counts the rows that pass a point of a frame while its job runs."""
 
     def __init__(self) -> None:
-        self._passing = Passing()
+        self._aggregates = RowAggregates()
 
     def on(self, frame: "DataFrame", *beside: "Column") -> "DataFrame":
         """Return the frame with its rows counted at this point, and `beside` aggregated too."""
-        return self._passing.on(frame, sf.count(sf.lit(1)).alias("rows"), *beside)
+        return self._aggregates.on(frame, sf.count(sf.lit(1)).alias("rows"), *beside)
 
     @property
     def rows(self) -> int:
         """The number of rows, once the job is over."""
-        return int(self.found.get("rows", 0))
+        return int(self.values.get("rows", 0))
 
     @cached_property
-    def found(self) -> Mapping[str, Any]:
+    def values(self) -> Mapping[str, Any]:
         """All aggregates by name, once the job is over."""
-        return self._passing.values
+        return self._aggregates.values
 
 
 def above_queries(frame: "DataFrame") -> "DataFrame":

@@ -17,10 +17,10 @@ from ..engines.queries.query_check import CheckFailed, Columns, QueryCheck, Quer
 from ..engines.queries.query_rules import flaws, suspects, told_function
 from ..formats.evolution.names import find_twins, flaw_of_twins, may_have_twins
 from ..formats.inference import TwinColumns, refuse_twins
-from ..spi.config import ConfigInvalid, is_deferred, strip_prefix
-from ..spi.context import Context, Findings, Outside, Reach
+from ..spi.config import ConfigInvalid, has_reference, strip_prefix
+from ..spi.context import AccessLimits, Context, ExternalAccess, ProbeResult, SourceColumns
 from ..spi.keys.common import TRANSFORMS
-from ..spi.types import SourceColumns, WrittenColumns
+from ..spi.types import WrittenColumns
 from ..transforms.catalogue import aliases, make_transform
 from ..transforms.connect.record_transform import RecordTransform
 from ..transforms.dedupe import Dedupe
@@ -29,28 +29,30 @@ from ..transforms.lookups import lookup_names
 from ..transforms.sql import LONGEST_QUERY, Sql, without_tables
 from ..transforms.types import find_transform
 from . import pipeline_keys as keys
-from .dead_letter_queue import look_at_queue
+from .dead_letter_queue import probe_queue
 
 _NO_CONNECTOR: Final = Resource("")
 """A placeholder for the connector, which does not exist yet."""
 _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 
 
-def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) -> Findings:
+def probe(
+    config: Mapping[str, str], outside: ExternalAccess, types: keys.PipelineTypes
+) -> ProbeResult:
     """Check a config whose values are valid by themselves."""
-    source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
-    errors = {**source.errors, **sink.errors, **look_at_queue(config, outside)}
+    source, sink = types.source.probe(config, outside), types.sink.probe(config, outside)
+    errors = {**source.errors, **sink.errors, **probe_queue(config, outside)}
     warnings = [*source.warnings, *sink.warnings]
     settings = strip_prefix(keys.SPARK_CONF, config)
-    settings = {name: value for name, value in settings.items() if not is_deferred(value)}
+    settings = {name: value for name, value in settings.items() if not has_reference(value)}
     if outside.queries is not None and settings:
         try:
             flaws_found = outside.queries.flaws_in_settings(settings)
             errors |= {f"{keys.SPARK_CONF}{name}": flaw for name, flaw in flaws_found.items()}
         except CheckFailed as error:
             warnings.append(f"the settings of Spark were not checked: {error}")
-    steps, is_wanted = aliases(config), ends.sink.wants_columns(config)
-    may_fail = ends.sink.ignores_case and may_have_twins(source.columns.ddl)
+    steps, is_wanted = aliases(config), types.sink.wants_columns(config)
+    may_fail = types.sink.ignores_case and may_have_twins(source.columns.ddl)
     needs_columns = steps or is_wanted or source.columns.is_given or may_fail
     if outside.queries is not None and needs_columns:
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)
@@ -59,14 +61,14 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
         except CheckFailed as error:
             warnings.append(f"the SQL was not checked: {error}")
             columns = None
-        if columns is not None and ends.sink.ignores_case:
+        if columns is not None and types.sink.ignores_case:
             errors |= _twins(columns)
         if columns is not None and is_wanted:
             names = WrittenColumns(list(columns.types), may_grow=source.columns.may_grow)
-            fits = ends.sink.check_columns(config, names)
+            fits = types.sink.check_columns(config, names)
             errors.update(fits.errors)
             warnings += fits.warnings
-    return Findings(errors, tuple(warnings))
+    return ProbeResult(errors, tuple(warnings))
 
 
 def _twins(columns: Columns) -> Mapping[str, str]:
@@ -81,7 +83,7 @@ class _Queries:
     """Analyses the chain of transforms: the columns of each step are the input of the next."""
 
     config: Mapping[str, str]
-    reach: Reach
+    reach: AccessLimits
     spark: QueryCheck
     source: SourceColumns
     errors: dict[str, str]
@@ -96,7 +98,7 @@ class _Queries:
 
     def _of_source(self) -> Columns | None:
         source = self.source
-        if not source.ddl or is_deferred(source.ddl):
+        if not source.ddl or has_reference(source.ddl):
             return None
         try:
             columns = self.spark.columns_of(source.ddl)
@@ -110,7 +112,7 @@ class _Queries:
         """Check one transform; return the columns after it, None if unknown."""
         prefix = f"{TRANSFORMS}.{alias}."
         bare = strip_prefix(prefix, self.config)
-        if is_deferred(bare["type"]):
+        if has_reference(bare["type"]):
             return None
         kind = find_transform(bare["type"])
         if issubclass(kind, Expectations | Dedupe):
@@ -128,7 +130,7 @@ class _Queries:
     def _lookups(self, keys: Iterable[str]) -> None:
         for key in keys:
             text = self.config.get(key, "")
-            if is_deferred(text):
+            if has_reference(text):
                 continue
             if flaw := self.reach.flaw_in_path(text):
                 self.errors[key] = flaw
@@ -138,7 +140,7 @@ class _Queries:
     def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
         """Check one of Connect's transforms, which needs the exact columns of its input."""
         bare = strip_prefix(f"{TRANSFORMS}.{alias}.", self.config)
-        if columns is None or any(map(is_deferred, bare.values())):
+        if columns is None or any(map(has_reference, bare.values())):
             return None
         context = Context(_NO_CONNECTOR, self.warnings.append, reach=self.reach)
         try:
@@ -156,7 +158,7 @@ class _Queries:
         self, key: str, query: str, columns: Columns | None, tables: Sequence[str] = ()
     ) -> Columns | None:
         """Check one query; return its columns, None if unknown."""
-        if is_deferred(query):
+        if has_reference(query):
             return None
         if len(query) > LONGEST_QUERY:
             self.errors[key] = f"a query may have at most {LONGEST_QUERY} characters"

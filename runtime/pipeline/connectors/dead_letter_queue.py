@@ -17,12 +17,12 @@ from ....events.model import Resource, Token
 from ..distribution import pip_install
 from ..formats.evolution.policy import DEAD_LETTER as EVOLUTION_DEAD_LETTER
 from ..formats.evolution.policy import EVOLUTION
-from ..spi.config import ConfigInvalid, Importance, ParsedConfig, Width, is_deferred
-from ..spi.context import Context, Outside
+from ..spi.config import ConfigInvalid, Importance, ParsedConfig, Width, has_reference
+from ..spi.context import Context, ExternalAccess
 from ..spi.errors import SinkBroken
 from ..spi.keys.common import QUEUE, QUEUE_TOPIC, TRANSFORMS
 from ..spi.keys.kinds import flag_key, number_key, task_key, text_key
-from ..spi.sink import Sink, Tenure
+from ..spi.sink import Sink, TaskOwnership
 from ..stores.files import keys as files
 from ..stores.files.sink.root import FolderKeys
 from ..stores.files.sink.sink import FileSink
@@ -97,9 +97,9 @@ class DeadLetterQueue(Sink["DataFrame"]):
         self._folder = folder
         self._topic = topic
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Acquire the queue for a task."""
-        self._current.acquire(tenure)
+        self._current.acquire(ownership)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Stage the letters of a batch; a folder does not keep the bytes of key and value."""
@@ -163,10 +163,10 @@ def flaws_in_queue(config: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
 
-def look_at_queue(config: Mapping[str, str], outside: Outside) -> Mapping[str, str]:
+def probe_queue(config: Mapping[str, str], outside: ExternalAccess) -> Mapping[str, str]:
     """Return an error, by the key, if the folder cannot be created or written to."""
     path = config.get(QUEUE_PATH, "")
-    flaw = "" if not path or is_deferred(path) else flaw_in_folder(path, config, outside)
+    flaw = "" if not path or has_reference(path) else flaw_in_folder(path, config, outside)
     return {QUEUE_PATH: flaw} if flaw else {}
 
 

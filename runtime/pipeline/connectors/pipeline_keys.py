@@ -14,7 +14,7 @@ from ....actors.settings import SettingType, between
 from ..engines.queries.allowed_settings import flaw_in_setting
 from ..installed import InstalledClasses
 from ..lineage.keys import LINEAGE
-from ..spi.config import ConfigDef, Definition, Importance, is_deferred, strip_prefix
+from ..spi.config import ConfigDef, Definition, Importance, has_reference, strip_prefix
 from ..spi.errors import PluginUnknown
 from ..spi.keys.common import COMMON
 from ..spi.keys.delivery import GUARANTEE_KEY
@@ -64,14 +64,14 @@ SINK_TYPES = InstalledClasses[SinkType](
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PipelineTypes:
     """The types of a pipeline's source and sink."""
 
     source: type[SourceType]
     sink: type[SinkType]
 
     @classmethod
-    def of(cls, config: Mapping[str, str]) -> "Ends":
+    def of(cls, config: Mapping[str, str]) -> "PipelineTypes":
         """Return the types that a config names; raises `PluginUnknown`."""
         return cls(
             SOURCE_TYPES.find(config.get(SOURCE_TYPE, FILES)),
@@ -108,7 +108,7 @@ def keys_of_types() -> dict[str, list[Definition]]:
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of Spark settings that a connector must not have, by key."""
     found = {
-        f"{SPARK_CONF}{name}": flaw_in_setting(name, None if is_deferred(value) else value)
+        f"{SPARK_CONF}{name}": flaw_in_setting(name, None if has_reference(value) else value)
         for name, value in strip_prefix(SPARK_CONF, config).items()
     }
     return {key: flaw for key, flaw in found.items() if flaw}
@@ -116,8 +116,8 @@ def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
 
 def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of all keys of a task config; raises `PluginUnknown`."""
-    ends = Ends.of(config)
-    own = (*ends.source.task_keys(), *ends.sink.task_keys(), *QUEUE_TASK_KEYS, _TASK_COUNT)
+    types = PipelineTypes.of(config)
+    own = (*types.source.task_keys(), *types.sink.task_keys(), *QUEUE_TASK_KEYS, _TASK_COUNT)
     return keys_of(config).plus(with_group("Task", own, first=2))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from ..installed import LONGEST_SHOWN, flaw_in_version, hint_by_last_part, load
-from ..spi.config import is_deferred
+from ..spi.config import has_reference
 from ..spi.connector import Connector, Delivery
 from ..spi.errors import PluginUnknown
 from ..spi.keys.common import CONNECTOR_VERSION
@@ -38,7 +38,7 @@ class Plugin:
     def flaws_in_version(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return an error, by its key, if a config asks for another version of the class."""
         wanted = config.get(CONNECTOR_VERSION, "")
-        if not wanted or is_deferred(wanted):
+        if not wanted or has_reference(wanted):
             return {}
         flaw = flaw_in_version(wanted, self.made_by.version)
         return {CONNECTOR_VERSION: flaw} if flaw else {}

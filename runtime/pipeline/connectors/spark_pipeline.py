@@ -17,14 +17,14 @@ from ..spi.config import (
     strip_prefix,
 )
 from ..spi.connector import Connector, Delivery, Pace, Pipeline, Promise
-from ..spi.context import Context, Findings, Outside
+from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.offsets import Offsets, Seek
 from ..spi.source import Limit
 from ..spi.types import SinkType, SourceType
 from ..transforms import catalogue as transforms
 from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
-from .config_check import check_outside
+from .config_check import probe
 from .error_keys import tolerance_of
 
 _MOST_RANGES = 4096
@@ -41,7 +41,7 @@ class SparkPipeline(Connector):
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
         """The config of `start`, with references resolved."""
-        self._ends: tuple[SourceType, SinkType] | None = None
+        self._types: tuple[SourceType, SinkType] | None = None
         """None before the start, and after the stop."""
 
     @classmethod
@@ -62,8 +62,8 @@ class SparkPipeline(Connector):
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return the weaker guarantee of the two types; raises `PluginUnknown`."""
-        ends = keys.Ends.of(config)
-        source, sink = ends.source.delivery_of(config), ends.sink.delivery_of(config)
+        types = keys.PipelineTypes.of(config)
+        source, sink = types.source.delivery_of(config), types.sink.delivery_of(config)
         whole = source.and_also(sink)
         named = ((keys.SOURCE_TYPE, source), (keys.SINK_TYPE, sink))
         less = (
@@ -74,33 +74,35 @@ class SparkPipeline(Connector):
         return Promise(whole.delivery, (*less, *whole.why))
 
     @classmethod
-    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+    def has_external_state(cls, config: Mapping[str, str]) -> bool:
         """Ask the type of the source."""
-        return keys.Ends.of(config).source.keeps_outside(config)
+        return keys.PipelineTypes.of(config).source.has_external_state(config)
 
     @classmethod
-    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check source and sink, and let Spark analyse the SQL of the transforms."""
-        return check_outside(config, outside, keys.Ends.of(config))
+        return probe(config, outside, keys.PipelineTypes.of(config))
 
     @classmethod
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
         """Ask the type of the source."""
-        keys.Ends.of(config).source.check_offset(config, partition, offset)
+        keys.PipelineTypes.of(config).source.check_offset(config, partition, offset)
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Ask the type of the source."""
-        return keys.Ends.of(config).source.seek(config, outside, to, offsets)
+        return keys.PipelineTypes.of(config).source.seek(config, outside, to, offsets)
 
     @classmethod
-    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+    def lag(
+        cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
+    ) -> Lag | None:
         """Ask the type of the source."""
-        return keys.Ends.of(config).source.lag(config, outside, offsets)
+        return keys.PipelineTypes.of(config).source.lag(config, outside, offsets)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""
@@ -109,18 +111,18 @@ class SparkPipeline(Connector):
         for remark in validation.remarks:
             context.warn(remark)
         settings = keys.keys_of(config).parse(config)
-        ends = keys.Ends.of(config)
+        types = keys.PipelineTypes.of(config)
         self._config = dict(config)
-        self._ends = (
-            ends.source(context, self._config, settings),
-            ends.sink(context, self._config, settings),
+        self._types = (
+            types.source(context, self._config, settings),
+            types.sink(context, self._config, settings),
         )
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the connector's config for each task, with the keys of source, sink and queue."""
-        if self._ends is None:
+        if self._types is None:
             raise RuntimeError("the connector was not started")
-        source, sink = self._ends
+        source, sink = self._types
         shares = source.split(max_tasks)
         claim = queue.claim_queue(sink.context, self._config, sink.settings)
         common = {**sink.shared_task_config(), **claim}
@@ -130,13 +132,13 @@ class SparkPipeline(Connector):
 
     def needs_reconfiguration(self) -> bool:
         """Ask the source."""
-        return self._ends is not None and self._ends[0].needs_reconfiguration()
+        return self._types is not None and self._types[0].needs_reconfiguration()
 
     def stop(self) -> None:
         """Stop both types."""
-        ends, self._ends = self._ends or (), None
-        for end in ends:
-            end.stop()
+        types, self._types = self._types or (), None
+        for each in types:
+            each.stop()
 
     def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
         """Make the pipeline that a task config describes; raises `ConfigInvalid`.
@@ -146,20 +148,20 @@ class SparkPipeline(Connector):
         if flaws := _complaints(task_config):
             raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
         settings = keys.task_keys_of(task_config).parse(task_config)
-        ends = keys.Ends.of(task_config)
+        types = keys.PipelineTypes.of(task_config)
         chain = transforms.make_chain(task_config, context)
         may_use = any(each.may_use_file_names for each in chain)
         source_context = replace(context, may_use_file_names=may_use)
         return Pipeline(
-            ends.source.source(source_context, task_config, settings),
+            types.source.source(source_context, task_config, settings),
             chain,
-            ends.sink.sink(context, task_config, settings),
-            _pace(settings, ends.sink),
+            types.sink.sink(context, task_config, settings),
+            _pace(settings, types.sink),
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),
             strip_prefix(keys.SPARK_CONF, task_config),
             task_config.get(keys.SINK_TYPE, keys.FILES),
-            lineage_of(context, task_config, ends.source, ends.sink),
+            lineage_of(context, task_config, types.source, types.sink),
         )
 
 
@@ -190,7 +192,7 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of keys that do not fit together, by the key to change."""
     complaints = dict(keys.unknown_types(config))
     if not complaints:
-        ends = keys.Ends.of(config)
-        complaints |= {**ends.source.complaints(config), **ends.sink.complaints(config)}
+        types = keys.PipelineTypes.of(config)
+        complaints |= {**types.source.complaints(config), **types.sink.complaints(config)}
     complaints |= {**queue.flaws_in_queue(config), **transforms.complaints(config)}
     return {**complaints, **keys.flaws_in_settings(config)}

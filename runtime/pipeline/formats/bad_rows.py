@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from ..batches.counting import Passing
+from ..batches.counting import RowAggregates
 from ..batches.row_files import path_of
 from ..engines.spelling import quoted
 from ..spi.rows import Rejects
@@ -72,19 +72,19 @@ def split_bad_rows(
 
     `originals` has the input file of each copy, by the path of the copy.
     """
-    passing = Passing()
+    aggregates = RowAggregates()
     names = [each for each in frame.columns if each not in {RAW, FILE}]
     is_bad = sf.col(RAW).isNotNull()
     # This uses all columns: the json reader parses only used columns, and would miss bad values.
     every = sf.first(sf.struct(*(sf.col(quoted(each)) for each in names))).alias(_KEPT)
-    counted = passing.on(frame, sf.count_if(is_bad).alias(_BAD), every)
+    counted = aggregates.on(frame, sf.count_if(is_bad).alias(_BAD), every)
     good = counted.where(~is_bad).select(*(sf.col(quoted(each)) for each in names))
     bad = counted.where(is_bad).select(
         sf.create_map(sf.lit("file"), _named(sf.col(FILE), originals)).alias("position"),
         reason.alias("reason"),
         sf.col(RAW).alias("raw"),
     )
-    return good, Rejects(bad, lambda: int(passing.values.get(_BAD, 0)))
+    return good, Rejects(bad, lambda: int(aggregates.values.get(_BAD, 0)))
 
 
 def csv_reason(schema: StructType, options: Mapping[str, str], values: TextValues) -> "Column":

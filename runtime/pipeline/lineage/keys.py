@@ -8,7 +8,7 @@ from typing import Final
 from ....actors.settings import Value
 from ....events.commits import Commit
 from ..distribution import pip_install
-from ..spi.config import Importance, is_deferred
+from ..spi.config import Importance, has_reference
 from ..spi.context import Context
 from ..spi.keys.kinds import secret_key, text_key, with_group
 from ..spi.lineage import NO_LINEAGE, Dataset, Lineage
@@ -21,7 +21,7 @@ API_KEY: Final = "openlineage.api.key"
 
 def _url(value: Value) -> str | None:
     text = str(value or "")
-    if not text or is_deferred(text):
+    if not text or has_reference(text):
         return None
     if not text.startswith(("http://", "https://")):
         return "must be a URL such as http://host:5000"

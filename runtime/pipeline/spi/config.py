@@ -278,18 +278,18 @@ def strip_prefix(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
     return {key[len(prefix) :]: config[key] for key in config if key.startswith(prefix)}
 
 
-def is_deferred(text: str) -> bool:
+def has_reference(text: str) -> bool:
     """Tell whether a value has a reference such as `${file:}`, which only workers resolve."""
     return any(mark in text for mark in _DEFERRED)
 
 
-def has_deferred(prefix: str, config: Mapping[str, str]) -> bool:
-    """Tell whether any value whose key has a prefix `is_deferred`."""
-    return any(map(is_deferred, strip_prefix(prefix, config).values()))
+def any_reference(prefix: str, config: Mapping[str, str]) -> bool:
+    """Tell whether any value whose key has a prefix `has_reference`."""
+    return any(map(has_reference, strip_prefix(prefix, config).values()))
 
 
 def _check(definition: Definition, text: str | None) -> Checked:
-    if text is not None and is_deferred(text):
+    if text is not None and has_reference(text):
         return Checked(definition, text, text)
     value, flaws = definition.examine(text)
     return Checked(definition, text, spell(value), tuple(flaws))

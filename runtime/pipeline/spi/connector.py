@@ -13,16 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ....events.commits import CommitId, Document, Lag, Manifest
 from ....events.model import Resource, Token
 from .config import ConfigDef, Definition, Validation
-from .context import Context, Findings, Outside
-from .errors import SinkBroken
+from .context import Context, ExternalAccess, ProbeResult
+from .errors import Renamed, SinkBroken
 from .lineage import NO_LINEAGE, Lineage
 from .offsets import Offsets, Seek, seek_from_the_beginning
-from .sink import Sink, Tenure
+from .sink import Sink, TaskOwnership
 from .source import Limit, Source
 from .transform import Transform
 
@@ -98,8 +99,12 @@ class Tolerance:
 NO_DEAD_LETTERS: Final = Tolerance()
 
 
-class Connector(ABC):
+class Connector(Renamed, ABC):
     """The base class of connectors; subclasses are listed at `/connector-plugins`."""
+
+    names_by_former = MappingProxyType(
+        {"check_outside": "probe", "keeps_outside": "has_external_state"},
+    )
 
     version: ClassVar[str] = "0"
     kind: ClassVar[str] = "source"
@@ -137,24 +142,24 @@ class Connector(ABC):
         return Promise(cls.delivery)
 
     @classmethod
-    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+    def has_external_state(cls, config: Mapping[str, str]) -> bool:
         """Tell whether its sources have external state, such as a replication slot.
 
-        A deletion of the connector completes only after `Source.forget` has removed that state.
-        Values may have unresolved `${...}` references: return True if the answer depends on one.
+        A deletion of the connector completes only after `Source.remove_external_state`. Values may
+        have unresolved `${...}` references: return True if the answer depends on one.
         """
         del config
         return False
 
     @classmethod
-    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check a valid config against external systems: missing folders, invalid SQL.
 
         It may take seconds; a longer call is abandoned. It must change nothing. Values may have
         unresolved `${...}` references.
         """
         del config, outside
-        return Findings()
+        return ProbeResult()
 
     @classmethod
     def check_offset(
@@ -169,7 +174,7 @@ class Connector(ABC):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets to change so that the next read begins at `to`.
 
@@ -181,7 +186,9 @@ class Connector(ABC):
         return seek_from_the_beginning(to, offsets)
 
     @classmethod
-    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+    def lag(
+        cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
+    ) -> Lag | None:
         """Return what is left to read after these offsets, None if it is not known.
 
         It is asked rarely, of a connector that is paused, stopped or has failed. Limits, references
@@ -205,7 +212,7 @@ class Connector(ABC):
         """Tell whether to call `task_configs` again; it is polled and must be cheap."""
         return False
 
-    def stop(self) -> None:  # noqa: B027  # most hold no resources
+    def stop(self) -> None:  # most hold no resources
         """Release its resources."""
 
     @abstractmethod
@@ -239,12 +246,12 @@ class Pipeline:
             return manifest
         return replace(manifest, note={**manifest.note, _TYPE: self.sink_type})
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Acquire the sink and the dead letter queue for a task; see `Sink.acquire`."""
-        self.sink.acquire(tenure)
+        self.sink.acquire(ownership)
         if letters := self._letters:
             # The log does not say which commit had dead letters last.
-            letters.acquire(replace(tenure, published=None))
+            letters.acquire(replace(ownership, published=None))
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Publish a committed batch and its dead letters; see `Sink.publish`.

@@ -33,7 +33,7 @@ _ENDS: Final = ("/", ":", "@", "=", ",")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AccessLimits:
     """The resources of a node that connectors may use; the default has no limits.
 
     `data_dir` is the node's own folder, which no connector may use. Sources and sinks must lie in
@@ -75,7 +75,7 @@ class Reach:
         return f"the node's {_JDBC} {allowed}: its operator has to allow the beginning of this URL"
 
 
-NO_LIMITS: Final = Reach()
+NO_LIMITS: Final = AccessLimits()
 
 
 class _CreationLock:
@@ -125,7 +125,7 @@ class Context:
     split: Sequence[Mapping[str, str]] = ()
     """The connector's task configs in force; return them unchanged where possible, since each
     change restarts tasks."""
-    reach: Reach = NO_LIMITS
+    reach: AccessLimits = NO_LIMITS
     """The node's limits for connectors."""
     cluster_id: str = ""
     """The cluster's id, for marks in external systems."""
@@ -143,8 +143,13 @@ class Context:
     """Whether a transform may use the name of a row's file."""
     on_spark: Callable[[SparkJob], Any] = _no_spark
     """Runs a Spark job of the source, apart from `Source.read`, on the task's engine."""
-    put_off: dict[str, object] = field(default_factory=dict[str, object])
+    deferred: dict[str, object] = field(default_factory=dict[str, object])
     """State that a source keeps from one attempt of its task to the next."""
+
+    @property
+    def put_off(self) -> dict[str, object]:
+        """`deferred` under its former name."""
+        return self.deferred
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` with the config key if the node does not allow a path."""
@@ -153,22 +158,45 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """The access of `check_outside` to external systems, from the node that validates a config.
+class ExternalAccess:
+    """The access of `probe` to external systems, from the node that validates a config.
 
     `queries` lets Spark analyse SQL; None: there is no Spark.
     """
 
-    reach: Reach = NO_LIMITS
+    reach: AccessLimits = NO_LIMITS
     queries: "QueryCheck | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """The result of `check_outside`: errors by the key to change, and warnings."""
+class SourceColumns:
+    """The columns of a source's rows, as far as they are known before the first batch."""
+
+    ddl: str = ""
+    """The columns as in `CREATE TABLE`; empty: unknown."""
+    key: str = "source.type"
+    """The key to change if the columns are refused."""
+    is_given: bool = False
+    """Whether the user gave them."""
+    is_sample: bool = False
+    """Whether they come from a sample of the source, so that other rows may have other types."""
+    may_grow: bool = False
+    """Whether the source may have more columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The result of a probe of external systems: errors by the key to change, and warnings."""
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
+    columns: SourceColumns = SourceColumns()
+    """The columns of a source; unused for a sink."""
+
+    def plus(self, other: "ProbeResult") -> "ProbeResult":
+        """Return the errors and warnings of both, and the columns of this one."""
+        errors = {**self.errors, **other.errors}
+        return ProbeResult(errors, (*self.warnings, *other.warnings), self.columns)
 
 
 def _is_database(begin: str, rest: str) -> bool:

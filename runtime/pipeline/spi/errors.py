@@ -5,7 +5,25 @@ unreachable *outside* system is retried and costs no restart. Any other error is
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+
+class Renamed:
+    """Gives members of a class their former names as well, which earlier plugins define and call.
+
+    It stands here since errors have such members, too.
+    """
+
+    names_by_former: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for former, name in cls.names_by_former.items():
+            if name in vars(cls):
+                setattr(cls, former, vars(cls)[name])
+            elif former in vars(cls):
+                setattr(cls, name, vars(cls)[former])
 
 
 class PluginUnknown(Exception):  # noqa: N818  # says what it is about
@@ -16,14 +34,20 @@ class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
     """The connector cannot split its work yet; the text says what it waits for."""
 
 
-class BadInput(Exception):  # noqa: N818  # names who is to blame
+class BadInput(Renamed, Exception):  # noqa: N818  # names who is to blame
     """A part of the source cannot be read; the text names the part and the reason."""
 
-    is_put_off = False
+    names_by_former = MappingProxyType({"is_put_off": "is_deferred"})
+
+    is_deferred: bool = False
     """Whether that part is tried again even when all restarts are used up.
 
     The source plans it last; the task is FAILED and reads the rest. False: the whole batch failed.
     """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute, of which `name` may be the former name."""
+        super().__setattr__(self.names_by_former.get(name, name), value)
 
 
 class LostRange(NamedTuple):

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ....events.commits import Document
-from .config import has_deferred
+from .config import any_reference
 from .errors import OffsetRefused
 
 
@@ -56,9 +56,9 @@ def check_members(what: str, document: Document, kinds: Mapping[str, type]) -> N
             raise OffsetRefused(f"{what}.{key} must be {_KINDS[kinds[key]]}, not {value!r}")
 
 
-def refuse_deferred(config: Mapping[str, str]) -> None:
+def refuse_references(config: Mapping[str, str]) -> None:
     """Raise `OffsetRefused` if a source key has a reference, so that only workers can connect."""
-    if has_deferred("source.", config):
+    if any_reference("source.", config):
         raise OffsetRefused(
             "to: the source's keys have ${...} references, which only workers resolve; "
             "set the offsets themselves"

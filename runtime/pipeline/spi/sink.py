@@ -19,7 +19,7 @@ Rows = TypeVar("Rows", "DataFrame", ArrowTable)
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
+class TaskOwnership:
     """A task that starts under a fencing token, with its last commits in the log."""
 
     task: Resource
@@ -53,7 +53,7 @@ class Sink(ABC, Generic[Rows]):
         """
         return False
 
-    def acquire(self, tenure: Tenure) -> None:  # some sinks have no mark to check
+    def acquire(self, ownership: TaskOwnership) -> None:  # some sinks have no mark to check
         """Acquire the sink for a task, before the first `stage` or `publish` under its token.
 
         Raises `SinkAway`, or `SinkBroken` if the sink belongs to another log.

@@ -7,10 +7,11 @@ inside the batch's Spark job. All methods of one object are called from one thre
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, Document, Lag
-from .errors import BadInput
+from .errors import BadInput, Renamed
 from .rows import ArrowTable, Rejects
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ class BatchPlan(Generic[R]):
     remark: str = ""
 
 
-class Source(ABC, Generic[R]):
+class Source(Renamed, ABC, Generic[R]):
     """The origin of a task's rows; `R` is the type of its ranges."""
+
+    names_by_former = MappingProxyType({"put_off": "defer", "forget": "remove_external_state"})
 
     @abstractmethod
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[R]:
@@ -85,11 +88,11 @@ class Source(ABC, Generic[R]):
         del error
         return False
 
-    def put_off(self, ranges: Sequence[R]) -> str:
+    def defer(self, ranges: Sequence[R]) -> str:
         """Plan the ranges of a failed batch in smaller batches from now on, a single one last.
 
         Returns their name for users; by default none: the order of the ranges matters, and the task
-        does not go on without them. `Context.put_off` keeps them for the next attempt.
+        does not go on without them. `Context.deferred` keeps them for the next attempt.
         """
         del ranges
         return ""
@@ -104,14 +107,15 @@ class Source(ABC, Generic[R]):
     def release(self) -> None:
         """Drop external state of a STOPPED connector, if its config asks for that.
 
-        Called as `forget` is, and repeated after an error. A resumed task must report the loss.
+        Called as `remove_external_state` is, and repeated after an error. A resumed task must
+        report the loss.
         """
 
-    def forget(self) -> None:
+    def remove_external_state(self) -> None:
         """Remove the external state of a deleted connector.
 
         Called on a separate object after the last task has ended, if the type has external state
-        (`keeps_outside`); repeated after an error.
+        (`has_external_state`); repeated after an error.
         """
 
     def close(self) -> None:

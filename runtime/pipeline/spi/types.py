@@ -9,33 +9,18 @@ Each entry point of the groups `fairlead.sources` and `fairlead.sinks` names a s
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from ....events.commits import Document, Lag, Manifest
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
-from .context import Context, Outside
+from .context import Context, ExternalAccess, ProbeResult
+from .errors import Renamed
 from .lineage import Dataset
 from .offsets import Offsets, Seek, SeekEnd, seek_from_the_beginning
 from .sink import Sink
 from .source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class SourceColumns:
-    """The columns of a source's rows, as far as they are known before the first batch."""
-
-    ddl: str = ""
-    """The columns as in `CREATE TABLE`; empty: unknown."""
-    key: str = "source.type"
-    """The key to change if the columns are refused."""
-    is_given: bool = False
-    """Whether the user gave them."""
-    is_sample: bool = False
-    """Whether they come from a sample of the source, so that other rows may have other types."""
-    may_grow: bool = False
-    """Whether the source may have more columns."""
 
 
 class WrittenColumns(NamedTuple):
@@ -45,23 +30,12 @@ class WrittenColumns(NamedTuple):
     may_grow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The result of a check against an external system: errors by the key to change, warnings."""
-
-    errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    warnings: tuple[str, ...] = ()
-    columns: SourceColumns = SourceColumns()
-    """The columns of a source; unused for a sink."""
-
-    def plus(self, other: "Look") -> "Look":
-        """Return the errors and warnings of both, and the columns of this one."""
-        errors = {**self.errors, **other.errors}
-        return Look(errors, (*self.warnings, *other.warnings), self.columns)
-
-
-class _Type(ABC):
+class _Type(Renamed, ABC):
     """The common part of both; an object of it lives on the worker that runs the connector."""
+
+    names_by_former = MappingProxyType(
+        {"look": "probe", "keeps_outside": "has_external_state"},
+    )
 
     version: ClassVar[str] = "0"
 
@@ -105,7 +79,7 @@ class _Type(ABC):
         del config
         return Promise(cls.delivery)
 
-    def stop(self) -> None:  # noqa: B027  # most hold no resources
+    def stop(self) -> None:  # most hold no resources
         """Release its resources; called once, when the connector stops."""
 
 
@@ -113,13 +87,13 @@ class SourceType(_Type):
     """The base class of source types."""
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check a valid config against the external system, within seconds; changes nothing.
 
         Values may have unresolved `${...}` references.
         """
         del config, outside
-        return Look()
+        return ProbeResult()
 
     @classmethod
     def datasets(
@@ -130,8 +104,8 @@ class SourceType(_Type):
         return ()
 
     @classmethod
-    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
-        """Tell whether a source has external state; see `Connector.keeps_outside`."""
+    def has_external_state(cls, config: Mapping[str, str]) -> bool:
+        """Tell whether a source has external state; see `Connector.has_external_state`."""
         del config
         return False
 
@@ -152,7 +126,7 @@ class SourceType(_Type):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets to change so that the next read begins at `to`; changes nothing.
 
@@ -169,7 +143,9 @@ class SourceType(_Type):
         return seek_from_the_beginning(to, offsets)
 
     @classmethod
-    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+    def lag(
+        cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
+    ) -> Lag | None:
         """Return what is left to read after offsets, while no task tells; None: it is not known.
 
         It is asked once a minute of each connector that does not run. By default `seek` finds the
@@ -216,10 +192,10 @@ class SinkType(_Type):
     """Whether it cannot write columns, at any depth, whose names differ in case only."""
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check a valid config against the external system; it must undo all its changes."""
         del config, outside
-        return Look()
+        return ProbeResult()
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
@@ -228,10 +204,10 @@ class SinkType(_Type):
         return False
 
     @classmethod
-    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> ProbeResult:
         """Check whether the sink can write these columns."""
         del config, columns
-        return Look()
+        return ProbeResult()
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Collection[Dataset]:

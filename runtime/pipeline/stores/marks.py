@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ....events.commits import CommitId
 from ....events.model import Resource, Token
 from ..spi.errors import SinkBroken
-from ..spi.sink import Tenure
+from ..spi.sink import TaskOwnership
 
 
 class PublishedBatch(NamedTuple):
@@ -40,7 +40,7 @@ def is_behind(marked: PublishedBatch, published: PublishedBatch | None) -> bool:
 
 
 def refuse_other_log(
-    tenure: Tenure,
+    ownership: TaskOwnership,
     marked: PublishedBatch,
     sink: str,
     remedy: str,
@@ -51,17 +51,19 @@ def refuse_other_log(
     `sink` names the sink in messages; `remedy` says how a user removes the mark. `to_use_older`
     returns what to do to go on with an older log; None: remove the mark, and have rows twice.
     """
-    if is_ahead(marked, tenure.last):
-        last = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
+    if is_ahead(marked, ownership.last):
+        last = (
+            f"none after {PublishedBatch.of(ownership.last)}" if ownership.last else "none of them"
+        )
         what = to_use_older() if to_use_older else f"if duplicate rows are acceptable, {remedy}"
         raise SinkBroken(
-            f"{sink} is newer than this log: it has {tenure.task} up to {marked}, and the log "
+            f"{sink} is newer than this log: it has {ownership.task} up to {marked}, and the log "
             f"knows of {last}, so the log was restored from a backup or copied. Nothing was "
             f"written or removed. Use the newer log; or, {what}"
         )
-    published = PublishedBatch.of(tenure.published) if tenure.published else None
+    published = PublishedBatch.of(ownership.published) if ownership.published else None
     if is_behind(marked, published):
-        raise older_sink(sink, tenure.task, marked, published, remedy)
+        raise older_sink(sink, ownership.task, marked, published, remedy)
 
 
 def older_sink(

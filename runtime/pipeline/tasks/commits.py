@@ -29,12 +29,12 @@ from ..engines.engine import Cancelled, Engine
 from ..spi.connector import Pipeline
 from ..spi.context import SparkJob
 from ..spi.errors import SinkBroken
-from ..spi.sink import Tenure
+from ..spi.sink import TaskOwnership
 from ..spi.source import BatchPlan
 from .failures import LastFailure
-from .halving import put_off
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
+from .range_bisection import defer
 from .restarts import Halt
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
@@ -104,7 +104,7 @@ class TaskCommits:
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
-            pipeline.acquire(self._tenure(unpublished))
+            pipeline.acquire(self._ownership(unpublished))
         except SinkBroken as broken:
             if unpublished:
                 left = describe_unpublished([each.commit for each in unpublished])
@@ -137,8 +137,8 @@ class TaskCommits:
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any], begins: Callable[[], None]) -> Commit:
         """Stage a batch; return its commit, which the ledger has yet to accept.
 
-        `begins` is called when the engine runs the job. Raises `BatchHalved` if the batch failed
-        and the source has put off its ranges.
+        `begins` is called when the engine runs the job. Raises `BatchSplit` if the batch failed
+        and the source has deferred its ranges.
         """
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
@@ -153,7 +153,7 @@ class TaskCommits:
                 staged = self._engine.run(self.tag, run, self._resource.connector)
         except BaseException as error:
             _discard(pipeline, commit_id)
-            put_off(pipeline.source, plan.ranges, error)
+            defer(pipeline.source, plan.ranges, error)
             raise
         if self._halt.is_cancelled:
             _discard(pipeline, commit_id)
@@ -193,12 +193,12 @@ class TaskCommits:
         pipeline.publish(commit.manifest, commit.commit_id, sequence)
         self._ledger.published(commit.commit_id)
 
-    def _tenure(self, unpublished: Sequence[Unpublished]) -> Tenure:
+    def _ownership(self, unpublished: Sequence[Unpublished]) -> TaskOwnership:
         progress = self._ledger.progress(*self._resource)
         last, filled = (progress.last, progress.filled) if progress else (None, None)
         waits = any(each.commit.commit_id == filled for each in unpublished)
         published = None if waits else filled
-        return Tenure(self._resource, self._token, last, published, self._ledger.place)
+        return TaskOwnership(self._resource, self._token, last, published, self._ledger.place)
 
     def _settle(self, pipeline: Pipeline) -> int | None:
         """Send the unsettled commit until there is an answer; raises `Cancelled`, `Fenced`.

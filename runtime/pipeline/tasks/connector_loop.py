@@ -78,7 +78,7 @@ class ConnectorLoop:
         except Away as away:
             self._outage.wait(away)
         except BadInput as error:
-            error.is_put_off = True  # retry: the readable input may suffice for a split
+            error.is_deferred = True  # retry: the readable input may suffice for a split
             raise
 
     def _watch(self, connector: Connector, max_tasks: int) -> None:

@@ -21,9 +21,9 @@ from ..spi.errors import (
     SinkBroken,
 )
 from ..spi.lineage import Lineage, RunEnd
-from .halving import BatchHalved
 from .ledger import Fenced, LedgerUnavailable
 from .plugins.calls import StillHanging
+from .range_bisection import BatchSplit
 
 _LONGEST_REASON = 2_000
 _LONGEST_TRACE = 20_000
@@ -51,7 +51,7 @@ _CLASSES: Mapping[ErrorClass, tuple[type[Exception], ...]] = {
 """The error types of each class, which says who can fix an error; all other types are bugs."""
 
 
-_TRANSIENT = (Away, BatchHalved, EngineDown, Cancelled, Fenced, LedgerUnavailable)
+_TRANSIENT = (Away, BatchSplit, EngineDown, Cancelled, Fenced, LedgerUnavailable)
 """After these errors the task, or its next owner, tries again; a run ends with ABORT."""
 
 

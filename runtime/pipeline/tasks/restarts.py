@@ -245,7 +245,7 @@ def _handle_failure(
         past = f"failures before it stayed FAILED:\n{restarts.history}"
         failure = failure._replace(trace=f"{trace}\n\n{past}")
     report(RunState.FAILED, *failure)
-    if isinstance(error, BadInput) and error.is_put_off:  # the rest of the input is read
+    if isinstance(error, BadInput) and error.is_deferred:  # the rest of the input is read
         halt.wait(restarts.policy.longest_s)
         return failure
     while not halt.is_draining:

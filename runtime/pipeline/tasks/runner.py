@@ -17,7 +17,7 @@ from ..connectors.plugins import Plugins
 from ..engines.engine import Engine
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector, Pipeline
-from ..spi.context import NO_LIMITS, Context, Reach, Shared
+from ..spi.context import NO_LIMITS, AccessLimits, Context, Shared
 from ..spi.keys import common as keys
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
@@ -69,7 +69,7 @@ class Runner:
         hung_ms: int = 5_000,
         most_batches: int = 4,
         lone_batches: Path | None = None,
-        reach: Reach = NO_LIMITS,
+        reach: AccessLimits = NO_LIMITS,
         hide: Callable[[str], str] = str,
     ) -> None:
         self._host = TaskHost(engine, ledger, report, slots=BatchSlots(most_batches, lone_batches))

@@ -28,10 +28,10 @@ from .batch_size import BatchSize, RateLimit, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
 from .contention import BatchSlots, EngineLosses, IdlePauses
 from .failures import reason_of, reporting_end
-from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
+from .range_bisection import BatchSplit
 from .reports import BadRowsRemark, BatchClock, BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, run_with_restarts
 
@@ -92,8 +92,8 @@ class Task:
         self._has_run = False
         self.wake = Event()
         """Set when there may be new input, or no engine any more: then it looks at once."""
-        self._put_off: dict[str, object] = {}
-        """The ranges that the source put off, which the next attempt gets as well."""
+        self._deferred: dict[str, object] = {}
+        """The ranges that the source deferred, which the next attempt gets as well."""
         self._unproven_until = 0.0
         """The monotonic time from which an empty plan proves that the current attempt works."""
 
@@ -154,7 +154,7 @@ class Task:
             self._status.warn,
             cluster_id=self._host.ledger.cluster_id,
             wake=self.wake.set,
-            put_off=self._put_off,
+            deferred=self._deferred,
             on_spark=self._commits.on_spark,
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
@@ -165,7 +165,7 @@ class Task:
         if isinstance(error, LedgerUnavailable):
             self._status.report(self._waiting_state, f"waiting for the offsets: {error}")
             self.halt.wait(_LEDGER_PAUSE_S)
-        elif isinstance(error, BatchHalved):
+        elif isinstance(error, BatchSplit):
             self._status.warn(str(error))
         elif isinstance(error, Away):
             self._outage.wait(error)

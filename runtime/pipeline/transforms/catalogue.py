@@ -13,7 +13,7 @@ from ..spi.config import (
     Definition,
     Importance,
     Width,
-    is_deferred,
+    has_reference,
     strip_prefix,
 )
 from ..spi.context import Context
@@ -185,7 +185,7 @@ def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, s
         if flaw := flaw_in_name(name):
             errors[f"lookup.{name}.path"] = flaw
     keys = _keys(TRANSFORMS, "", bare)
-    if not keys.check(bare).errors and not any(map(is_deferred, bare.values())):
+    if not keys.check(bare).errors and not any(map(has_reference, bare.values())):
         errors |= kind.flaws(keys.parse(bare))
     return errors
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pyspark.sql import functions as sf
 
 from ....actors.settings import not_blank
-from ..batches.counting import Passing
+from ..batches.counting import RowAggregates
 from ..batches.row_files import file_of_row
 from ..engines.spelling import quoted
 from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, strip_prefix
@@ -82,7 +82,7 @@ class Expectations(Transform):
         self._query = CheckedQuery(_flagging(self._rules.values()), context)
         self._on_violation = settings.text("on.violation")
         self._warn = context.warn
-        self._passing: Passing | None = None
+        self._aggregates: RowAggregates | None = None
         """Counts the last batch; None: there was none."""
         self._bad: DataFrame | None = None
         """The dead letters of the last batch."""
@@ -92,12 +92,12 @@ class Expectations(Transform):
         columns = [quoted(name) for name in frame.columns]
         flagged = self._query.over(frame)
         flags = [sf.col(quoted(_FLAG.format(number))) for number in range(len(self._rules))]
-        passing = self._passing = Passing()
+        aggregates = self._aggregates = RowAggregates()
         counts = [_violated(flag).alias(str(number)) for number, flag in enumerate(flags)]
         is_bad = reduce(lambda one, other: one | other, (~flag for flag in flags))
         rows = sf.count(sf.lit(1)).alias(_ROWS)
         bad = sf.count_if(is_bad).alias(_BAD)
-        flagged = passing.on(flagged, rows, bad, *counts)
+        flagged = aggregates.on(flagged, rows, bad, *counts)
         if self._on_violation == DEAD_LETTER:
             self._bad = self._letters(flagged.where(is_bad), columns)
         if self._on_violation in {DEAD_LETTER, "drop"}:
@@ -121,16 +121,16 @@ class Expectations(Transform):
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the rows of the last batch that become dead letters."""
-        bad, passing = self._bad, self._passing
-        if bad is None or passing is None:
+        bad, aggregates = self._bad, self._aggregates
+        if bad is None or aggregates is None:
             return ()
-        return (Rejects(bad, lambda: int(passing.values.get(_BAD, 0))),)
+        return (Rejects(bad, lambda: int(aggregates.values.get(_BAD, 0))),)
 
     def conclude(self) -> None:
         """Warn about violations by rule; raises `BadInput` if the batch must not be committed."""
-        if self._passing is None:
+        if self._aggregates is None:
             return
-        counts = self._passing.values
+        counts = self._aggregates.values
         violations = [
             f"{count} of {counts[_ROWS]} rows violate {name} ({rule})"
             for number, (name, rule) in enumerate(self._rules.items())

@@ -20,7 +20,7 @@ from ..engines.failures import failure_text
 from ..engines.queries.query import INPUT
 from ..engines.spelling import path_to_read, path_to_write
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
-from ..spi.context import NO_LIMITS, Context, Reach
+from ..spi.context import NO_LIMITS, AccessLimits, Context
 from ..spi.errors import BadInput, SourceAway
 from ..spi.keys.kinds import choice_key, text_key
 from ..untrusted.plain_file import flaw_in_kind
@@ -65,7 +65,7 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 class Lookup:
     """A cached lookup table."""
 
-    def __init__(self, name: str, path: str, form: str, reach: Reach = NO_LIMITS) -> None:
+    def __init__(self, name: str, path: str, form: str, reach: AccessLimits = NO_LIMITS) -> None:
         self._name, self._path, self._format = name, Path(path), form
         self._reach = reach
         self._held: tuple[Fingerprint, DataFrame] | None = None
@@ -147,7 +147,7 @@ def _flaw_in_kind(status: os.stat_result, *, is_confined: bool) -> str:
 def _unusable(text: str) -> BadInput:
     """Return an error of a table that somebody has to mend; no row of the batch is to blame."""
     error = BadInput(text)
-    error.is_put_off = True
+    error.is_deferred = True
     return error
 
 

@@ -35,9 +35,9 @@ _CONDITION: Final = re.compile(r"\[([A-Z_.]+)\]")
 class CheckedQuery:
     """A query over the table `input`, the batch.
 
-    It also sees the lookup tables. All else that it uses is checked before it runs (`Reach.sql`).
-    Errors never quote a query with a secret, since a quote in the secret may have split it into
-    words.
+    It also sees the lookup tables. All else that it uses is checked before it runs
+    (`AccessLimits.sql`). Errors never quote a query with a secret, since a quote in the secret may
+    have split it into words.
     """
 
     def __init__(self, query: str, context: Context) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.spi.sink import Sink, TaskOwnership
 from fairlead_tests.connectors.pipes import TASK
 
 FIRST, SECOND = Token(1, 0), Token(2, 0)
@@ -40,7 +40,7 @@ class SinkLog:
         if token is not None and token != self.token:
             self.token, self.batch = token, 0
         known = None if self.waiting else self.published
-        sink.acquire(Tenure(self.task, self.token, self.last, known))
+        sink.acquire(TaskOwnership(self.task, self.token, self.last, known))
         self.publish(sink)
         sink.sweep(self.task, self.token)
 

@@ -25,7 +25,7 @@ from fairlead.runtime.pipeline.batches.counting import RowCount
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.spi.sink import Tenure
+from fairlead.runtime.pipeline.spi.sink import TaskOwnership
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files import keys as files
 from fairlead.runtime.pipeline.stores.files.sink.root import FolderKeys, claim_sink
@@ -117,7 +117,7 @@ class Counted(RowCount):
     def on(self, frame: Any, *beside: Any) -> Any:
         if not isinstance(frame, Rows):
             return super().on(frame, *beside)
-        self.found = {"rows": frame.count}
+        self.values = {"rows": frame.count}
         return frame
 
 
@@ -179,7 +179,7 @@ def begun(root: Path, **more: str) -> tuple[dict[str, str], FileSink, Log]:
 def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
     """Start as a task does: acquire, publish unpublished commits, sweep."""
     known = None if log.unpublished else log.last
-    sink.acquire(Tenure(TASK, token, log.last, known, log.place))
+    sink.acquire(TaskOwnership(TASK, token, log.last, known, log.place))
     publish(sink, log)
     sink.sweep(TASK, token)
 

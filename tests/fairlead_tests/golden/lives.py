@@ -26,9 +26,9 @@ from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import (
     CommitOffsets,
+    ExternalStateRemoved,
     PutTaskConfigs,
     ReportStatus,
-    SourceForgot,
     StatusUpdate,
 )
 from fairlead.actors.messages.orders import (
@@ -317,7 +317,7 @@ def stops(stage: Stage) -> None:
     stage.settle()
     stage.passes(1_000)
     config_ms = stage.group.connectors["flights"].time_ms
-    stage.send(SourceForgot("connect", "W1", "flights", config_ms))
+    stage.send(ExternalStateRemoved("connect", "W1", "flights", config_ms))
     stage.passes(1_000)
 
 

@@ -14,7 +14,7 @@ from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead.runtime.pipeline.spi.connector import Connector, Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.keys.common import COMMON
-from fairlead.runtime.pipeline.spi.sink import Tenure
+from fairlead.runtime.pipeline.spi.sink import TaskOwnership
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LineSink, Numbers
 
@@ -82,8 +82,8 @@ class WrongSink(LineSink):
         super().__init__(root, Hooks())
         self._name, self._deeds = name, deeds
 
-    def acquire(self, tenure: Tenure) -> None:
-        del tenure
+    def acquire(self, ownership: TaskOwnership) -> None:
+        del ownership
         self._act("acquire", lambda: None)
 
     def prepare(self, schema: Any) -> None:

@@ -35,8 +35,8 @@ from ..reading.logs import NodeLogs
 from ..server.errors import ApiError, Unanswered, not_found
 from ..server.principals import Principal
 from ..server.routing import FromRequest
+from ..validation.external_checks import ExternalChecks
 from ..validation.offsets import Judge
-from ..validation.outside import OutsideChecks
 from .connection import Command, Outcome
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class Service:
     """The folder in which the launcher lists the processes that do not answer."""
     traits: WorkerTraits = field(default_factory=WorkerTraits)
     """The default properties of this node's workers."""
-    outside: OutsideChecks | None = None
+    outside: ExternalChecks | None = None
     """The checks of new configs against external systems; None: no checks."""
     traffic: TrafficCounts = field(default_factory=TrafficCounts)
     """The heartbeats of the group."""
@@ -179,7 +179,7 @@ class Service:
 
     def judge_of(self, stored: ConnectorConfig) -> Judge:
         """Return the class that judges a connector's offsets; raises `ApiError`."""
-        return Judge.of(self.plugins, self.vault, self.outside or OutsideChecks(), stored)
+        return Judge.of(self.plugins, self.vault, self.outside or ExternalChecks(), stored)
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return the type and version of a connector's class."""

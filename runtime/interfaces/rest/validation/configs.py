@@ -24,7 +24,7 @@ from ....pipeline.spi.errors import PluginUnknown
 from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
 from ....pipeline.spi.keys.placement import with_placement
 from ..server.errors import ApiError
-from .outside import OutsideChecks
+from .external_checks import ExternalChecks
 from .secret_keys import flaws_in_secrets, secret_keys_of, unresolved
 
 LOGGER = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def examine(
     vault: Vault,
     config: Mapping[str, str],
     stored: Mapping[str, str],
-    outside: OutsideChecks | None = None,
+    outside: ExternalChecks | None = None,
 ) -> Examined:
     """Validate a config; `stored` is the connector's present one, if any.
 
@@ -100,7 +100,7 @@ def prepare(
     vault: Vault,
     given: Mapping[str, str | None],
     stored: Mapping[str, str],
-    outside: OutsideChecks | None = None,
+    outside: ExternalChecks | None = None,
 ) -> Prepared:
     """Validate a config and seal its secrets for the log.
 
@@ -149,10 +149,10 @@ def _remarks_on(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> ConfigRe
     return ConfigRemarks(remarks, promise.delivery.value if promise else "")
 
 
-def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:
+def has_external_state(plugins: Plugins, config: Mapping[str, str]) -> bool:
     """Return whether deleting a stored connector has to remove external state."""
     try:
-        return plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.keeps_outside(config)
+        return plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.has_external_state(config)
     except PluginUnknown:
         return False  # without its class it cannot be removed
     except (Exception, SystemExit):

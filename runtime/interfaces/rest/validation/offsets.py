@@ -16,12 +16,12 @@ from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins
-from ....pipeline.spi.context import Outside
+from ....pipeline.spi.context import ExternalAccess
 from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
 from ....pipeline.spi.keys.common import CONNECTOR_CLASS
 from ....pipeline.spi.offsets import PartitionOffset, Seek
 from ..server.errors import ApiError
-from .outside import OutsideChecks, Unchecked
+from .external_checks import ExternalChecks, Unchecked
 
 T = TypeVar("T")
 MOST_MOVES: Final = 200_000
@@ -35,12 +35,12 @@ class Judge:
 
     plugin: Plugin
     config: Mapping[str, str]
-    checks: OutsideChecks
+    checks: ExternalChecks
     secrets: Redaction = field(default_factory=Redaction)
 
     @classmethod
     def of(
-        cls, plugins: Plugins, vault: Vault, checks: OutsideChecks, stored: ConnectorConfig
+        cls, plugins: Plugins, vault: Vault, checks: ExternalChecks, stored: ConnectorConfig
     ) -> "Judge":
         """Return the class of a connector; raises `ApiError` if it is not installed here."""
         name = stored.connector
@@ -65,7 +65,7 @@ class Judge:
                 HTTPStatus.BAD_REQUEST, f"{told}; {_KEPT}: send them in several requests"
             )
 
-        def check_each(_: Outside) -> None:
+        def check_each(_: ExternalAccess) -> None:
             for number, (partition, offset) in enumerate(offsets):
                 try:
                     self.plugin.made_by.check_offset(self.config, partition, offset)
@@ -95,7 +95,7 @@ class Judge:
         `looking` is the context of the look itself, which may outlast this call.
         """
 
-        def look(outside: Outside) -> Lag | None:
+        def look(outside: ExternalAccess) -> Lag | None:
             with looking:
                 return self.plugin.made_by.lag(self.config, outside, known)
 
@@ -104,7 +104,7 @@ class Judge:
         except (OffsetRefused, Away, Unchecked):
             return None
 
-    def _ask(self, question: Callable[[Outside], T]) -> T:
+    def _ask(self, question: Callable[[ExternalAccess], T]) -> T:
         try:
             return self.checks.ask(self.plugin, question)
         except OffsetRefused as refused:

@@ -14,10 +14,10 @@ from .....actors.messages.computing import Install, Prepare
 from .....actors.messages.members import (
     CommitOffsets,
     CommitVerdict,
+    ExternalStateRemoved,
     Heartbeat,
     PutTaskConfigs,
     ReportStatus,
-    SourceForgot,
 )
 from .....events.commits import Commit, CommitId
 from .....events.group import Group
@@ -33,7 +33,7 @@ GroupMessage = (
     | Install
     | ReportStatus
     | PutTaskConfigs
-    | SourceForgot
+    | ExternalStateRemoved
     | CommitOffsets
 )
 AssignorMessage = DescribeAssignors | ComputeAssignment | NotifyAssignment

@@ -11,7 +11,12 @@ of it before another member may have the resource.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from .....actors.messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
+from .....actors.messages.members import (
+    ExternalStateRemoved,
+    PutTaskConfigs,
+    ReportStatus,
+    StatusUpdate,
+)
 from .....events.group import Group, token_of
 from .....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
 from ....pipeline.tasks.reports import BatchDone, Ending, StatusChanged, Stopped, TaskConfigsChanged
@@ -96,10 +101,12 @@ class StatusReporter:
 
     def take_due(
         self, group: Group, now_ms: int
-    ) -> Iterator[ReportStatus | PutTaskConfigs | SourceForgot]:
+    ) -> Iterator[ReportStatus | PutTaskConfigs | ExternalStateRemoved]:
         """Yield the messages to send now: new reports at once, others every `AGAIN_MS`."""
         for each in self._forgotten:
-            yield SourceForgot(self._group_id, self._log.member_id, each.connector, each.config_ms)
+            yield ExternalStateRemoved(
+                self._group_id, self._log.member_id, each.connector, each.config_ms
+            )
         self._forgotten.clear()
         if not (self._statuses or self._splits):
             return

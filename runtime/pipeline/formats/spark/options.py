@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ...spi.config import is_deferred, strip_prefix
+from ...spi.config import has_reference, strip_prefix
 
 SOURCE_OPTION: Final = "source.option."
 SINK_OPTION: Final = "sink.option."
@@ -187,7 +187,7 @@ def flaws_in_options(
         plain = name.lower().partition("#")[0] if "." in name else name.lower()
         if plain not in names:
             yield name, f"is none of the options that {fmt} takes here: leave it out"
-        elif is_deferred(value):
+        elif has_reference(value):
             continue
         elif plain in {"codec", "compression"} and not _SHORT_NAME.fullmatch(value):
             yield name, "must be a short name, such as gzip"

@@ -32,7 +32,7 @@ from ...formats.spark.options import (
     flaws_in_options,
     options_of,
 )
-from ...spi.config import ConfigInvalid, Importance, Width, is_deferred, strip_prefix
+from ...spi.config import ConfigInvalid, Importance, Width, has_reference, strip_prefix
 from ...spi.keys.kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 
 READABLE = ("csv", "json", "parquet")
@@ -295,7 +295,7 @@ def _flaws_in_csv(config: Mapping[str, str]) -> Mapping[str, str]:
     found = {
         key: f"{SOURCE_OPTION}{name} must be one character, and is {given[name]!r}"
         for name, key in _LETTERS.items()
-        if len(given.get(name, "")) > 1 and not is_deferred(given[name])
+        if len(given.get(name, "")) > 1 and not has_reference(given[name])
     }
     if given.get(LINE_END, "\n") not in {"\n", "\r", "\r\n"}:
         found[SOURCE_FORMAT] = (
@@ -303,7 +303,7 @@ def _flaws_in_csv(config: Mapping[str, str]) -> Mapping[str, str]:
             "carriage return or both) is detected"
         )
     name = next((each for each in SEPARATOR if each in given), "")
-    if name and given[name] != "\\t" and not is_deferred(given[name]):
+    if name and given[name] != "\\t" and not has_reference(given[name]):
         is_long = len(given[name]) > 1 and _asks_names(config, given)
         if is_long or not given[name]:
             found[SOURCE_SEPARATOR] = (

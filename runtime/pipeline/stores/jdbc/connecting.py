@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...engines.failures import failure_text
-from ...spi.config import ConfigInvalid, is_deferred
-from ...spi.context import Reach
+from ...spi.config import ConfigInvalid, has_reference
+from ...spi.context import AccessLimits, ProbeResult
 from ...spi.lineage import Dataset
-from ...spi.types import Look
 
 _FETCHED: Final = "10000"
 """The fetch size in rows."""
@@ -27,7 +26,7 @@ _NO_DRIVER: Final = re.compile(
 )
 
 
-def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]:
+def options(end: str, config: Mapping[str, str], reach: AccessLimits) -> dict[str, str]:
     """Return the options for Spark's JDBC source; raises `ConfigInvalid` for a URL not allowed."""
     key = f"{end}.connection.url"
     url = config[key]
@@ -41,12 +40,12 @@ def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]
     return told
 
 
-def look_at_url(end: str, config: Mapping[str, str], reach: Reach) -> Look:
+def probe_url(end: str, config: Mapping[str, str], reach: AccessLimits) -> ProbeResult:
     """Check that the node allows the URL of an end."""
     key = f"{end}.connection.url"
     url = config.get(key, "")
-    flaw = None if is_deferred(url) else reach.flaw_in_jdbc(url)
-    return Look({key: flaw} if flaw else {})
+    flaw = None if has_reference(url) else reach.flaw_in_jdbc(url)
+    return ProbeResult({key: flaw} if flaw else {})
 
 
 def why_away(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .....actors.settings import SettingType, Value, not_blank
-from ...spi.config import Definition, Importance, Width, is_deferred
+from ...spi.config import Definition, Importance, Width, has_reference
 from ...spi.keys.kinds import choice_key, flag_key, list_key, number_key, secret_key, text_key
 
 MODE: Final = "source.mode"
@@ -155,7 +155,7 @@ def complaints(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """Return errors of an end's keys that do not fit together, by the key to change."""
     errors: dict[str, str] = {}
     url = config.get(f"{end}.connection.url", "")
-    if url and not is_deferred(url):
+    if url and not has_reference(url):
         if not url.startswith("jdbc:"):
             errors[f"{end}.connection.url"] = "is no URL of JDBC: jdbc:mysql://host:3306/shop"
         elif "password" in url.lower():

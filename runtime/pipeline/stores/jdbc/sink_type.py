@@ -6,11 +6,11 @@ from typing import ClassVar
 from .....events.commits import Manifest
 from ...spi.config import Definition, ParsedConfig
 from ...spi.connector import Delivery, Promise
-from ...spi.context import Context, Outside
+from ...spi.context import Context, ExternalAccess, ProbeResult
 from ...spi.lineage import Dataset
-from ...spi.types import Look, SinkType
+from ...spi.types import SinkType
 from . import keys
-from .connecting import dataset_in, look_at_url, options
+from .connecting import dataset_in, options, probe_url
 from .sink import JdbcSink
 
 
@@ -43,9 +43,9 @@ class JdbcSinkType(SinkType):
         return [dataset_in("sink", config, config[keys.TABLE])]
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check that the node allows the URL."""
-        return look_at_url("sink", config, outside.reach)
+        return probe_url("sink", config, outside.reach)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> JdbcSink:

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import Definition, ParsedConfig, is_deferred
+from ...spi.config import Definition, ParsedConfig, has_reference
 from ...spi.connector import Delivery, Promise
-from ...spi.context import Context, Outside
+from ...spi.context import Context, ExternalAccess, ProbeResult
 from ...spi.errors import OffsetRefused
 from ...spi.lineage import Dataset
 from ...spi.offsets import check_members
-from ...spi.types import Look, SourceType
+from ...spi.types import SourceType
 from . import keys
-from .connecting import dataset_in, look_at_url, options
+from .connecting import dataset_in, options, probe_url
 from .source import JdbcSource
 
 _QUERY = "query"
@@ -58,9 +58,9 @@ class JdbcSourceType(SourceType):
         return [dataset_in("source", config, str(each.get("table"))) for each in partitions]
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check that the node allows the URL."""
-        return look_at_url("source", config, outside.reach)
+        return probe_url("source", config, outside.reach)
 
     @classmethod
     def check_offset(
@@ -74,7 +74,7 @@ class JdbcSourceType(SourceType):
         check_members("offset", offset, {"done": bool} if is_bulk else {"incrementing": int})
         tables = config.get(keys.TABLES) or _QUERY
         known = [each.strip() for each in tables.split(",")]
-        if not is_deferred(tables) and partition["table"] not in known:
+        if not has_reference(tables) and partition["table"] not in known:
             raise OffsetRefused(f"partition.table: this connector reads {', '.join(known)}")
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

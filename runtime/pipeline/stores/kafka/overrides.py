@@ -8,7 +8,7 @@ connector does itself, or come with a later librdkafka. Java's names stand besid
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ...spi.config import is_deferred
+from ...spi.config import has_reference
 
 JAVA_NAMES: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -146,4 +146,4 @@ def flaws_in_overrides(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _is_at_most(most: int, value: str) -> bool:
     """Tell whether a text is such a number; librdkafka also takes hexadecimal digits."""
-    return is_deferred(value) or (value.isascii() and value.isdecimal() and int(value) <= most)
+    return has_reference(value) or (value.isascii() and value.isdecimal() and int(value) <= most)

@@ -15,8 +15,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .....actors.settings import not_blank
 from .....events.model import Resource
-from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
-from ...spi.context import NO_LIMITS, Reach
+from ...spi.config import ConfigInvalid, Definition, Importance, Width, has_reference
+from ...spi.context import NO_LIMITS, AccessLimits
 from ...spi.errors import Away
 from ...spi.keys.kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
@@ -103,7 +103,7 @@ def flaws_in_url(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of an end's URL, which must not have a password, by its key."""
     key = f"{end}.connection.url"
     url = config.get(key, "")
-    if not url or is_deferred(url):
+    if not url or has_reference(url):
         return {}
     try:
         has_password = "password" in parameters(url)
@@ -132,7 +132,7 @@ class Server:
         end: str,
         config: Mapping[str, str],
         application: str = "fairlead",
-        reach: Reach = NO_LIMITS,
+        reach: AccessLimits = NO_LIMITS,
     ) -> "Server":
         """Return the server of an end, `source` or `sink`; raises `ConfigInvalid`."""
         key = f"{end}.connection.url"

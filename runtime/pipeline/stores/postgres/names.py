@@ -75,7 +75,7 @@ def _closing(text: str) -> int:
     return -1
 
 
-def words(text: str) -> sql.SQL:
+def raw_sql(text: str) -> sql.SQL:
     """Return trusted text from the catalog, such as a type name, as SQL; never user input."""
     return sql.SQL(text)  # pyright: ignore[reportArgumentType]
 
@@ -85,9 +85,9 @@ def columns(names: Iterable[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def typed(types: Mapping[str, str]) -> sql.Composed:
+def typed_columns(types: Mapping[str, str]) -> sql.Composed:
     """Return a select list with each column cast to its given type."""
     return sql.SQL(", ").join(
-        sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(kind))
+        sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), raw_sql(kind))
         for name, kind in types.items()
     )

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from ...spi.context import Reach
+from ...spi.context import AccessLimits
 from ...untrusted.plain_file import flaw_in_plain_file
 
 _OF_JDBC: Final = {
@@ -106,7 +106,7 @@ def parameters(url: str) -> dict[str, str]:
     return parsed
 
 
-def flaw_in_files(libpq_parameters: Mapping[str, str], reach: Reach) -> str:
+def flaw_in_files(libpq_parameters: Mapping[str, str], reach: AccessLimits) -> str:
     """Return why a connector must not use a file that its parameters name; empty if it may."""
     for name in (each for each, why in ALLOWED.items() if why == _FILE):
         path = libpq_parameters.get(name, "")

@@ -30,7 +30,7 @@ from ...server.errors import not_found
 from ...server.parameters import flag
 from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
-from ...validation.configs import keeps_outside
+from ...validation.configs import has_external_state
 from .descriptions import (
     TaskNumber,
     describe_state,
@@ -162,7 +162,7 @@ async def delete_connector(
         waits = await run_in_threadpool(reason_kept, service, connector) if before else ""
         why = f": it is being deleted{waits}" if waits else ""
         raise not_found(f"Connector {connector} not found{why}")
-    forgets = forget and await run_in_threadpool(keeps_outside, service.plugins, before.config)
+    forgets = forget and await run_in_threadpool(has_external_state, service.plugins, before.config)
     command = DeleteConnector(service.group_id, connector, principal, forgets, publish)
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, StringType, StructType
 
-from ....batches.counting import Passing
+from ....batches.counting import RowAggregates
 from ....engines.spelling import quoted
 from ....spi.errors import SchemaRefused
 from .. import keys
@@ -47,12 +47,12 @@ class NullFolderCounter:
         self._folders = frozenset(each.lower() for each in folders)
         self._warn = warn
         self._has_warned = False
-        self._passing: Passing | None = None
+        self._aggregates: RowAggregates | None = None
         """Counts the rows of the batch; None: there is nothing to count."""
 
     def watch(self, rows: "DataFrame") -> "DataFrame":
         """Return the rows of a batch with the count added to their plan."""
-        self._passing = None
+        self._aggregates = None
         if self._has_warned or not self._folders:
             return rows
         is_lost = [
@@ -62,13 +62,13 @@ class NullFolderCounter:
         ]
         if not is_lost:
             return rows
-        self._passing = Passing()
-        return self._passing.on(rows, sf.count_if(reduce(or_, is_lost)).alias(_LOST))
+        self._aggregates = RowAggregates()
+        return self._aggregates.on(rows, sf.count_if(reduce(or_, is_lost)).alias(_LOST))
 
     def warn(self) -> None:
         """Warn about the rows of the batch, after it was written."""
-        passing, self._passing = self._passing, None
-        found = int(passing.values.get(_LOST) or 0) if passing else 0
+        aggregates, self._aggregates = self._aggregates, None
+        found = int(aggregates.values.get(_LOST) or 0) if aggregates else 0
         if found:
             self._has_warned = True
             self._warn(

@@ -24,7 +24,7 @@ from ....batches.counting import RowCount
 from ....engines.sessions import runs_elsewhere
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
-from ....spi.sink import Sink, Tenure
+from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, is_behind, older_sink, refuse_other_log
 from ...staging import escape_name, task_of
 from .. import keys
@@ -83,22 +83,22 @@ class FileSink(Sink["DataFrame"]):
         """Rows are counted as they are written, and again in the files."""
         return True
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Check that the sink belongs to this log, and write the task's mark."""
         claim = self._place.claim
         if claim is None:
             raise SinkAway(f"{self._place.connector} has not claimed {self._place.root} yet")
         with open_root(self._place) as root:
-            before = marks.read_mark(root.path, tenure.task, claim.writer)
+            before = marks.read_mark(root.path, ownership.task, claim.writer)
             published = None
             if before is not None and before.claim == claim.writer:
-                _refuse_others(self._place, tenure, before, self._rows_in)
+                _refuse_others(self._place, ownership, before, self._rows_in)
                 published = before.published
             process = marks.this_process()
-            mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
+            mark = TaskMark(claim.writer, ownership.token, process, ownership.log, published)
             if mark != before:
-                marks.write_mark(root.path, tenure.task, mark)
-            marks.remove_older_marks(root.path, tenure.task, tenure.token)
+                marks.write_mark(root.path, ownership.task, mark)
+            marks.remove_older_marks(root.path, ownership.task, ownership.token)
         self._mark = mark
 
     def prepare(self, schema: ArrowSchema) -> None:
@@ -263,24 +263,26 @@ def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
 
 
 def _refuse_others(
-    place: SinkLocation, tenure: Tenure, mark: TaskMark, rows_of: RowsOf | None
+    place: SinkLocation, ownership: TaskOwnership, mark: TaskMark, rows_of: RowsOf | None
 ) -> None:
     """Raise if a task's mark is of another log, or of a newer state of this one."""
 
     def to_use_older() -> str:
-        since = written_since(place.root, tenure.task, tenure.last, rows_of or unknown_row_count)
+        since = written_since(
+            place.root, ownership.task, ownership.last, rows_of or unknown_row_count
+        )
         return (
             "to continue with this one, move what was written since the copy "
-            f"({since}: part-{escape_name(tenure.task)}-*) out of the folder, since it is read "
+            f"({since}: part-{escape_name(ownership.task)}-*) out of the folder, since it is read "
             f"again and would be there twice, and {place.adopt_remedy}"
         )
 
     if mark.published is not None:
         shown, remedy = str(place.root), place.adopt_remedy
-        refuse_other_log(tenure, mark.published, shown, remedy, to_use_older)
-    is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
-    if is_copy or marks.is_intruder(mark, tenure.token):
-        raise _intruded(place, tenure.task, tenure.token, mark)
+        refuse_other_log(ownership, mark.published, shown, remedy, to_use_older)
+    is_copy = mark.log != ownership.log and marks.runs_here(mark.process)
+    if is_copy or marks.is_intruder(mark, ownership.token):
+        raise _intruded(place, ownership.task, ownership.token, mark)
 
 
 def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from ......events.commits import Manifest
 from ....formats.spark.options import SINK_OPTION
-from ....spi.config import Definition, ParsedConfig, is_deferred
+from ....spi.config import Definition, ParsedConfig, has_reference
 from ....spi.connector import Delivery
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.lineage import Dataset, dataset_of_path
-from ....spi.types import Look, SinkType, WrittenColumns
+from ....spi.types import SinkType, WrittenColumns
 from .. import keys
 from .root import FolderKeys
 from .sink import FileSink
@@ -63,14 +63,14 @@ class FilesSinkType(SinkType):
         return [dataset_of_path(config[keys.SINK_PATH])]
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check that the folder can be created and written to.
 
         A temporary file in it is the only reliable check.
         """
         text = config.get(keys.SINK_PATH, "")
-        flaw = "" if is_deferred(text) else flaw_in_folder(text, config, outside)
-        return Look({keys.SINK_PATH: flaw} if flaw else {})
+        flaw = "" if has_reference(text) else flaw_in_folder(text, config, outside)
+        return ProbeResult({keys.SINK_PATH: flaw} if flaw else {})
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
@@ -78,13 +78,13 @@ class FilesSinkType(SinkType):
         return bool(_folders(config))
 
     @classmethod
-    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> ProbeResult:
         """Check that the partition columns exist."""
         missing = _missing(_folders(config), columns.names)
         if missing and columns.may_grow:
             warning = f"{keys.SINK_PARTITION_BY}: by a sample of the files, {missing}"
-            return Look(warnings=(warning,))
-        return Look({keys.SINK_PARTITION_BY: missing} if missing else {})
+            return ProbeResult(warnings=(warning,))
+        return ProbeResult({keys.SINK_PARTITION_BY: missing} if missing else {})
 
     @classmethod
     def rotates_after_s(cls, settings: ParsedConfig) -> float:
@@ -105,12 +105,12 @@ class FilesSinkType(SinkType):
         return FileSink(place, form, context.warn, may_evolve=may_evolve)
 
 
-def flaw_in_folder(text: str, config: Mapping[str, str], outside: Outside) -> str:
+def flaw_in_folder(text: str, config: Mapping[str, str], outside: ExternalAccess) -> str:
     """Return why a folder cannot be written to; empty if it can."""
     if flaw := outside.reach.flaw_in_path(text):
         return flaw
     path, source = Path(text), config.get(keys.SOURCE_PATH, "")
-    if source and not is_deferred(source) and _leads_into(path, Path(source)):
+    if source and not has_reference(source) and _leads_into(path, Path(source)):
         return f"{path} leads into {source}: its output would be its input"
     there = next(each for each in (path, *path.parents) if os.path.lexists(each))
     try:

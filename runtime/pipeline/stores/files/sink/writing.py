@@ -96,7 +96,7 @@ class WriteFormat:
         else:
             watched = count.on(spread)
         self._save(watched, folder, "append" if is_there else "overwrite")
-        return Written(count.rows, frozenset(count.found.get(_PART) or ()))
+        return Written(count.rows, frozenset(count.values.get(_PART) or ()))
 
     def _save(self, rows: "DataFrame", folder: Path, mode: str) -> None:
         writer = rows.write.mode(mode).format(self.name)

@@ -215,7 +215,7 @@ def shared_index(root: Path, glob: str, context: Context) -> FileIndex:
     )
 
 
-class Ripeness:
+class QuietPeriod:
     """Decides which unread files are complete, so that they may be read."""
 
     def __init__(self, root: Path, min_age_ms: int, was_moved_in: Callable[[str], bool]) -> None:
@@ -262,7 +262,7 @@ class Ripeness:
         folder, _, _ = found.path.rpartition("/")
         return min(self._min_age_s, unchanged_s(found.changed_ns)) if is_timed(folder) else 0.0
 
-    def is_ripe(self, planned: SourceFile, found: SourceFile) -> bool:
+    def is_complete(self, planned: SourceFile, found: SourceFile) -> bool:
         """Tell whether a planned file is still complete in its present state."""
         if not self._min_age_s:
             return True

@@ -54,7 +54,7 @@ _AWAY_WORDS: Final = (
 _ANY: Final = sys.maxsize
 
 
-class PutOffFiles:
+class DeferredFiles:
     """The files that batches of one task failed with: read in halves, until one fails alone.
 
     That one is read last, so that no other waits. Each counts in the state in which it failed.
@@ -104,7 +104,7 @@ class Reading:
     def __init__(self, root: Path, form: ReadFormat, context: Context) -> None:
         self._root = root
         self._form = form
-        self.put_off = PutOffFiles(context.put_off)
+        self.deferred = DeferredFiles(context.deferred)
         self._may_merge = _can_merge(form) and not context.may_use_file_names
         """Whether small files may be merged."""
         self._merges = False
@@ -242,8 +242,8 @@ class Reading:
 
     def _read_last(self, found: SourceFile, error: BadInput) -> None:
         """Let the source plan an unreadable file last, so that it does not block others."""
-        self.put_off.add([found])
-        error.is_put_off = True
+        self.deferred.add([found])
+        error.is_deferred = True
 
     def narrow(self, error: Exception) -> bool:
         """Tell whether a merged file caused an error; if so, files are not merged again."""

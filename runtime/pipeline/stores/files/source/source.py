@@ -16,7 +16,7 @@ from ....spi.errors import BadInput, NotReady, SourceAway
 from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Limit, Source
 from .. import keys
-from .file_index import Ripeness, shared_index
+from .file_index import QuietPeriod, shared_index
 from .formats import ReadFormat
 from .listing import (
     REMEDY,
@@ -53,7 +53,7 @@ class FileSource(Source[SourceFile]):
         self._index = shared_index(folder.root, folder.glob, context)
         self._index.wake_on_arrival(self.wake)
         self._emptied = EmptiedFolder(folder.root, context.warn)
-        self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.was_moved_in)
+        self._quiet_period = QuietPeriod(folder.root, folder.min_age_ms, self._index.was_moved_in)
         self._version = 0
         """The version of the index up to which changes were applied."""
         self._unread: dict[str, SourceFile] = {}
@@ -90,10 +90,10 @@ class FileSource(Source[SourceFile]):
             planned = self._pending[0]
             found = self._stat(planned.path)
             is_full = found and size + found.size > most_bytes
-            if taken and (is_full or not self._reading.put_off.fits(planned, taken)):
+            if taken and (is_full or not self._reading.deferred.fits(planned, taken)):
                 break
             self._pending_bytes -= self._pending.popleft().size
-            if found and found.size and self._ripeness.is_ripe(planned, found):
+            if found and found.size and self._quiet_period.is_complete(planned, found):
                 taken.append(found)
                 size += found.size
                 self._unread.pop(found.path, None)
@@ -151,9 +151,9 @@ class FileSource(Source[SourceFile]):
         """Return `BadInput` with the file and the reason, if a file caused Spark's error."""
         return self._reading.blame(error)
 
-    def put_off(self, ranges: Sequence[SourceFile]) -> str:
+    def defer(self, ranges: Sequence[SourceFile]) -> str:
         """Read the files of a failed batch in halves, a single one last; return their names."""
-        self._reading.put_off.add(ranges)
+        self._reading.deferred.add(ranges)
         return list_some([str(self._folder.root / each.path) for each in ranges])
 
     def narrow(self, error: Exception) -> bool:
@@ -182,7 +182,7 @@ class FileSource(Source[SourceFile]):
 
     def _incomplete_remarks(self) -> Iterator[str]:
         """Yield the remark about incomplete files; log each file once."""
-        held = self._ripeness.incomplete
+        held = self._quiet_period.incomplete
         new = [path for path in held if (path, "incomplete") not in self._warned]
         self._warned |= {(path, "incomplete") for path in new}
         for remark in incomplete_remarks(new):
@@ -217,7 +217,7 @@ class FileSource(Source[SourceFile]):
         if news.is_all:
             self._unread.clear()
             self._changed.clear()
-            self._reading.put_off.keep(news.files)
+            self._reading.deferred.keep(news.files)
         for path, found in news.files.items():
             if bucket_of(path) in folder.share:
                 self._classify(path, found, offsets)
@@ -238,9 +238,9 @@ class FileSource(Source[SourceFile]):
             *skipped_remarks(skipped),
         )
         self._remark = "; ".join(filter(None, remarks))
-        now, ripe = self._ripeness.look(self._unread.values())
+        now, ripe = self._quiet_period.look(self._unread.values())
         self._unread |= {each.path: each for each in now}
-        turn = self._reading.put_off.turn
+        turn = self._reading.deferred.turn
         return sorted(ripe, key=lambda each: (turn(each), each.modified_ms, each.path))
 
     def _classify(
@@ -250,13 +250,13 @@ class FileSource(Source[SourceFile]):
         self._unread.pop(path, None)
         self._changed.pop(path, None)
         if found is None or not found.size:
-            self._reading.put_off.forget(path)
+            self._reading.deferred.forget(path)
             return
         offset = self._folder.offset(offsets, found)
         if offset is None:
             self._unread[path] = found
             return
-        self._reading.put_off.forget(path)
+        self._reading.deferred.forget(path)
         if dict(offset) != offset_of(found):
             self._changed[path] = found, offset
 
@@ -292,5 +292,5 @@ class FileSource(Source[SourceFile]):
 def _passing(text: str) -> BadInput:
     """Return an error that the next attempt avoids, since it plans the batch again."""
     error = BadInput(text)
-    error.is_put_off = True
+    error.is_deferred = True
     return error

@@ -17,15 +17,15 @@ from ....formats.csv.style import CsvStyle
 from ....formats.evolution.policy import EVOLUTION, FAIL
 from ....formats.inference import TwinColumns
 from ....formats.spark.options import SOURCE_OPTION, options_to_read
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_reference
 from ....spi.connector import Delivery
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult, SourceColumns
 from ....spi.errors import Away, BadInput, NotReady, OffsetRefused
 from ....spi.keys.common import TOLERANCE
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
-from ....spi.types import Look, SourceColumns, SourceType
+from ....spi.types import SourceType
 from .. import keys
 from ..folders import folder_names
 from .formats import ReadFormat
@@ -80,13 +80,13 @@ class FilesSourceType(SourceType):
         return [dataset_of_path(config[keys.SOURCE_PATH])]
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Look at the folder, and at a sample of its files."""
         schema = config.get(keys.SOURCE_SCHEMA, "")
         given = SourceColumns(schema, keys.SOURCE_SCHEMA, is_given=bool(schema))
         text = config.get(keys.SOURCE_PATH, "")
-        if is_deferred(text):
-            return Look(columns=given)
+        if has_reference(text):
+            return ProbeResult(columns=given)
         path, error, warning = Path(text), "", ""
         if flaw := outside.reach.flaw_in_path(text):
             error = flaw
@@ -99,7 +99,7 @@ class FilesSourceType(SourceType):
         elif not given.ddl:
             return _sampled(config, is_confined=bool(outside.reach.paths))
         errors = {keys.SOURCE_PATH: error} if error else {}
-        return Look(errors, (warning,) if warning else (), given)
+        return ProbeResult(errors, (warning,) if warning else (), given)
 
     @classmethod
     def check_offset(
@@ -110,7 +110,7 @@ class FilesSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets by the modification times of existing files."""
         root, glob = _folder(config)
@@ -200,7 +200,7 @@ def folder_names_of(paths: Iterable[str]) -> str:
 def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
     """Return the folder and the glob that a config names; raises `OffsetRefused`."""
     known = [each for each in keys.SOURCE if each.name in {keys.SOURCE_PATH, keys.SOURCE_GLOB}]
-    for key in (each.name for each in known if is_deferred(config.get(each.name, ""))):
+    for key in (each.name for each in known if has_reference(config.get(each.name, ""))):
         raise OffsetRefused(
             f"{key} has a ${{...}} reference, which only workers resolve: the files are unknown"
         )
@@ -239,12 +239,12 @@ def _inferred(
     )
 
 
-def _sampled(config: Mapping[str, str], *, is_confined: bool) -> Look:
+def _sampled(config: Mapping[str, str], *, is_confined: bool) -> ProbeResult:
     """Infer the columns from a sample of the existing files."""
     source = {key: value for key, value in config.items() if key.startswith("source.")}
     tolerant = config.get(TOLERANCE, "").strip() == "all"
-    if any(map(is_deferred, source.values())):
-        return Look()
+    if any(map(has_reference, source.values())):
+        return ProbeResult()
     config = {**source, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
     settings = ConfigDef(keys.SOURCE).parse(config)
     try:
@@ -255,11 +255,11 @@ def _sampled(config: Mapping[str, str], *, is_confined: bool) -> Look:
         paths = sorted(each.path for each in found[:MOST_FILES])
         schema = _inferred(config, settings, paths, tolerant=tolerant, strict=not tolerant)
     except NotReady:
-        return Look()
+        return ProbeResult()
     except TwinColumns as error:
-        return Look({keys.SOURCE_PATH: str(error)})
+        return ProbeResult({keys.SOURCE_PATH: str(error)})
     except (Away, BadInput, ConfigInvalid, OSError) as error:
-        return Look(warnings=(f"{keys.SOURCE_PATH}: {error}",))
+        return ProbeResult(warnings=(f"{keys.SOURCE_PATH}: {error}",))
     may_grow = settings.text(keys.SOURCE_FORMAT) == "json"
     columns = SourceColumns(schema, keys.SOURCE_SCHEMA, is_sample=is_sample, may_grow=may_grow)
-    return Look(columns=columns)
+    return ProbeResult(columns=columns)

@@ -22,8 +22,8 @@ from ....formats.avro import (
     optional_of,
     schema_of,
 )
+from ....spi.context import ProbeResult
 from ....spi.errors import RowsRefused, SchemaRefused
-from ....spi.types import Look
 from ..registry_keys import BY_RECORD, register_key, subject_of, subject_strategy
 from .registry import SchemaRegistry, look_at_registry
 
@@ -101,9 +101,9 @@ class AvroEncoder:
         return self._registry.register(subject, made)
 
 
-def look_at_subject(
+def probe_subject(
     converter: str, config: Mapping[str, str], topic: str, *, registers: bool
-) -> Look:
+) -> ProbeResult:
     """Check that a topic's subject exists; an empty topic: rows have a topic column."""
     named_by = subject_strategy(converter, config)
 

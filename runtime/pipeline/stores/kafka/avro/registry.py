@@ -17,8 +17,8 @@ import httpx
 
 from ....formats.avro import RegisteredSchema
 from ....spi.config import ConfigInvalid
+from ....spi.context import ProbeResult
 from ....spi.errors import Away, NotReady, SchemaRefused
-from ....spi.types import Look
 from ..connection import LOOK_S, REQUEST_S
 from ..registry_keys import RegistryAccess, registry_access
 
@@ -173,17 +173,17 @@ class SchemaRegistry:
 
 def look_at_registry(
     converter: str, config: Mapping[str, str], question: Callable[[SchemaRegistry], str]
-) -> Look:
+) -> ProbeResult:
     """Ask a converter's registry with a short timeout; `question` returns a warning, or nothing."""
     how = registry_access(converter, config)
     try:
         told = question(SchemaRegistry(how, Away, LOOK_S))
     except ConfigInvalid as error:
         key, _, why = str(error).partition(": ")
-        return Look({key: why})
+        return ProbeResult({key: why})
     except (Away, NotReady, SchemaRefused) as error:
         told = str(error)
-    return Look(warnings=(f"{how.key}: {told}",) if told else ())
+    return ProbeResult(warnings=(f"{how.key}: {told}",) if told else ())
 
 
 def _versions(subject: str) -> str:

@@ -18,7 +18,7 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spi.context import Context
 from ....spi.errors import SinkAway
-from ....spi.sink import Sink, Tenure
+from ....spi.sink import Sink, TaskOwnership
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import client_settings, locations
@@ -59,12 +59,12 @@ class DeadLetterTopic(Sink["DataFrame"]):
         self._cluster = cluster
         self._place = place
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Create the topic if it does not exist, and check the mark against the log."""
         topic = self._place.topic
         if topic not in self._cluster.facts([topic]):
             self._cluster.create(topic, self._place.replicas)
-        self._sink.acquire(tenure)
+        self._sink.acquire(ownership)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write letters to a staging file as records; raises `RowsRefused`."""

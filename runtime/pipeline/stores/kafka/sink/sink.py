@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ......events.commits import CommitId, Document, Manifest
 from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused, SinkBroken
-from ....spi.sink import Sink, Tenure
+from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster, TopicLimits
 from ..keys import SINK_KEY_COLUMNS
@@ -66,7 +66,7 @@ class KafkaSink(Sink["pa.Table"]):
         self._limits: dict[str, TopicLimits] = {}
         """What topics accept."""
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Check the mark against the log, and fence former owners.
 
         The mark is read before fencing, so that a refused log fences nobody, and again after it: an
@@ -74,9 +74,9 @@ class KafkaSink(Sink["pa.Table"]):
         """
         if self.at_once is not None:
             return  # a former owner may cause duplicates
-        self._check_mark(self._publisher.mark_so_far(), tenure)
+        self._check_mark(self._publisher.mark_so_far(), ownership)
         self._publisher.begin()
-        self._check_mark(self._publisher.mark(), tenure)
+        self._check_mark(self._publisher.mark(), ownership)
 
     def prepare(self, schema: pa.Schema) -> None:
         """Refuse rows that cannot be encoded; topics are not created."""
@@ -217,10 +217,10 @@ class KafkaSink(Sink["pa.Table"]):
         """The instruction for users to remove the task's mark."""
         return f"delete the group {self._publisher.group} in Kafka"
 
-    def _check_mark(self, mark: BatchMark | None, tenure: Tenure) -> None:
+    def _check_mark(self, mark: BatchMark | None, ownership: TaskOwnership) -> None:
         if mark is not None:
             self._refuse_other_cluster(mark)
-            refuse_other_log(tenure, mark.batch, "Kafka", self._remedy)
+            refuse_other_log(ownership, mark.batch, "Kafka", self._remedy)
 
     def _refuse_other_cluster(self, mark: BatchMark) -> None:
         if mark.cluster != self._cluster_id:

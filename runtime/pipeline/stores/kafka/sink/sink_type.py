@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from ......events.commits import Manifest
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, any_reference
 from ....spi.connector import Delivery, Promise
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.errors import Away, SinkAway
 from ....spi.keys.delivery import is_at_least_once, promise_of
 from ....spi.lineage import Dataset
-from ....spi.types import Look, SinkType, WrittenColumns
+from ....spi.types import SinkType, WrittenColumns
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, datasets_in, locations
@@ -67,14 +67,14 @@ class KafkaSinkType(SinkType):
         return datasets_in("sink", config, [config.get(keys.SINK_TOPIC, "")])
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check that the cluster, the topic, the registry and its subjects exist."""
-        if has_deferred("sink.", config):
-            return Look()
+        if any_reference("sink.", config):
+            return ProbeResult()
         for key, path in _paths(config).items():
             if flaw := outside.reach.flaw_in_path(path):
-                return Look({key: flaw})
-        return reduce(Look.plus, _registries(config), _look(config))
+                return ProbeResult({key: flaw})
+        return reduce(ProbeResult.plus, _registries(config), _probe(config))
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
@@ -82,14 +82,16 @@ class KafkaSinkType(SinkType):
         return bool(_named(config))
 
     @classmethod
-    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> ProbeResult:
         """Check that the columns in the config exist."""
         missing = [(key, name) for key, name in _named(config) if name not in columns.names]
         there = ", ".join(columns.names)
         errors = {key: f"there is no column {name}; there are {there}" for key, name in missing}
         if columns.may_grow:
-            return Look(warnings=tuple(f"{key}: by a sample, {why}" for key, why in errors.items()))
-        return Look(errors)
+            return ProbeResult(
+                warnings=tuple(f"{key}: by a sample, {why}" for key, why in errors.items())
+            )
+        return ProbeResult(errors)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> KafkaSink:
@@ -119,34 +121,34 @@ class KafkaSinkType(SinkType):
         return sink
 
 
-def _look(config: Mapping[str, str]) -> Look:
+def _probe(config: Mapping[str, str]) -> ProbeResult:
     servers, topic = "sink.bootstrap.servers", config.get(keys.SINK_TOPIC, "")
     try:
         client = client_settings("sink", config, keys.PRODUCER)
         cluster = KafkaCluster(client, SinkAway, LOOK_S)
     except ConfigInvalid as error:
-        return Look({servers: str(error)})
+        return ProbeResult({servers: str(error)})
     try:
         if topic and topic not in cluster.facts([topic]):
             warning = f"{keys.SINK_TOPIC}: {topic} does not exist: the connector waits for it"
-            return Look(warnings=(warning,))
+            return ProbeResult(warnings=(warning,))
         cluster.topics()
     except ConfigInvalid as error:
-        return Look({"sink.security.protocol": str(error)})
+        return ProbeResult({"sink.security.protocol": str(error)})
     except Away as away:
-        return Look(warnings=(f"{servers}: {away}",))
-    return Look()
+        return ProbeResult(warnings=(f"{servers}: {away}",))
+    return ProbeResult()
 
 
-def _registries(config: Mapping[str, str]) -> Iterator[Look]:
+def _registries(config: Mapping[str, str]) -> Iterator[ProbeResult]:
     settings = ConfigDef(keys.SINK).parse(config)
     for kind in (keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER):
         if is_avro(kind, config):
-            from ..avro.encoding import look_at_subject  # noqa: PLC0415  # loads fastavro
+            from ..avro.encoding import probe_subject  # noqa: PLC0415  # loads fastavro
 
             may_register = settings.flag(register_key(kind))
             topic = config.get(keys.SINK_TOPIC, "")
-            yield look_at_subject(kind, config, topic, registers=may_register)
+            yield probe_subject(kind, config, topic, registers=may_register)
 
 
 def _converter(

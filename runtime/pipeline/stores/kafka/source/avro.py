@@ -12,10 +12,9 @@ from ....formats.evolution.names import find_twins
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
 from ....formats.json.columns import merge_columns
 from ....spi.config import ConfigInvalid, ParsedConfig
-from ....spi.context import Context
+from ....spi.context import Context, ProbeResult
 from ....spi.errors import BadInput, NotReady, SchemaRefused, SourceAway
 from ....spi.rows import Rejects
-from ....spi.types import Look
 from .. import keys
 from ..avro.columns import KEYS, VALUES, AvroColumns, Flaws
 from ..avro.registry import SchemaRegistry, look_at_registry
@@ -168,7 +167,9 @@ def registered_columns(
     return to_ddl(columns)
 
 
-def look_at_subjects(converter: str, config: Mapping[str, str], topics: Collection[str]) -> Look:
+def probe_subjects(
+    converter: str, config: Mapping[str, str], topics: Collection[str]
+) -> ProbeResult:
     """Check that the subjects of the topics exist, if subjects are named by topics.
 
     Otherwise check only that the registry answers and accepts the user.

@@ -11,12 +11,11 @@ import pyarrow as pa
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
 from ....formats.inference import infer_json
 from ....spi.config import ConfigInvalid, ParsedConfig
-from ....spi.context import Context
+from ....spi.context import Context, SourceColumns
 from ....spi.errors import BadInput, NotReady, SourceAway
 from ....spi.keys.common import QUEUE_TOPIC, TOLERANCE
 from ....spi.offsets import SeekEnd
 from ....spi.source import Limit
-from ....spi.types import SourceColumns
 from .. import keys
 from ..cluster import KafkaCluster, TopicPlace
 from ..connection import REQUEST_S, Settings

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ....batches.counting import Passing
+from ....batches.counting import RowAggregates
 from ....batches.frames import frame_of
 from ....engines.sessions import zone_of
 from ....engines.spelling import quoted
@@ -230,9 +230,9 @@ class JsonDecoder(RecordDecoder):
         if not self._rows.parts_bad:
             sound = frame.where(sf.when(bad, self._refused(schema)).otherwise(sf.expr("true")))
             return sound.withColumns(casts) if casts else sound
-        passing = Passing()
+        aggregates = RowAggregates()
         frame = frame.withColumn(CORRUPT, bad)
-        frame = passing.on(frame, sf.count_if(sf.col(CORRUPT)).alias("bad"))
+        frame = aggregates.on(frame, sf.count_if(sf.col(CORRUPT)).alias("bad"))
         places = (
             part
             for name, column in zip(POSITION, self._places, strict=True)
@@ -243,7 +243,7 @@ class JsonDecoder(RecordDecoder):
             .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), FLAW)
             .select("position", _reason(schema, values).alias("reason"), sf.col(RAW).alias("raw"))
         )
-        count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
+        count = lambda: int(aggregates.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))
         sound = frame.where(~sf.col(CORRUPT))
         return sound.withColumns(casts) if casts else sound

@@ -11,13 +11,13 @@ from typing import ClassVar, Final
 import pyarrow as pa
 
 from ......events.commits import Document
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, any_reference
 from ....spi.connector import Delivery, Promise
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.errors import Away, NotReady, OffsetRefused, SourceAway
 from ....spi.lineage import Dataset
-from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
-from ....spi.types import Look, SourceType
+from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_references
+from ....spi.types import SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
 from ..connection import (
@@ -112,17 +112,17 @@ class KafkaSourceType(SourceType):
         return datasets_in("source", config, {str(each.get("topic", "")) for each in partitions})
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Check that the cluster, the topics, the registry and its subjects exist."""
-        if has_deferred("source.", config):
-            return Look()
+        if any_reference("source.", config):
+            return ProbeResult()
         settings = ConfigDef(keys.SOURCE).parse(config)
         columns = declared_columns(settings)
         for key, path in locations("source", config).items():
             if flaw := outside.reach.flaw_in_path(path):
-                return Look({key: flaw}, columns=columns)
+                return ProbeResult({key: flaw}, columns=columns)
         registries = _registries(config, has_schema=bool(settings.text(keys.SCHEMA)))
-        return reduce(Look.plus, registries, replace(_look(config), columns=columns))
+        return reduce(ProbeResult.plus, registries, replace(_probe(config), columns=columns))
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the partitions to tasks; raises `NotReady` while there are none."""
@@ -190,11 +190,11 @@ class KafkaSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets of the cluster for an end or a time."""
         del offsets
-        refuse_deferred(config)
+        refuse_references(config)
         for key, path in locations("source", config).items():
             if flaw := outside.reach.flaw_in_path(path):
                 raise OffsetRefused(f"{key}: {flaw}")
@@ -251,31 +251,31 @@ def _share(places: Sequence[TopicPlace], later: Container[TopicPlace]) -> Mappin
     return {keys.TASK_PARTITIONS: topics.spell_share(places), **added}
 
 
-def _look(config: Mapping[str, str]) -> Look:
+def _probe(config: Mapping[str, str]) -> ProbeResult:
     servers = "source.bootstrap.servers"
     try:
         settings = client_settings("source", config, keys.CONSUMER)
         cluster = KafkaCluster(settings, SourceAway, LOOK_S)
     except ConfigInvalid as error:
-        return Look({servers: str(error)})
+        return ProbeResult({servers: str(error)})
     try:
         missing = topics.missing_topics(cluster, config)
     except ConfigInvalid as error:
-        return Look({"source.security.protocol": str(error)})
+        return ProbeResult({"source.security.protocol": str(error)})
     except Away as away:
-        return Look(warnings=(f"{servers}: {away}",))
-    return Look(warnings=(missing,) if missing else ())
+        return ProbeResult(warnings=(f"{servers}: {away}",))
+    return ProbeResult(warnings=(missing,) if missing else ())
 
 
-def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look]:
+def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[ProbeResult]:
     """Check the registries of converters; `has_schema`: the value subjects are not needed."""
     for converter in (keys.KEY_CONVERTER, keys.VALUE_CONVERTER):
         if not is_avro(converter, config):
             continue
-        from .avro import look_at_subjects  # noqa: PLC0415  # loads fastavro
+        from .avro import probe_subjects  # noqa: PLC0415  # loads fastavro
 
         is_given = has_schema and converter == keys.VALUE_CONVERTER
-        yield look_at_subjects(
+        yield probe_subjects(
             converter, config, () if is_given else topics.configured_topics(config)
         )
 

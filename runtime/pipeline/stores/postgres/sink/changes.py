@@ -15,7 +15,7 @@ from psycopg import sql
 
 from ....spi.errors import RowsRefused
 from ..connecting import brief, is_away
-from ..names import TableName, columns, typed
+from ..names import TableName, columns, typed_columns
 from . import keys
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .packing import packed_in, staged_rows
@@ -73,7 +73,7 @@ class TableChange(NamedTuple):
 
     @property
     def _values(self) -> sql.Composed:
-        return typed({name: each.type for name, each in self.columns.items()})
+        return typed_columns({name: each.type for name, each in self.columns.items()})
 
     @property
     def _kept(self) -> sql.Composed:

@@ -19,7 +19,7 @@ from ......events.commits import CommitId, Document, Manifest, Part
 from ......events.model import Resource, Token
 from ....spi.config import ConfigInvalid
 from ....spi.errors import Away, SinkAway, SinkBroken, SinkFull
-from ....spi.sink import Sink, Tenure
+from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, refuse_other_log
 from ..connecting import Server, application_name, brief, is_away, is_data, is_full
 from ..names import TableName
@@ -80,7 +80,7 @@ class PostgresSink(Sink["pa.Table"]):
         self._fitted_since = time.monotonic()
         """Since when tables are kept as they were found."""
 
-    def acquire(self, tenure: Tenure) -> None:
+    def acquire(self, ownership: TaskOwnership) -> None:
         """Terminate the sessions of former owners, and check the marker against the log."""
         with self._talking() as connection:
             left = connection.execute(_OTHERS, (self._application,)).fetchall()
@@ -90,10 +90,10 @@ class PostgresSink(Sink["pa.Table"]):
                     f"{self._server.shown}: sessions of a former owner go on: pid {pids}"
                 )
             self._marker.make(connection)
-            marked = self._marker.read(connection, tenure.task)
+            marked = self._marker.read(connection, ownership.task)
         if marked is not None:
-            remedy = self._marker.remedy(tenure.task)
-            refuse_other_log(tenure, marked, self._server.shown, remedy)
+            remedy = self._marker.remedy(ownership.task)
+            refuse_other_log(ownership, marked, self._server.shown, remedy)
 
     def prepare(self, schema: pa.Schema) -> None:
         """Create or alter the table, if its name does not depend on the rows.

@@ -7,14 +7,14 @@ from typing import ClassVar, Final
 import psycopg
 
 from ......events.commits import Manifest
-from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred, is_deferred
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, any_reference, has_reference
 from ....spi.connector import Delivery, Promise
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.errors import Away
 from ....spi.keys.common import TASKS_MAX
 from ....spi.keys.delivery import is_at_least_once, promise_of
 from ....spi.lineage import Dataset
-from ....spi.types import Look, SinkType
+from ....spi.types import SinkType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
 from . import keys
@@ -56,11 +56,11 @@ class PostgresSinkType(SinkType):
         return [dataset_in("sink", config, str(each)) for each in tables or ("",)]
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Connect, and check the schema and the privilege to create tables in it."""
         schema = config.get(keys.SCHEMA, "public")
-        if has_deferred("sink.connection.", config) or is_deferred(schema):
-            return Look()
+        if any_reference("sink.connection.", config) or has_reference(schema):
+            return ProbeResult()
         try:
             with Server.of("sink", config, reach=outside.reach).connect() as connection:
                 found = _of_schema(connection, schema)
@@ -68,9 +68,9 @@ class PostgresSinkType(SinkType):
                     found = found.plus(_of_prepared(connection, config.get(TASKS_MAX, "1")))
                 return found
         except ConfigInvalid as error:
-            return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
+            return ProbeResult({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
         except Away as away:
-            return Look(warnings=(f"{keys.URL}: {away}",))
+            return ProbeResult(warnings=(f"{keys.URL}: {away}",))
 
     @classmethod
     def sink(
@@ -110,25 +110,25 @@ class PostgresSinkType(SinkType):
         )
 
 
-def _of_prepared(connection: "psycopg.Connection[tuple[str]]", tasks: str) -> Look:
+def _of_prepared(connection: "psycopg.Connection[tuple[str]]", tasks: str) -> ProbeResult:
     row = connection.execute("SHOW max_prepared_transactions").fetchone()
     most = int(row[0]) if row else 0
     if not most:
         told = "max_prepared_transactions of the server is 0: raise it, and restart the server"
-        return Look({keys.STAGE_WITH: told})
+        return ProbeResult({keys.STAGE_WITH: told})
     if tasks.isdigit() and most < int(tasks):
         told = f"{keys.STAGE_WITH}: max_prepared_transactions of the server is {most}, and there "
-        return Look(warnings=(f"{told}may be {tasks} tasks: some will wait for others",))
-    return Look()
+        return ProbeResult(warnings=(f"{told}may be {tasks} tasks: some will wait for others",))
+    return ProbeResult()
 
 
-def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> Look:
+def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> ProbeResult:
     row = connection.execute(_MAY_MAKE, (schema,)).fetchone()
     if row is None:
-        return Look({keys.SCHEMA: f"there is no schema {schema}: make it, or name another"})
+        return ProbeResult({keys.SCHEMA: f"there is no schema {schema}: make it, or name another"})
     if not row[0]:
         user = connection.info.user
-        return Look(
+        return ProbeResult(
             {keys.SCHEMA: f"{user} may not make tables in {schema}: GRANT CREATE, USAGE ON SCHEMA"}
         )
-    return Look()
+    return ProbeResult()

@@ -27,7 +27,7 @@ from ....spi.errors import RowsRefused
 from ...marks import PublishedBatch
 from ..arrow_types import StagedColumn, is_alike, staged
 from ..connecting import brief, is_data
-from ..names import TableName, typed, words
+from ..names import TableName, raw_sql, typed_columns
 from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .packing import packed, packed_in, packed_type, staged_rows
@@ -133,7 +133,7 @@ def write(
     if has_deletes and not one:
         values[IS_DELETE], types[IS_DELETE] = batch.deletes, "bool"
     definitions = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
+        sql.SQL("{} {}").format(sql.Identifier(each), raw_sql(kind)) for each, kind in types.items()
     )
     with connection.cursor() as cursor:
         if batch.is_emptied:
@@ -177,7 +177,7 @@ class StagedRows(NamedTuple):
         self._try_casts(cursor)
         for each in self.target.checks:
             if self.given.keys() >= {*each.columns}:
-                broken = sql.SQL("WHERE NOT ({})").format(words(each.condition))
+                broken = sql.SQL("WHERE NOT ({})").format(raw_sql(each.condition))
                 why = f"it breaks {each.name}, CHECK ({each.condition})"
                 self._refuse(cursor, sorted(each.columns), broken, why)
         for names in map(sorted, self.target.once):
@@ -187,7 +187,7 @@ class StagedRows(NamedTuple):
     def _try_casts(self, cursor: "adbc.Cursor") -> None:
         counts = [
             sql.SQL("count({}::{})").format(
-                sql.Identifier(name), words(self.target.by_name[name].type)
+                sql.Identifier(name), raw_sql(self.target.by_name[name].type)
             )
             for name, column in self.given.items()
             if column.is_cast
@@ -222,7 +222,7 @@ class StagedRows(NamedTuple):
 
     def _first_twice_there(self, cursor: "adbc.Cursor", names: list[str]) -> Sequence[object]:
         """Return a key that two rows have by the server's comparison; empty if there is none."""
-        values = typed({each: self.target.by_name[each].type for each in names})
+        values = typed_columns({each: self.target.by_name[each].type for each in names})
         identifiers = [sql.Identifier(each) for each in names]
         shown = sql.SQL(", ").join(sql.SQL("{}::text").format(each) for each in identifiers)
         there = sql.SQL(" AND ").join(
@@ -238,7 +238,7 @@ class StagedRows(NamedTuple):
         self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str
     ) -> None:
         """Raise `RowsRefused` with the first row that a query finds, if any."""
-        values = typed({each: self.target.by_name[each].type for each in names})
+        values = typed_columns({each: self.target.by_name[each].type for each in names})
         shown = sql.SQL(", ").join(
             sql.SQL("{}::text").format(sql.Identifier(each)) for each in names
         )

@@ -12,7 +12,7 @@ from psycopg import sql
 from ....spi.errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as, digits_of
 from ..base_types import base_type
-from ..names import NAME_BYTES, TableName, columns, words
+from ..names import NAME_BYTES, TableName, columns, raw_sql
 from . import keys
 
 _COLUMNS = f"""
@@ -219,7 +219,7 @@ class TableRules:
                 f"the columns to write in {keys.WHITELIST}"
             )
         steps = [sql.SQL("ADD COLUMN {}").format(_made(each)) for each in missing] + [
-            sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), words(wider))
+            sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), raw_sql(wider))
             for name, wider in narrow.items()
         ]
         if steps:
@@ -295,4 +295,4 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
 
 
 def _made(column: pa.Field) -> sql.Composed:
-    return sql.SQL("{} {}").format(sql.Identifier(column.name), words(created_as(column.type)))
+    return sql.SQL("{} {}").format(sql.Identifier(column.name), raw_sql(created_as(column.type)))

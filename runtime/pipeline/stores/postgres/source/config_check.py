@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ....spi.config import ParsedConfig
+from ....spi.context import ProbeResult, SourceColumns
 from ....spi.errors import BadInput
-from ....spi.types import Look, SourceColumns
 from ..connecting import Server
 from ..tables import keys
 from ..tables.catalog import FoundTable, TableFilter, TableShape
@@ -25,16 +25,16 @@ from .log.split import publication_of, slot_of
 from .query import offset_checks as query_offset_checks
 
 
-def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedConfig) -> Look:
+def probe(session: ReadSession, config: Mapping[str, str], settings: ParsedConfig) -> ProbeResult:
     """Check that the tables exist and can be read incrementally; raises as the session does."""
     if settings.text(keys.QUERY):
-        return query_offset_checks.look(session.server, settings)
+        return query_offset_checks.probe(session.server, settings)
     rules = TableFilter.of(settings)
     with session.snapshot() as snapshot:
         tables = rules.find(snapshot)
         result = _look(snapshot, config, settings, rules, tables)
     flaws = _flaws_in_log(session.server, config, settings, tables)
-    return result.plus(Look(flaws, _idle(config)))
+    return result.plus(ProbeResult(flaws, _idle(config)))
 
 
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
@@ -69,21 +69,21 @@ def _look(
     settings: ParsedConfig,
     rules: TableFilter,
     tables: Sequence[FoundTable],
-) -> Look:
+) -> ProbeResult:
     unread = Unread.find(snapshot, rules, tables)
     views = unread.views if rules.include else {}
     warnings = [*(f"{name} {reason}" for name, reason in views.items()), *unread.remarks]
     if warnings and not tables and rules.include:
         key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
-        return Look({key: "; ".join(warnings)})
+        return ProbeResult({key: "; ".join(warnings)})
     if rules.is_logged:
         identities = Identities.find(snapshot, tables, key_of_target(config))
         if flaw := flaw_in_tables(settings, unread, identities):
-            return Look({keys.INCLUDE: flaw})
+            return ProbeResult({keys.INCLUDE: flaw})
         publication = publication_of(settings, slot_of(settings, config.get("name", "")))
         warnings += (*identities.remarks, *publication.remarks(snapshot))
     warnings += _ambiguous(snapshot, settings)
-    return _columns(snapshot, settings, tables).plus(Look(warnings=tuple(warnings)))
+    return _columns(snapshot, settings, tables).plus(ProbeResult(warnings=tuple(warnings)))
 
 
 def _ambiguous(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> tuple[str, ...]:
@@ -100,10 +100,10 @@ def _ambiguous(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> tuple[str,
 
 def _columns(
     snapshot: DatabaseSnapshot, settings: ParsedConfig, tables: Sequence[FoundTable]
-) -> Look:
+) -> ProbeResult:
     """Check that each table can be read by the cursor of the mode; return the columns of one."""
     if not tables:
-        return Look(warnings=("no table matches yet; each poll looks for new ones",))
+        return ProbeResult(warnings=("no table matches yet; each poll looks for new ones",))
     is_logged, mapping = settings.text(keys.MODE) == keys.LOG, TypeMapping.of(settings)
     schemas = []
     for table in tables:
@@ -111,10 +111,10 @@ def _columns(
         cursor_of(settings, table.name, shape)
         schemas.append(shape.schema)
     if len(schemas) > 1:
-        return Look()
+        return ProbeResult()
     (schema,) = schemas
     if is_logged:
         schema = pa.schema([*schema, *COLUMNS])
     fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
-    return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))
+    return ProbeResult(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))

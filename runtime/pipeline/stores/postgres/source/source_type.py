@@ -13,15 +13,15 @@ from ....spi.config import (
     ConfigInvalid,
     Definition,
     ParsedConfig,
-    has_deferred,
-    is_deferred,
+    any_reference,
+    has_reference,
 )
 from ....spi.connector import Delivery, Promise
-from ....spi.context import Context, Outside
+from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.errors import Away, BadInput, NotReady, SourceAway
 from ....spi.lineage import Dataset
-from ....spi.offsets import Offsets, Seek, refuse_deferred
-from ....spi.types import Look, SourceType
+from ....spi.offsets import Offsets, Seek, refuse_references
+from ....spi.types import SourceType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
 from ..tables import keys
@@ -34,7 +34,7 @@ from ..tables.remarks import CatalogRemarks
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ..tables.source import TableSource
-from .config_check import look_at
+from .config_check import probe
 from .log import offset_checks as log_offset_checks
 from .log.changes.rows import ChangeRows
 from .log.changes.shares import LogShare
@@ -112,31 +112,31 @@ class PostgresSourceType(SourceType):
         return [dataset_in("source", config, each) for each in tables]
 
     @classmethod
-    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+    def has_external_state(cls, config: Mapping[str, str]) -> bool:
         """Tell whether the connector has a replication slot."""
-        return config.get(keys.MODE) == keys.LOG or is_deferred(config.get(keys.MODE, ""))
+        return config.get(keys.MODE) == keys.LOG or has_reference(config.get(keys.MODE, ""))
 
     @classmethod
-    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Connect, and check that the tables exist and can be read incrementally."""
-        if has_deferred("source.", config):
-            return Look()
+        if any_reference("source.", config):
+            return ProbeResult()
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         try:
             server = Server.of("source", config, reach=outside.reach)
         except ConfigInvalid as error:
-            return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
+            return ProbeResult({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
         with closing(ReadSession(server)) as session:
             try:
-                return look_at(session, config, settings)
+                return probe(session, config, settings)
             except ConfigInvalid as error:
                 key, _, text = str(error).partition(": ")
-                return Look({key: text})
+                return ProbeResult({key: text})
             except BadInput as error:
                 key = keys.INCLUDE if isinstance(error, TableRefused) else keys.URL
-                return Look({key: str(error)})
+                return ProbeResult({key: str(error)})
             except (Away, TableChanged) as away:
-                return Look(warnings=(f"{keys.URL}: {away}",))
+                return ProbeResult(warnings=(f"{keys.URL}: {away}",))
 
     @classmethod
     def check_offset(
@@ -152,10 +152,10 @@ class PostgresSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+        cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
         """Return the offsets of all tables for a position."""
-        refuse_deferred(config)
+        refuse_references(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         if settings.text(keys.QUERY):
             return query_offset_checks.seek(settings.text(keys.MODE), to, offsets)
@@ -176,9 +176,11 @@ class PostgresSourceType(SourceType):
         return sought
 
     @classmethod
-    def lag(cls, config: Mapping[str, str], outside: Outside, offsets: Offsets) -> Lag | None:
+    def lag(
+        cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
+    ) -> Lag | None:
         """Return the bytes of WAL behind the slot's offset; of tables nobody counts the rows."""
-        refuse_deferred(config)
+        refuse_references(config)
         if config.get(keys.MODE) != keys.LOG or config.get(keys.QUERY):
             return None
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)

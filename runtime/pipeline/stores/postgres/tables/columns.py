@@ -12,7 +12,7 @@ from psycopg import sql
 from ....spi.config import ParsedConfig
 from ....spi.errors import BadInput
 from ..arrow_types import NATIVE, digits_of
-from ..names import words
+from ..names import raw_sql
 from . import keys
 
 _UNZONED, _ZONED = "timestamp", "timestamptz"
@@ -94,12 +94,12 @@ class SourceColumn:
         Errors tell the row by the columns of `key`.
         """
         cast, arrow_type = _read_as(kind, width, dimensions, mapping)
-        its, to = sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")
+        its, to = sql.Identifier(name), raw_sql(cast or f"{kind.removeprefix('_')}[]")
         value = sql.SQL("{0}::{1}" if cast else "{0}").format(its, to)
         if pa.types.is_list(arrow_type):
             value = sql.SQL(_LIST).format(its, to, *_told(_DIMENSIONS, name, key))
         if mapping.is_zoned and kind.removeprefix("_") == _UNZONED and cast.startswith(_ZONED):
-            stored = words(cast.replace(_ZONED, _UNZONED))
+            stored = raw_sql(cast.replace(_ZONED, _UNZONED))
             refusal = _told(_SKIPPED, name, key)
             value = sql.SQL(_INSTANT).format(its, to, stored, *refusal, value)
         return cls(name, sql.SQL("{} AS {}").format(value, its), arrow_type)

@@ -25,7 +25,7 @@ class CatalogRemarks:
         return time.monotonic() - self._at >= _PAUSE_S
 
     def refresh(self, snapshot: DatabaseSnapshot) -> None:
-        """Look, if it is time; raises as the session does."""
+        """ProbeResult, if it is time; raises as the session does."""
         if self.is_due:
             self.text = "; ".join(self.look(snapshot))
             self._at = time.monotonic()

@@ -121,7 +121,7 @@ class LogSource(Source[pa.Table]):
             with self._session.talking() as connection:
                 self._slot.drop(connection)
 
-    def forget(self) -> None:
+    def remove_external_state(self) -> None:
         """Drop the slot, which would retain WAL forever, and the publication."""
         if self._log is not None:
             with self._session.talking() as connection:

@@ -9,6 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from .......events.commits import Document
 from .....spi.config import ParsedConfig
+from .....spi.context import ProbeResult, SourceColumns
 from .....spi.errors import OffsetRefused
 from .....spi.offsets import (
     Offsets,
@@ -18,7 +19,6 @@ from .....spi.offsets import (
     check_members,
     seek_from_the_beginning,
 )
-from .....spi.types import Look, SourceColumns
 from ...connecting import Server
 from ...tables import keys
 from .shape import QueryShape
@@ -31,13 +31,13 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
 }
 
 
-def look(server: Server, settings: ParsedConfig) -> Look:
+def probe(server: Server, settings: ParsedConfig) -> ProbeResult:
     """Ask the server for the columns of the query; raises `ConfigInvalid`, `SourceAway`."""
     shape = QueryShape.read(server, settings)
     fields = from_arrow_schema(shape.schema).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
     warnings = (shape.remark,) if shape.remark else ()
-    return Look(warnings=warnings, columns=SourceColumns(ddl, keys.QUERY, may_grow=False))
+    return ProbeResult(warnings=warnings, columns=SourceColumns(ddl, keys.QUERY, may_grow=False))
 
 
 def check(mode: str, partition: Document, offset: Document | None) -> None:

@@ -12,7 +12,7 @@ from .....spi.config import ConfigInvalid, ParsedConfig
 from .....spi.errors import Away, SourceAway
 from ...base_types import base_type
 from ...connecting import Server, brief, is_away
-from ...names import words
+from ...names import raw_sql
 from ...tables import keys
 from ...tables.columns import TOPIC, SourceColumn, TypeMapping
 
@@ -44,7 +44,7 @@ class GrowingColumn:
 
     def literal(self, value: object) -> sql.Composed:
         """Return a value in SQL."""
-        return sql.SQL("{}::{}").format(sql.Literal(str(value)), words(self.kind))
+        return sql.SQL("{}::{}").format(sql.Literal(str(value)), raw_sql(self.kind))
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _is_under_row_security(connection: "psycopg.Connection[Any]", query: sql.Com
 
 
 def _relation(query: str) -> sql.Composed:
-    return sql.SQL("(\n{}\n) AS q").format(words(query))
+    return sql.SQL("(\n{}\n) AS q").format(raw_sql(query))
 
 
 def _reached(server: Server) -> "psycopg.Connection[Any]":

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from psycopg import sql
 
-from ....names import TableName, words
+from ....names import TableName, raw_sql
 from ....tables.columns import SourceColumn
 from ....tables.session import DatabaseSnapshot
 from .versions import RowVersion
@@ -36,7 +36,7 @@ def typed_values(
         return {}
     texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
     typed = (
-        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.told), _name(each.source.name))
+        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), raw_sql(each.told), _name(each.source.name))
         for at, each in enumerate(layout)
     )
     chosen = (each.source.expression for each in layout)
@@ -62,7 +62,7 @@ def stored_texts(
     names = [f"k{at}" for at in key]
     same = (
         sql.SQL("t.{} = o.{}::{}").format(
-            _name(layout[at].source.name), _name(f"k{at}"), words(layout[at].type)
+            _name(layout[at].source.name), _name(f"k{at}"), raw_sql(layout[at].type)
         )
         for at in key
     )
@@ -78,7 +78,7 @@ def _parameters(texts: Sequence[Sequence[Any]]) -> pa.RecordBatch:
 
 
 def _arrays(names: Sequence[str]) -> sql.Composed:
-    return _joined(words(f"${at}::text[]") for at in range(1, len(names) + 1))
+    return _joined(raw_sql(f"${at}::text[]") for at in range(1, len(names) + 1))
 
 
 def _joined(parts: Iterable[sql.Composable]) -> sql.Composed:

@@ -14,24 +14,24 @@ from ..spi.errors import BadInput
 from ..spi.source import Source
 
 
-class BatchHalved(Exception):  # noqa: N818  # no failure of the task
-    """A batch failed because of its input, and the source has put off its ranges."""
+class BatchSplit(Exception):  # noqa: N818  # no failure of the task
+    """A batch failed because of its input, and the source has deferred its ranges."""
 
 
-def put_off(source: Source[Any], ranges: Sequence[Any], error: BaseException) -> None:
-    """Ask a source to put off the ranges of a failed batch.
+def defer(source: Source[Any], ranges: Sequence[Any], error: BaseException) -> None:
+    """Ask a source to defer the ranges of a failed batch.
 
-    If it supports that, this raises `BatchHalved`, or for a single range `BadInput` with the
+    If it supports that, this raises `BatchSplit`, or for a single range `BadInput` with the
     range's name.
     """
     is_of_input = isinstance(error, BadInput | TaskError) and not session_is_gone(error)
-    if not is_of_input or getattr(error, "is_put_off", False):
+    if not is_of_input or getattr(error, "is_deferred", False):
         return
-    name = source.put_off(ranges)
+    name = source.defer(ranges)
     if not name:
         return
     if len(ranges) > 1:
-        raise BatchHalved(f"a batch of {name} failed, and is read again in halves: {error}")
+        raise BatchSplit(f"a batch of {name} failed, and is read again in halves: {error}")
     alone = BadInput(f"{name}, in a batch of its own: {error}")
-    alone.is_put_off = True
+    alone.is_deferred = True
     raise alone from error

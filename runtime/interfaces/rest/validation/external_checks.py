@@ -11,11 +11,11 @@ from threading import Semaphore, Thread
 from typing import Final, TypeVar
 
 from ....pipeline.connectors.plugins import Plugin
-from ....pipeline.spi.context import Findings, Outside
+from ....pipeline.spi.context import ExternalAccess, ProbeResult
 from ....pipeline.spi.errors import Away, OffsetRefused
 
 LOGGER = logging.getLogger(__name__)
-OUTSIDE_SECONDS: Final = 20.0
+EXTERNAL_SECONDS: Final = 20.0
 """How long a request waits for a check."""
 MOST_AT_ONCE: Final = 8
 """The maximum number of checks that requests wait for at once."""
@@ -30,13 +30,15 @@ class Unchecked(Exception):  # noqa: N818  # says what happened
     """A check was not done; the message says why, without secrets."""
 
 
-class OutsideChecks:
+class ExternalChecks:
     """Runs the checks of connector classes, within the limits."""
 
     def __init__(
-        self, outside: Callable[[], Outside] = Outside, seconds: float = OUTSIDE_SECONDS
+        self,
+        outside: Callable[[], ExternalAccess] = ExternalAccess,
+        seconds: float = EXTERNAL_SECONDS,
     ) -> None:
-        """`outside` creates what a check may use of the outside; `seconds` is the time limit."""
+        """`outside` creates the access of a check; `seconds` is the time limit."""
         self._outside = outside
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
@@ -44,15 +46,15 @@ class OutsideChecks:
         self._abandoned = Semaphore(MOST_ABANDONED)
         """How many more threads may be abandoned."""
 
-    def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
+    def find(self, plugin: Plugin, config: Mapping[str, str]) -> ProbeResult:
         """Return the warnings for a valid config; never raises, and returns within the limit."""
         try:
-            return self.ask(plugin, lambda outside: plugin.made_by.check_outside(config, outside))
+            return self.ask(plugin, lambda outside: plugin.made_by.probe(config, outside))
         except (Unchecked, Away, OffsetRefused) as error:
             told = str(error) if isinstance(error, Unchecked) else _failed(error)
-            return Findings(warnings=(f"what the config leads to was not looked at: {told}",))
+            return ProbeResult(warnings=(f"what the config leads to was not looked at: {told}",))
 
-    def ask(self, plugin: Plugin, question: Callable[[Outside], T]) -> T:
+    def ask(self, plugin: Plugin, question: Callable[[ExternalAccess], T]) -> T:
         """Call a connector class; raises `Unchecked`, `Away`, `OffsetRefused`."""
         if not self._free.acquire(timeout=min(TURN_SECONDS, self._seconds)):
             raise Unchecked("others are being looked at")
@@ -61,7 +63,7 @@ class OutsideChecks:
         finally:
             self._free.release()
 
-    def _run(self, plugin: Plugin, question: Callable[[Outside], T]) -> T:
+    def _run(self, plugin: Plugin, question: Callable[[ExternalAccess], T]) -> T:
         if not self._abandoned.acquire(blocking=False):
             raise Unchecked(f"{MOST_ABANDONED} earlier looks at other systems hang")
         found: Future[T] = Future()
@@ -71,7 +73,9 @@ class OutsideChecks:
         except TimeoutError:
             raise Unchecked(f"that takes longer than {self._seconds:.0f} s") from None
 
-    def _look(self, plugin: Plugin, question: Callable[[Outside], T], found: "Future[T]") -> None:
+    def _look(
+        self, plugin: Plugin, question: Callable[[ExternalAccess], T], found: "Future[T]"
+    ) -> None:
         try:
             found.set_result(question(self._outside()))
         except (Away, OffsetRefused) as error:

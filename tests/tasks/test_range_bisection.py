@@ -20,7 +20,7 @@ from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.files.source.listing import SourceFile
 from fairlead.runtime.pipeline.stores.files.source.offsets import EVERYTHING, Folder
 from fairlead.runtime.pipeline.stores.files.source.source import FileSource
-from fairlead.runtime.pipeline.tasks.halving import put_off
+from fairlead.runtime.pipeline.tasks.range_bisection import defer
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -129,5 +129,5 @@ def test_a_batch_that_ends_with_the_session_of_its_server_says_nothing_of_its_fi
     files = source.plan({}, Limit(9, 1 << 20, 2)).ranges
     error = TaskError("no session")
     error.__cause__ = PySparkException(errorClass="NO_ACTIVE_SESSION", messageParameters={})
-    put_off(source, files, error)
-    assert (len(files), context.put_off) == (2, {})
+    defer(source, files, error)
+    assert (len(files), context.deferred) == (2, {})

@@ -12,14 +12,14 @@ import pytest
 from rest.conftest import RestApi, service_over
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.validation.outside import (
+from fairlead.runtime.interfaces.rest.validation.external_checks import (
     MOST_ABANDONED,
     MOST_AT_ONCE,
     TURN_SECONDS,
-    OutsideChecks,
+    ExternalChecks,
 )
 from fairlead.runtime.pipeline.connectors.plugins import Plugin
-from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
+from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Locked
 
@@ -30,22 +30,24 @@ class Slow(Locked):
     """Looks at a mount that hangs."""
 
     @classmethod
-    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:  # noqa: ARG003
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:  # noqa: ARG003
         END.wait(30)
-        return Findings()
+        return ProbeResult()
 
 
 class Clumsy(Locked):
     """Fails over what it looks at."""
 
     @classmethod
-    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:  # noqa: ARG003
+    def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:  # noqa: ARG003
         raise ValueError("hunter2")
 
 
 @pytest.fixture
 def client(api: RestApi, tmp_path: Path) -> Client:
-    checks = OutsideChecks(lambda: Outside(Reach(str(tmp_path / "groups"))), seconds=5)
+    checks = ExternalChecks(
+        lambda: ExternalAccess(AccessLimits(str(tmp_path / "groups"))), seconds=5
+    )
     service = service_over(api.data_dir, api.gateway)
     object.__setattr__(service, "outside", checks)
     return Client(make_app(service))
@@ -97,26 +99,26 @@ def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
 
 def test_a_look_that_takes_for_ever_is_left_behind_with_a_warning() -> None:
     END.clear()
-    checks = OutsideChecks(seconds=0.01)
+    checks = ExternalChecks(seconds=0.01)
     told = [checks.find(Plugin(Slow), {}).warnings for _ in range(MOST_ABANDONED)]
     unseen = "what the config leads to was not looked at"
     assert told == [(f"{unseen}: that takes longer than 0 s",)] * MOST_ABANDONED
     (last,) = checks.find(Plugin(Slow), {}).warnings
     assert last == f"{unseen}: {MOST_ABANDONED} earlier looks at other systems hang"
     END.set()
-    while checks.find(Plugin(Locked), {}) != Findings():
+    while checks.find(Plugin(Locked), {}) != ProbeResult():
         time.sleep(0.01)
 
 
 def test_looks_that_hang_keep_no_other_look_waiting_for_longer_than_its_turn() -> None:
     END.clear()
-    checks = OutsideChecks(seconds=0.5)
+    checks = ExternalChecks(seconds=0.5)
     with ThreadPoolExecutor(3 * MOST_AT_ONCE) as requests:
         found = [requests.submit(checks.find, Plugin(Slow), {}) for _ in range(3 * MOST_AT_ONCE)]
         told = Counter(each.result(60).warnings[0].partition(": ")[2] for each in found)
     assert sum(told.values()) == 3 * MOST_AT_ONCE
     assert told["that takes longer than 0 s"] >= MOST_AT_ONCE
-    assert checks.find(Plugin(Locked), {}) == Findings()
+    assert checks.find(Plugin(Locked), {}) == ProbeResult()
     END.set()
 
 
@@ -124,7 +126,7 @@ def test_looks_that_hang_keep_no_other_look_waiting_for_longer_than_its_turn() -
 def test_a_request_waits_for_its_turn_no_longer_than_for_an_answer(
     seconds: float, turn: float
 ) -> None:
-    checks = OutsideChecks(seconds=seconds)
+    checks = ExternalChecks(seconds=seconds)
     checks._free = free = Mock(**{"acquire.return_value": False})  # pyright: ignore[reportPrivateUsage]
     (told,) = checks.find(Plugin(Locked), {}).warnings
     assert told.endswith("was not looked at: others are being looked at")
@@ -132,7 +134,7 @@ def test_a_request_waits_for_its_turn_no_longer_than_for_an_answer(
 
 
 def test_a_class_that_fails_over_it_tells_no_value(caplog: pytest.LogCaptureFixture) -> None:
-    findings = OutsideChecks().find(Plugin(Clumsy), {})
+    findings = ExternalChecks().find(Plugin(Clumsy), {})
     (told,) = findings.warnings
     assert told.endswith("was not looked at: the connector class fails (ValueError)")
     assert "hunter2" not in caplog.text
