@@ -156,7 +156,6 @@ STILL_FULL = {
     "runtime/pipeline/stores/postgres/tables",
     "runtime/pipeline/engines",
     "runtime/pipeline/tasks",
-    "runtime/simulation",
 }
 """Folders that are still to be arranged by subject."""
 

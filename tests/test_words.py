@@ -36,7 +36,6 @@ NOT_YET = {
     "runtime/pipeline/formats",
     "runtime/pipeline/stores/files",
     "runtime/pipeline/stores/kafka",
-    "runtime/simulation",
 }
 """Folders whose words are still to be mended."""
 

@@ -22,7 +22,7 @@ IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with 
 
 @dataclass(frozen=True, slots=True)
 class PlayResult:
-    """What a simulation did, and what it found: nothing, or `violation`.
+    """The figures of a simulation, and the `violation` that it found, if any.
 
     `steps` are the decisions of the group's coordinator and the records that it wrote.
     """
@@ -40,7 +40,7 @@ class PlayResult:
 
 
 def play(schedule: Schedule, *, is_told: bool = False, on_disk: bool = False) -> PlayResult:
-    """Let everything happen that the schedule has in store; any error on the way is a violation.
+    """Run a schedule to its end; any error on the way is a violation.
 
     A story that is told is slower; with a log on disk it is slower still.
     """
@@ -102,7 +102,7 @@ class Shrinker:
         self._plays = 0
 
     def shrink(self) -> PlayResult:
-        """Return what came of the shortest schedule that was found."""
+        """Return the result of the shortest schedule that breaks the rule."""
         self._drop_what_came_after()
         parts = 2
         while parts <= len(self._numbers()):
@@ -169,7 +169,7 @@ def _parts(numbers: Sequence[int], parts: int) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class CampaignResult:
-    """What the seeds did together, and the last of them: told where it broke a rule."""
+    """Totals over all seeds, and the last run; it is narrated if it broke a rule."""
 
     seeds: int = 0
     cluster_ms: int = 0

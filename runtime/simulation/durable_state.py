@@ -38,7 +38,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .crews import CrewInvariants
+from .classic_invariants import ConversionInvariants
 from .environment.clock import SimulatedClock, Story, Violation, stream
 from .invariants import CommitInvariants, GroupInvariants, same, see_covered
 from .running import LifecycleInvariants, see_tasks
@@ -93,7 +93,7 @@ class MemoryLog:
         return sorted((each for each in found if each.value is not None), key=attrgetter("key"))
 
     def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
-        """Return what keys have become that are at other offsets now; see `ReadableLog.newer`."""
+        """Return new entries of keys that have moved to other offsets; see `ReadableLog.newer`."""
         changed = known.keys() & self._keys[since:]
         found = {self._view[key] for key in (*changed, *fresh) if key in self._view}
         return Newer(sorted(found), [], self.end)
@@ -122,7 +122,7 @@ class DurableState:
         self.offsets = MemoryLog()
         self.group = Group(GROUP_ID)
         self.checks = GroupInvariants()
-        self.crews = CrewInvariants()
+        self.classic_invariants = ConversionInvariants()
         self.progress = CommitInvariants(lifecycle.see_altered)
         self.writes = 0
         self._lifecycle = lifecycle
@@ -147,7 +147,7 @@ class DurableState:
                 raise Violation(f"5: the log does not know its own entry {entry}")
             evolve(self.group, record, entry.offset)
             self.checks.see(record, self.group)
-            self.crews.see(record, self.group)
+            self.classic_invariants.see(record, self.group)
             self._lifecycle.see(record)
             written.append(record)
             if is_told:
@@ -155,7 +155,7 @@ class DurableState:
         self._lifecycle.see_whole(written)
         self.checks.check(live, self.group)
         see_covered(live)
-        self.crews.check(self.group)
+        self.classic_invariants.check(self.group)
         see_tasks(self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
@@ -166,7 +166,7 @@ class DurableState:
         self.progress.see([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
 
     def see_alterations(self) -> None:
-        """See that the control log tells of all changes of offsets; raises `Violation`."""
+        """Check that the control log has all changes of offsets; raises `Violation`."""
         for name in self.group.connectors:
             entry = self.offsets.get(*entry_key(OffsetsAltered, (name,)))
             told, known = entry and decode(entry), self.group.offset_changes.get(name)
@@ -188,7 +188,7 @@ class DurableState:
         return group
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self._disk is not None:
             self._disk.close()
 

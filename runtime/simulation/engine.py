@@ -8,7 +8,7 @@ per batch, and asks for one commit at a time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from ...actors.messages.errors import Error
 from ...events.catalogue import entry_key, offset_key
@@ -17,16 +17,14 @@ from ...events.entries.codec import decode
 from ...events.model import Key, Resource, RunState, Token
 from ...events.records import Record
 from ...projections.launches import Launch, launches
-from ..node.worker.core.contract import AnswerCommit, CommitAsked
+from ..node.worker.core.contract import AnswerCommit, CommitAsked, CoreReport
 from ..node.worker.core.starts import core_of
 from ..pipeline.tasks.reports import Ending, Hung, StatusChanged, Stopped, TaskConfigsChanged
-from .durable_state import MemoryLog
-from .environment.clock import Violation
+from .durable_state import DurableState, MemoryLog
+from .environment.clock import SimulatedClock, Story, Violation
 from .invariants import ROW
-
-if TYPE_CHECKING:
-    from .worker import SimulatedWorker
-    from .world import World
+from .running import Exclusivity, RunningWorker
+from .schedule import Schedule
 
 AGAIN_MS: Final = 50
 CANCEL_MS: Final = 700
@@ -49,12 +47,12 @@ class SimulatedTask:
 
     @property
     def resource(self) -> Resource:
-        """What it is."""
+        """The connector or task."""
         return self.launch.resource
 
     @property
     def token(self) -> Token:
-        """Under which token it was started."""
+        """The token of its launch."""
         return self.launch.token
 
     @property
@@ -92,10 +90,41 @@ def _find_logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
     return None if entry is None else decode(entry)
 
 
+class Surroundings(Protocol):
+    """The part of a world that an engine uses."""
+
+    schedule: Schedule
+    clock: SimulatedClock
+    story: Story
+    exclusivity: Exclusivity
+    durable_state: DurableState
+    is_calm: bool
+    """Whether nothing goes wrong any more."""
+
+
+class EngineOwner(RunningWorker, Protocol):
+    """The worker of an engine."""
+
+    is_frozen: bool
+
+    @property
+    def member_id(self) -> str:
+        """Its name in the group."""
+        ...
+
+    def report(self, report: CoreReport) -> None:
+        """Queue a report for the core."""
+        ...
+
+    def settle(self) -> None:
+        """Pass the queued reports to the core."""
+        ...
+
+
 class SimulatedEngine:
     """The tasks of one worker, each under the token that it was launched with."""
 
-    def __init__(self, world: "World", worker: "SimulatedWorker", rng: Random) -> None:
+    def __init__(self, world: Surroundings, worker: EngineOwner, rng: Random) -> None:
         self.tasks: dict[Resource, SimulatedTask] = {}
         self.hangs = False
         """Whether the next thing that is to stop does not."""
@@ -108,14 +137,14 @@ class SimulatedEngine:
         """What has failed here, and under which token."""
 
     def start(self, launch: Launch) -> None:
-        """Run what the log grants, under the token that it names; raises `Violation`."""
+        """Start a launch of the log, under its token; raises `Violation`."""
         world, worker, resource = self._world, self._worker, launch.resource
         if resource in self.tasks:
             raise Violation(f"1: {worker.name} starts {resource}, which runs there already")
         if self._find_launch(resource) != launch:
             which = f"{resource} under {launch.token}"
             raise Violation(f"1: {worker.name} starts {which}, the log grants another launch")
-        world.exclusivity.take(worker, resource, launch.token)
+        world.exclusivity.claim(worker, resource, launch.token)
         task = self.tasks[resource] = begin_task(world.durable_state.offsets, launch)
         task.has_failed = (resource, launch.token) in self._failed
         world.exclusivity.begin(worker, resource)
@@ -123,7 +152,7 @@ class SimulatedEngine:
             self.split(task, world.schedule.traits.tasks, 0)
 
     def split(self, connector: SimulatedTask, tasks: int, shade: int) -> None:
-        """Have a connector split its work into so many tasks."""
+        """Split a connector's work into so many tasks, and report them."""
         configs = tuple(
             {"n": str(number), "v": str(shade % (number + 2))} for number in range(tasks)
         )
@@ -131,7 +160,7 @@ class SimulatedEngine:
         self._worker.report(TaskConfigsChanged(name, connector.token, configs))
 
     def fail(self, resource: Resource) -> None:
-        """Have something keep its place and go on no more, until it is given another token."""
+        """Fail a resource: it stays owned and does nothing until it gets another token."""
         task = self.tasks[resource]
         task.has_failed = True
         self._failed.add((resource, task.token))
@@ -139,7 +168,7 @@ class SimulatedEngine:
         self._worker.report(StatusChanged(resource, task.token, RunState.FAILED, reason))
 
     def find_outdated(self) -> list[Resource]:
-        """Return what runs here otherwise than the log grants it by now."""
+        """Return the resources whose launch is no longer that of the log."""
         granted = {each: self._find_launch(each) for each in self.tasks}
         return [
             each
@@ -152,11 +181,11 @@ class SimulatedEngine:
         return launches(group, self._worker.member_id, frozenset({resource})).get(resource)
 
     def stop(self, resource: Resource) -> None:
-        """Bring a resource to an end in good order."""
+        """Stop a resource gracefully."""
         self._stop_within(self._world.schedule.traits.slowest_stop_ms, resource)
 
     def abandon(self) -> None:
-        """Cut everything short."""
+        """Cancel everything."""
         for resource in sorted(self.tasks):
             self._stop_within(CANCEL_MS, resource)
 
@@ -167,11 +196,11 @@ class SimulatedEngine:
         self.tasks.clear()
 
     def find_working(self) -> list[Resource]:
-        """Return what goes on here, in order: it neither has failed, nor is it suspended."""
+        """Return the resources that do work, sorted: neither failed nor suspended."""
         return sorted(each for each, task in self.tasks.items() if task.does_work)
 
     def ask_for_commits(self, now_ms: int) -> Sequence[CommitAsked]:
-        """Return what the tasks have to commit by now: each that has no commit on its way."""
+        """Return a commit of each task that has none in flight."""
         asking = {task.resource for _, task in self._unanswered.values()}
         free = (each for each in self.find_working() if each.is_task and each not in asking)
         found: list[CommitAsked] = []
@@ -182,7 +211,7 @@ class SimulatedEngine:
         return found
 
     def answer(self, answer: AnswerCommit) -> None:
-        """Have what counts count, and end what is fenced; raises `Violation`."""
+        """Apply an accepted commit, or stop a fenced task; raises `Violation`."""
         found = self._unanswered.pop(answer.commit_id, None)
         if found is None:
             raise Violation(f"7: {answer.commit_id} is answered, and was not asked for")
@@ -196,7 +225,7 @@ class SimulatedEngine:
             self._end(task, Ending.FENCED)
 
     def see_answers(self, now_ms: int) -> None:
-        """See that no commit waits for ever; raises `Violation`."""
+        """Check that no commit has waited for too long; raises `Violation`."""
         for commit_id, (asked_ms, task) in self._unanswered.items():
             if now_ms > asked_ms + LONGEST_ANSWER_MS:
                 which = f"batch {commit_id.batch} of {task.resource} under {task.token}"
@@ -221,7 +250,7 @@ class SimulatedEngine:
             self._worker.settle()
 
     def _give_up(self, task: SimulatedTask) -> None:
-        """Have the worker end itself, as the real one does, over what does not stop."""
+        """Report a task that does not stop: its worker exits, as a real one does."""
         if self.tasks.get(task.resource) is task:
             self._worker.report(Hung(task.resource, task.token))
             self._worker.settle()

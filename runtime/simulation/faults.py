@@ -23,11 +23,11 @@ from ...actors.messages.orders import (
 from ...events.model import Resource, RunState
 from .durable_state import GROUP_ID
 from .engine import partition
+from .environment.assignor import Blunder
 from .environment.kinds import Fault
 from .environment.network import Line, MessageFault, Way
 from .group_process import Border
 from .invariants import ROW
-from .node import Blunder
 from .running import put_at_once
 from .schedule import ScheduledFault
 from .worker import SimulatedWorker
@@ -44,7 +44,7 @@ FEW: Final = 5
 
 
 def schedule_faults(world: World) -> None:
-    """Have all faults of the world's schedule come when their time has come."""
+    """Schedule all faults of the world's schedule."""
     for fault in world.schedule.faults:
         world.clock.after(fault.at_ms, _strike, world, fault)
 

@@ -74,7 +74,7 @@ class GroupProcess:
         """The number of the process, as its supervisor hears of it."""
         return self._coordinator.coordinator_epoch
 
-    def take(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
+    def submit(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
         """Queue a message; `only` is the process that alone may get it, None: whoever is there.
 
         A message to an earlier process may reach a later one, as one that has its port. One that
@@ -88,11 +88,11 @@ class GroupProcess:
             self._clock.after(0, self._flush)
 
     def on_reopened(self, deed: Callable[[], None]) -> None:
-        """Have something done each time the process is there again."""
+        """Register a callback for each restart of the process."""
         self._reopened.append(deed)
 
     def doom(self, border: Border, downtime_ms: int) -> None:
-        """Have the process die the next time that it writes."""
+        """Kill the process the next time that it writes."""
         self._doom, self._downtime_ms = border, downtime_ms
 
     def spare(self) -> None:
@@ -152,7 +152,7 @@ class GroupProcess:
             deed()
 
     def _wake_in_time(self) -> None:
-        """See that time passes when it has to, as the group's actor does."""
+        """Set a timer for the coordinator's next tick, as the group's actor does."""
         now = self._clock.now()
         at_ms = max(self._coordinator.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
         if at_ms < self._tick_at_ms:

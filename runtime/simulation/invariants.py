@@ -52,7 +52,7 @@ class GroupInvariants:
         self._is_new_target = False
 
     def see(self, record: Record, folded: Group) -> None:
-        """Take note of a record, by which the folded group has just evolved."""
+        """Check a record, which the folded group has just applied."""
         if isinstance(record, MemberMetadata) and record.member_id in self.gone:
             raise Violation(f"3: {record.member_id} has a seat again, though it has left")
         if isinstance(record, GroupMetadata):
@@ -94,14 +94,14 @@ class GroupInvariants:
             self._member_epochs[seat] = epoch
 
     def _tokens_forward(self, group: Group) -> None:
-        known = self._tokens
+        last_tokens = self._tokens
         for resource, member_id in group.owner.items():
             token = token_of(group, member_id, resource)
             if token is not None:
-                last = known.get(resource)
+                last = last_tokens.get(resource)
                 if last is not None and token < last:
                     raise Violation(f"7: the token of {resource} went back to {token}")
-                known[resource] = token
+                last_tokens[resource] = token
 
     def _cover(self, cover: _Cover) -> None:
         """2. A target covers what was configured at its epoch and still is, and nothing else."""
@@ -128,14 +128,14 @@ ROW: Final = "row"
 
 
 def _nobody(_: str) -> None:
-    """See that no task of a connector runs, where nothing ever runs."""
+    """Accept every connector, where nothing ever runs."""
 
 
 class CommitInvariants:
     """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
 
     def __init__(self, see_no_task: Callable[[str], None] = _nobody) -> None:
-        """Have `see_no_task` called with each connector whose offsets people set."""
+        """Call `see_no_task` with each connector whose offsets people set."""
         self.commits: Counter[Resource] = Counter()
         """How often each task has committed."""
         self._see_no_task = see_no_task
@@ -145,7 +145,7 @@ class CommitInvariants:
         """Under which token each task committed last, by connector and number."""
 
     def see(self, records: Sequence[Record | None]) -> None:
-        """Take note of one append to the offset log.
+        """Check one append to the offset log.
 
         The offset of a commit comes right before its progress; any other was set by people.
         """

@@ -46,7 +46,7 @@ class RunningWorker(Protocol):
 
 
 class Exclusivity:
-    """For each resource those who run it: at most one of them may be awake."""
+    """The workers that run each resource: at most one of them may be awake."""
 
     def __init__(self, story: Story) -> None:
         self.moves = 0
@@ -60,8 +60,8 @@ class Exclusivity:
         self._under: dict[tuple[Resource, Token], str] = {}
         """Which worker runs, or ran, a resource under a token."""
 
-    def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
-        """Take note of the token that a resource is run under; raises `Violation`.
+    def claim(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
+        """Record the token that a resource runs under; raises `Violation`.
 
         No two processes may have the same one: nothing could tell their work apart.
         """
@@ -70,7 +70,7 @@ class Exclusivity:
             raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
 
     def begin(self, runner: RunningWorker, resource: Resource) -> None:
-        """Take note that somebody begins to run a resource; raises `Violation`."""
+        """Record that a worker starts a resource; raises `Violation`."""
         self._story.tell("{} starts {}", runner.name, resource)
         self._running.setdefault(resource, []).append(runner)
         if self._last.get(resource, runner.name) != runner.name:
@@ -79,26 +79,26 @@ class Exclusivity:
         self.look(resource)
 
     def end(self, runner: RunningWorker, resource: Resource) -> None:
-        """Take note that somebody does not run a resource any more."""
+        """Record that a worker has stopped a resource."""
         self._story.tell("{} has stopped {}", runner.name, resource)
         self._running[resource].remove(runner)
 
     def disown(self, name: str) -> None:
-        """Have nothing count that somebody runs, until it runs nothing any more."""
+        """Ignore what this worker runs until it runs nothing."""
         self._disowned.add(name)
 
     def own(self, name: str) -> None:
-        """Have everything count again that somebody runs from now on."""
+        """Count again what this worker runs from now on."""
         self._disowned.discard(name)
 
     def look(self, resource: Resource) -> None:
-        """See that a resource is run once at most; raises `Violation`."""
+        """Check that a resource runs once at most; raises `Violation`."""
         awake = self._awake(resource)
         if len(awake) > 1:
             raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
 
     def see_no_task(self, connector: str, what: str) -> None:
-        """See that no task of a connector runs where `what` is so; raises `Violation`."""
+        """Check that no task of a connector runs, since `what` is so; raises `Violation`."""
         for resource in self._running:
             if resource.connector == connector and resource.is_task:
                 for name in self._awake(resource):
@@ -128,7 +128,7 @@ class Wanted:
 
 
 class LifecycleInvariants:
-    """Sees what people order, what they are told, and what is written."""
+    """Checks the orders of people against the answers and the log."""
 
     def __init__(self, running: Exclusivity) -> None:
         self._running = running
@@ -140,7 +140,7 @@ class LifecycleInvariants:
         """The config of each connector in the log."""
 
     def ask(self, command: GroupCommand) -> Sequence[Wanted]:
-        """Take note of an order before it is carried out: what it wants of which connectors."""
+        """Record an order before it is carried out; return the states that it wants."""
         wanted: list[Wanted] = []
         match command:
             case SetTargetState(connector=name, state=state):
@@ -158,7 +158,7 @@ class LifecycleInvariants:
         return wanted
 
     def take_reply(self, wanted: Iterable[Wanted], reply: Reply) -> None:
-        """Take note of the answer: orders are carried out as they were asked, or not at all."""
+        """Record the answer: orders are carried out as they were given, or not at all."""
         for each in wanted:
             known = self._wanted[each.connector]
             if reply.error not in SUCCESS:
@@ -167,7 +167,7 @@ class LifecycleInvariants:
                 del known[: known.index(each)]
 
     def check_orders(self, group: Group) -> None:
-        """See that no order was lost on the way through the log; raises `Violation`."""
+        """Check that no order was lost on the way through the log; raises `Violation`."""
         for name, config in group.connectors.items():
             state = group.target_state(name)
             allowed = {each.state for each in self._wanted[name]} or {RunState.RUNNING}
@@ -176,12 +176,12 @@ class LifecycleInvariants:
                 raise Violation(f"8: {name} is to be {state.value}, and was wanted {wanted}")
 
     def see(self, record: Record) -> None:
-        """Take note of a record of the control log."""
+        """Check a record of the control log."""
         if isinstance(record, TargetState) and record.is_complete:
             self._running.see_no_task(record.connector, "counts as stopped")
 
     def see_whole(self, records: Iterable[Record]) -> None:
-        """See that one write has all connectors that a command puts at once; raises `Violation`."""
+        """Check that one write has all connectors of a command; raises `Violation`."""
         written: defaultdict[str, set[str]] = defaultdict(set)
         for record in records:
             if isinstance(record, Tombstone) and record.kind is ConnectorConfig:
@@ -197,12 +197,12 @@ class LifecycleInvariants:
                 raise Violation(f"8: of {asked}, put at once, {sorted(names)} were written alone")
 
     def see_altered(self, connector: str) -> None:
-        """Take note that people set offsets of a connector."""
+        """Check that a connector whose offsets people set runs no task."""
         self._running.see_no_task(connector, "has its offsets set")
 
 
 def see_tasks(group: Group) -> None:
-    """See that a connector has tasks where they are to run, and only there; raises `Violation`."""
+    """Check that exactly the connectors that are to run have tasks; raises `Violation`."""
     for name, config in group.connectors.items():
         state, split = group.target_state(name), group.task_configs.get(name)
         tasks = {each for each in group.configured if each.connector == name and each.is_task}

@@ -94,7 +94,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTraits:
-    """What a simulated cluster is like throughout; times in milliseconds."""
+    """The constant traits of a simulated cluster; times in milliseconds."""
 
     jitter_ms: int = 30
     slowest_stop_ms: int = 200
@@ -215,13 +215,13 @@ def _faults(
     all_weights = WEIGHTS | LIFECYCLE_WEIGHTS | CREW_WEIGHTS
     weights = [all_weights[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
-    found: list[tuple[int, Fault, int, int, int]] = []
+    faults: list[tuple[int, Fault, int, int, int]] = []
     for _ in range(count):
-        is_close = found and rng.random() < BURST
+        is_close = faults and rng.random() < BURST
         at_ms = at_ms + rng.randint(1, 3_000) if is_close else rng.randint(0, end_ms)
         kind = rng.choices(kinds, weights)[0]
         longest_ms = rng.choice(SPANS_MS.get(kind, (0,)))
         span_ms = rng.randint(longest_ms // 3, longest_ms)
-        found.append((min(at_ms, end_ms), kind, rng.randrange(1 << 16), span_ms, rng.randrange(8)))
-    found.sort(key=lambda each: each[0])
-    return [ScheduledFault(number, *each) for number, each in enumerate(found, first)]
+        faults.append((min(at_ms, end_ms), kind, rng.randrange(1 << 16), span_ms, rng.randrange(8)))
+    faults.sort(key=lambda each: each[0])
+    return [ScheduledFault(number, *each) for number, each in enumerate(faults, first)]

@@ -6,12 +6,13 @@ effects. It may also die, or freeze and find later what has arrived meanwhile.
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...actors.messages.assignors import Worker
 from ...actors.messages.classic import ClassicCall, ClassicReply, JoinGroup
 from ...actors.messages.errors import SUCCESS
 from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...actors.worker.group_membership import GroupMembership
 from ...projections.follow.member import MemberFollower
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
 from ..node.worker.core.contract import (
@@ -29,22 +30,66 @@ from ..node.worker.core.contract import (
     TellSupervisor,
 )
 from ..node.worker.core.worker_core import WorkerCore
-from .crews import Standing
+from .classic_invariants import MemberPosition, RoundInvariants
 from .durable_state import GROUP_ID
-from .engine import SimulatedEngine
+from .engine import SimulatedEngine, Surroundings
+from .environment.assignor import SimulatedAssignor
 from .environment.clients import ForeignClient, ForeignLog
 from .environment.clock import NEVER, stream
-from .environment.network import Way
+from .environment.network import Network, Way
+from .group_process import GroupProcess
 
-if TYPE_CHECKING:
-    from .node import Node
-    from .world import World
+
+class WorkerSurroundings(Surroundings, Protocol):
+    """The part of a world that a worker uses, besides that of its engine."""
+
+    network: Network
+    process: GroupProcess
+    rounds: RoundInvariants
+    assignor_names: tuple[str, ...]
+    """The assignors of workers that have some of their own, the best liked first."""
+
+    def worker_ended(self, worker: "SimulatedWorker") -> None:
+        """Report the end of a worker, as its supervisor may."""
+        ...
+
+
+class Home(Protocol):
+    """The node of a worker."""
+
+    number: int
+    instance_id: str | None
+    is_foreign: bool
+    server_assignor: str | None
+    mode: str
+    """One of `connect.protocol`; empty: the connect protocol."""
+    assignor: SimulatedAssignor
+
+    def membership(self, name: str) -> GroupMembership:
+        """Return a new member for a worker here."""
+        ...
+
+    def hear(self, message: object) -> None:
+        """Pass a message to the worker that lives here by now."""
+        ...
+
+    def replace_assignor(self, pid: int) -> None:
+        """End an assignor process, and start another one."""
+        ...
+
+    def comes_back(self, delay_ms: int) -> None:
+        """Start a worker here after a while."""
+        ...
+
+    def roll(self, delay_ms: int, *, to_classic: bool) -> None:
+        """Replace the worker here by one of this protocol."""
+        ...
 
 
 class SimulatedWorker:
     """One process: it lives on a node, and another one takes its place when it has died."""
 
-    def __init__(self, world: "World", node: "Node", name: str) -> None:
+    def __init__(self, world: WorkerSurroundings, node: Home, name: str) -> None:
         self.world = world
         self.node = node
         self.name = name
@@ -53,7 +98,7 @@ class SimulatedWorker:
         self.is_classic = bool(node.mode)
         is_foreign = node.is_foreign and not self.is_classic
         self.foreign = ForeignClient() if is_foreign else None
-        self.member = world.membership(node, name)
+        self.member = node.membership(name)
         self.engine = SimulatedEngine(world, self, self.rng)
         own = () if node.server_assignor or self.is_classic else world.assignor_names
         log = ForeignLog(self._follow, self.foreign) if self.foreign else self._follow(name)
@@ -69,12 +114,12 @@ class SimulatedWorker:
 
     @property
     def member_id(self) -> str:
-        """What the group calls it; nothing if it is to be given a name and has none yet."""
+        """Its member id; empty while the group has not given one."""
         return self.member.member_id if self.foreign is None else self.foreign.member_id
 
     @property
     def incarnation(self) -> str:
-        """What tells its process from others of the same member id; empty: none has the same."""
+        """The id of its process among those of the same member id; empty: there are no others."""
         return "" if self.is_classic else self.name
 
     @property
@@ -106,7 +151,7 @@ class SimulatedWorker:
         if self.is_alive:
             self.is_alive = False
             self.engine.die()
-            self.world.supervisor.sees_end(self)
+            self.world.worker_ended(self)
 
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; a static worker may come again."""
@@ -118,14 +163,14 @@ class SimulatedWorker:
         self.hear(GroupAt(None, self.world.process.coordinator_epoch))
 
     def split(self, tasks: int, shade: int) -> None:
-        """Have a connector that runs here split its work anew."""
+        """Split the work of a connector that runs here anew."""
         running = [each for each in self.engine.find_working() if not each.is_task]
         if self.is_awake and running:
             self.engine.split(self.engine.tasks[running[shade % len(running)]], tasks, shade)
             self.settle()
 
     def fail(self, which: int) -> None:
-        """Have something that runs here fail for good."""
+        """Fail a resource that runs here, for good."""
         running = self.engine.find_working()
         if self.is_awake and running:
             self.engine.fail(running[which % len(running)])
@@ -147,7 +192,7 @@ class SimulatedWorker:
     # -- what the core is told
 
     def hear(self, message: object) -> None:
-        """Take a message; one that finds nobody alive is lost."""
+        """Deliver a message; it is lost if the worker is dead."""
         if self.is_frozen:
             self._inbox.append(message)
         elif self.is_alive:
@@ -160,24 +205,25 @@ class SimulatedWorker:
             self.settle()
 
     def _hear_classic(self, reply: ClassicReply) -> None:
-        """Take the answer to a call, and see what the core makes of it."""
-        asked = self._calls.get(reply.number)
-        before = self._find_standing()
+        """Deliver the answer to a call, and check the core's reaction."""
+        call = self._calls.get(reply.number)
+        before = self._position
         effects = self._core.receive(reply, self._clock.now_ms)
-        if asked is not None:
-            ways = before, self._find_standing()
-            self.world.rounds.check_reply(self.name, asked, reply, ways, effects)
+        if call is not None:
+            before_after = before, self._position
+            self.world.rounds.check_reply(self.name, call, reply, before_after, effects)
         self._obey(effects)
 
-    def _find_standing(self) -> Standing:
-        return Standing(self.member.state, self.member.member_epoch)
+    @property
+    def _position(self) -> MemberPosition:
+        return MemberPosition(self.member.state, self.member.member_epoch)
 
     def report(self, report: CoreReport) -> None:
-        """Take a report of the engine; the core hears of it by `settle`."""
+        """Queue a report of the engine; `settle` passes it to the core."""
         self._reports.append(report)
 
     def settle(self) -> None:
-        """Tell the core all that was reported, and see when it is to be woken next."""
+        """Pass all reports to the core, and set a timer for its next tick."""
         while self._reports and self.is_awake:
             reports, self._reports = self._reports, deque()
             clock = self._clock
@@ -257,13 +303,13 @@ class SimulatedWorker:
             self.world.exclusivity.own(self.name)
         if isinstance(message, ClassicCall):
             self._calls[message.number] = message
-            self.world.rounds.take_call(self.name, message)
+            self.world.rounds.check_call(self.name, message)
         line, only = (self.node.number, Way.TO_GROUP), None
         hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:
             hear = partial(network.send, self._answers, self._hear_as_foreign, message)
             only, message = process.generation, self.foreign.says(message)
-        network.send(line, process.take, only, hear, message)
+        network.send(line, process.submit, only, hear, message)
 
     def _hear_as_foreign(self, asked: object, reply: object) -> None:
         if self.foreign is not None:

@@ -1,6 +1,15 @@
-"""One simulated cluster: a group, its nodes, and the faults of its schedule.
+"""One simulated cluster: a group, its nodes with their workers, and the faults of its schedule.
 
-After the last fault it settles, and then its group writes nothing (invariant 6).
+A `World` has one of all that a cluster shares: clock, network, the group's process, the logs,
+and the invariants that all of it is checked against. A `Node` has one worker at a time and an
+assignor process; successors of a worker have the same url, and may speak another protocol. The
+supervisor of all nodes reports ended workers to the group: at once or late, once or twice, rightly
+or not.
+
+Workers and engines know the world only by what they use of it (`WorkerSurroundings`, `Home`), so
+that this module, which builds them, leans on theirs and not the other way round.
+
+After the last fault the world is calm: it settles, and then its group writes nothing (invariant 6).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ...actors.assignors.built_in import balanced
+from ...actors.assignors.built_in import balanced, counting
 from ...actors.group.orders.lifecycle import is_stopping
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.orders import (
     ConfigureGroup,
+    EndMember,
     Expect,
     Place,
     PutConnector,
@@ -28,16 +38,28 @@ from ...actors.worker.membership import Membership
 from ...actors.worker.states import State
 from ...events.group import Group
 from ...events.model import ClientAssignor, GroupState, Resource, RunState
-from .crews import RoundInvariants
+from ..cluster.messages import AssignorAt
+from .classic_invariants import RoundInvariants
 from .durable_state import GROUP_ID, DurableState, list_resources
+from .environment.assignor import SimulatedAssignor
 from .environment.clock import SimulatedClock, Story, Violation, stream
 from .environment.network import Network
 from .group_process import GroupProcess
-from .node import Node, SimulatedSupervisor
 from .running import Exclusivity, LifecycleInvariants, Wanted
 from .schedule import Schedule
 from .worker import SimulatedWorker
 
+PATTERN: Final = 3
+"""Traits in which nodes differ alternate in a pattern of so many."""
+SERVED: Final = (counting.UNIFORM, counting.RANGE)
+AGAIN_MS: Final = 500
+"""How often one that is to come looks whether the worker before has ended."""
+ASSIGNOR_DOWN_MS: Final = 2_000
+"""How long it takes at most until a new assignor process is there."""
+SOON_MS: Final = (1, 20, 500)
+LATE_MS: Final = (4_000, 15_000, 40_000)
+MISTAKE_EVERY_MS: Final = 20_000
+"""How often, on the mean, a member that lives is reported, where that happens at all."""
 SPARE_NODES: Final = 3
 """So many more workers may come than there were to begin with."""
 ECHO_MS: Final = 300
@@ -53,6 +75,147 @@ QUIET_MS: Final = 8_000
 """How long a group at rest is watched: two heartbeats of each member, two commits of each task."""
 RESUMED: Final = 0.6
 """How many of the connectors that are paused or stopped run again in the end."""
+
+
+class Node:
+    """A node on which one worker lives at a time; its successors have its url."""
+
+    def __init__(self, world: "World", number: int) -> None:
+        self.number = number
+        self.url = f"http://w{number}"
+        traits = world.schedule.traits
+        self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
+        self.is_foreign = number % PATTERN < traits.foreign
+        is_served = self.is_foreign or number % PATTERN < traits.served
+        served = SERVED[number % len(SERVED)] if is_served else None
+        self.server_assignor = served
+        self.classic_mode = traits.modes[number % PATTERN]
+        """What it speaks whenever it speaks the classic protocol."""
+        self.mode = self.classic_mode if number % PATTERN < traits.classic else ""
+        """What its next worker speaks, one of `connect.protocol`; empty: the connect protocol."""
+        self.worker: SimulatedWorker | None = None
+        self.assignor = SimulatedAssignor(
+            world.clock, stream(world.schedule.seed, "assignor", number), world.assignor_names
+        )
+        self._rng = stream(world.schedule.seed, "assignor process", number)
+        self.awaited = 0
+        """How many are on their way here."""
+        self._world = world
+        self._lives = 0
+
+    @property
+    def live(self) -> SimulatedWorker | None:
+        """The worker that lives here, if any does."""
+        return self.worker if self.worker is not None and self.worker.is_alive else None
+
+    def hear(self, message: object) -> None:
+        """Deliver a message to the worker that lives here by now, meant for it or for another."""
+        if self.live is not None:
+            self.live.hear(message)
+
+    def comes(self) -> None:
+        """Start a worker here, unless one lives."""
+        if self.live is None:
+            self._lives += 1
+            self.worker = SimulatedWorker(self._world, self, f"w{self.number}.{self._lives}")
+            self._world.story.tell("{} comes", self.worker.name)
+            self.worker.begin()
+
+    def membership(self, name: str) -> GroupMembership:
+        """Return a new member for a worker here, of the protocol that the node speaks now."""
+        traits, served = self._world.schedule.traits, self.server_assignor
+        identity = Identity(GROUP_ID, name, name, self.url, instance_id=self.instance_id)
+        timing = Timing(rebalance_timeout_ms=traits.rebalance_timeout_ms)
+        if self.mode:
+            identity = replace(identity, client_id=name)
+            return ClassicMembership(identity, timing, self.mode, traits.max_delay_ms)
+        assignors = () if served else tuple(map(ClientAssignor, self._world.assignor_names))
+        return Membership(identity, timing, assignors, server_assignor=served)
+
+    def replace_assignor(self, pid: int) -> None:
+        """End an assignor process, and start another one, unless that was done already."""
+        if pid == self.assignor.pid:
+            self._world.story.tell("the assignor process of w{} ends", self.number)
+            self.assignor.end()
+            delay_ms = self._rng.randint(1, ASSIGNOR_DOWN_MS)
+            self._world.clock.after(delay_ms, self._tell_of_assignor)
+
+    def _tell_of_assignor(self) -> None:
+        self.assignor.is_starting = False
+        self.hear(AssignorAt(None, self.assignor.pid))
+
+    def comes_back(self, delay_ms: int) -> None:
+        """Start a worker here after a while, unless one lives by then."""
+        self.awaited += 1
+        self._world.clock.after(delay_ms, self._arrives)
+
+    def _arrives(self) -> None:
+        self.awaited -= 1
+        self.comes()
+
+    def roll(self, delay_ms: int, *, to_classic: bool) -> None:
+        """Replace the worker here by one that speaks this protocol."""
+        self.mode = self.classic_mode if to_classic else ""
+        worker = self.live
+        if worker is not None and worker.is_classic is not to_classic:
+            self._world.story.tell("{} leaves for one of the other protocol", worker.name)
+            worker.leave()
+            self.awaited += 1
+            self._world.clock.after(delay_ms, self._follow, worker)
+
+    def _follow(self, worker: SimulatedWorker) -> None:
+        """Come as soon as the worker before has ended."""
+        if worker.is_alive:
+            worker.leave()
+            self._world.clock.after(AGAIN_MS, self._follow, worker)
+        else:
+            self._arrives()
+
+
+class SimulatedSupervisor:
+    """The supervisor of all nodes in one world.
+
+    It names exactly the process that it means. After a wrong report the group may at once give to
+    others what a living worker runs; its commits are refused by then, so it does not count as
+    running anything until it joins again.
+    """
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._rng = stream(world.schedule.seed, "supervisor")
+        if world.schedule.traits.mistakes:
+            self._schedule_mistake()
+
+    def sees_end(self, worker: SimulatedWorker) -> None:
+        """Report a worker's end to the group, unless it goes unseen."""
+        if self._rng.random() >= self._world.schedule.traits.seen:
+            return
+        is_late = self._rng.random() < 1 / 3 and not self._world.is_calm
+        self._report_after(self._rng.choice(LATE_MS if is_late else SOON_MS), worker)
+        if self._rng.random() < 1 / 3:
+            self._report_after(self._rng.choice(LATE_MS), worker)
+
+    def _report_after(self, delay_ms: int, worker: SimulatedWorker) -> None:
+        self._world.clock.after(self._rng.randint(1, delay_ms), self._report, worker)
+
+    def _report(self, worker: SimulatedWorker) -> None:
+        ended_ms = self._world.clock.wall_ms
+        member_id = worker.member_id if worker.is_classic else worker.name
+        self._world.command(EndMember(GROUP_ID, member_id, worker.incarnation, ended_ms))
+
+    def _schedule_mistake(self) -> None:
+        delay_ms = self._rng.randint(1, 2 * MISTAKE_EVERY_MS)
+        self._world.clock.after(delay_ms, self._mistake)
+
+    def _mistake(self) -> None:
+        if self._world.is_calm:
+            return
+        living = [each for each in self._world.workers() if each.foreign is None]
+        if living and not self._world.process.is_down:
+            worker = self._rng.choice(living)
+            self._world.exclusivity.disown(worker.name)
+            self._report(worker)
+        self._schedule_mistake()
 
 
 class World:
@@ -104,29 +267,19 @@ class World:
         return (node.worker for node in self.nodes if node.worker and node.worker.is_alive)
 
     def command(self, command: GroupCommand) -> None:
-        """Have the group do what somebody wants, if its process is there to hear of it."""
+        """Send a command to the group; it is lost while the group's process is down."""
         self.story.tell("somebody wants {}", command)
-        self.process.take(None, partial(self._take_reply, self.lifecycle.ask(command)), command)
+        self.process.submit(None, partial(self._take_reply, self.lifecycle.ask(command)), command)
 
     def roll_all(self, span_ms: int, *, to_classic: bool) -> None:
-        """Have all workers speak one protocol after a while, rolled one by one."""
+        """Roll all workers to one protocol, one after the other."""
         for node in self.nodes:
             at_ms, delay_ms = span_ms * node.number // len(self.nodes), span_ms // 16
             self.clock.after(at_ms, partial(node.roll, delay_ms, to_classic=to_classic))
 
-    def membership(self, node: Node, name: str) -> GroupMembership:
-        """Return a new member for a worker at a node, of the protocol that the node speaks now."""
-        instance_id, served = node.instance_id, node.server_assignor
-        identity = Identity(GROUP_ID, name, name, node.url, instance_id=instance_id)
-        timing = Timing(rebalance_timeout_ms=self.schedule.traits.rebalance_timeout_ms)
-        if node.mode:
-            max_delay_ms, identity = (
-                self.schedule.traits.max_delay_ms,
-                replace(identity, client_id=name),
-            )
-            return ClassicMembership(identity, timing, node.mode, max_delay_ms)
-        assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
-        return Membership(identity, timing, assignors, server_assignor=served)
+    def worker_ended(self, worker: SimulatedWorker) -> None:
+        """Report a worker's end to the group, unless it goes unseen."""
+        self.supervisor.sees_end(worker)
 
     def _take_reply(self, wanted: Sequence[Wanted], reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)
@@ -151,7 +304,7 @@ def calm(world: World) -> None:
 
 
 def settle(world: World) -> None:
-    """Let time pass until the group is at rest and see it stay so; raises `Violation`."""
+    """Run until the group is at rest, and check that it stays so; raises `Violation`."""
     world.clock.run(world.clock.now_ms + AFTERMATH_MS)
     _tidy(world)
     world.clock.run(world.clock.now_ms + QUIET_MS)
@@ -174,7 +327,7 @@ def settle(world: World) -> None:
 
 
 def _see_work(world: World, before: Mapping[Resource, int]) -> None:
-    """See that what is to work has committed since, and nothing else; raises `Violation`."""
+    """Check that exactly the tasks that are to work have committed since; raises `Violation`."""
     counts = world.durable_state.progress.commits
     committed = {each for each, count in counts.items() if count > before.get(each, 0)}
     tasks = {
@@ -193,7 +346,7 @@ def _is_to_run(group: Group, resource: Resource) -> bool:
 
 
 def _tidy(world: World) -> None:
-    """Take back what operators ordered: not all of it lets a group settle.
+    """Undo the orders of operators: not all of them let a group settle.
 
     Of the connectors that are paused or stopped some stay so.
     """

@@ -82,7 +82,7 @@ def test_mixed_crews_are_converted_both_ways() -> None:
     world = World(draw(1, Size(crew=Crew.MIXED)))
     schedule_faults(world)
     world.clock.run(world.schedule.end_ms)
-    assert world.durable_state.crews.conversions >= 2
+    assert world.durable_state.classic_invariants.conversions >= 2
 
 
 def test_a_large_group_breaks_no_rule_either() -> None:

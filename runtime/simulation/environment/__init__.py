@@ -1,1 +1,1 @@
-"""What a simulated process finds around it: time, chance, the network, and others like it."""
+"""The surroundings of a simulated process: time, chance, network, assignors, foreign clients."""

@@ -44,22 +44,22 @@ class ForeignClient:
             case _:
                 return message
 
-    def hears(self, asked: object, reply: object) -> object:
+    def hears(self, request: object, reply: object) -> object:
         """Return the answer as one to the message that was asked."""
-        if not isinstance(asked, Heartbeat) or not isinstance(reply, HeartbeatReply):
+        if not isinstance(request, Heartbeat) or not isinstance(reply, HeartbeatReply):
             return reply
         self.member_id = reply.member_id
         return replace(
             reply,
-            member_id=asked.member_id,
-            incarnation=asked.incarnation,
-            sequence=asked.sequence,
+            member_id=request.member_id,
+            incarnation=request.incarnation,
+            sequence=request.sequence,
             coordinator_epoch=NO_COORDINATOR_EPOCH,
         )
 
 
 class ForeignLog:
-    """What the member of a foreign client reads, under the name that the group gave it last."""
+    """The log of a foreign client's member, under the id that the group gave it last."""
 
     def __init__(self, follow: Callable[[str], MemberFollower], client: ForeignClient) -> None:
         self._follow, self._client = follow, client
@@ -67,7 +67,7 @@ class ForeignLog:
 
     @property
     def member_id(self) -> str:
-        """What the group calls the member; nothing before it was given a name."""
+        """The member id; empty before the group has given one."""
         return self._client.member_id
 
     @property
@@ -79,7 +79,7 @@ class ForeignLog:
         """Go on: the client's own name is what counts."""
 
     def watch(self, reported: Resources) -> None:
-        """Have the next `catch_up` show the status of these as well."""
+        """Include the status of these in the next `catch_up`."""
         if self._follower.member_id != self.member_id:
             self._follower = self._follow(self.member_id)
         self._follower.watch(reported)

@@ -53,11 +53,11 @@ class SimulatedClock:
         return self._now
 
     def after(self, delay_ms: int, deed: Deed, *args: object) -> None:
-        """Have something happen once, when the delay is over."""
+        """Schedule a call once, after a delay."""
         heapq.heappush(self._agenda, (self.now_ms + delay_ms, next(self._order), deed, args))
 
     def run(self, until_ms: int) -> None:
-        """Let happen all that falls due up to a moment: by time, then as it was asked for."""
+        """Run all calls that are due up to a moment: by time, then in the order of scheduling."""
         agenda = self._agenda
         while agenda and agenda[0][0] <= until_ms:
             self.now_ms, _, deed, args = heapq.heappop(agenda)

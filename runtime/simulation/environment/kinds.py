@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Fault(Enum):
-    """What may go wrong, or what somebody may want."""
+    """The kinds of faults, and of orders by operators."""
 
     LOSE = "messages are lost"
     DOUBLE = "messages arrive twice"

@@ -18,7 +18,7 @@ class Way(StrEnum):
 
 
 class MessageFault(Enum):
-    """What may befall one message."""
+    """The faults of one message."""
 
     LOSE = "is lost"
     DOUBLE = "arrives again, late"
@@ -54,12 +54,12 @@ class Network:
         """The nodes whose messages go through a connection: in order, and never twice."""
 
     def strike(self, line: Line, fault: MessageFault, span_ms: int, messages: int) -> None:
-        """Have the next messages of a line go wrong."""
+        """Apply a fault to the next messages of a line."""
         if fault is MessageFault.LOSE or line[0] not in self.connected:
             self._faults[line].extend([(fault, span_ms)] * messages)
 
     def repeat(self, line: Line, messages: int, span_ms: int) -> None:
-        """Have some of the last messages of a line arrive once more."""
+        """Deliver some of the last messages of a line once more."""
         past = self._past[line]
         for _ in range(min(messages, len(past))):
             rng = self._stream(line)
@@ -73,13 +73,13 @@ class Network:
         self._cut_until_ms[line] = self._clock.now_ms + span_ms
 
     def calm(self) -> None:
-        """Let every message through from now on, and quickly."""
+        """Deliver every message from now on, and quickly."""
         self._faults.clear()
         self._cut_until_ms.clear()
         self._jitter_ms = min(self._jitter_ms, 30)
 
     def send(self, line: Line, deed: Deed, *args: object) -> None:
-        """Have a message arrive: `deed` is done with it once, twice, or not at all."""
+        """Deliver a message: `deed` is called with it once, twice, or not at all."""
         if line[0] not in self.connected and not _is_never_repeated(args[-1]):
             self._past[line].append((deed, args))
         if self._faults or self._cut_until_ms:

@@ -1,4 +1,4 @@
-"""What must be true of classic members, and of a group that is converted (invariants 9 and 10).
+"""Invariants of classic members, and of a group that is converted (9 and 10).
 
 Answers to workers are checked against earlier answers: one worker leads a generation, and no worker
 takes an answer of an older one. Records are checked against earlier records: a conversion leaves
@@ -32,15 +32,15 @@ from ..node.worker.core.contract import Effect, SendToGroup
 from .environment.clock import Violation
 
 
-class Standing(NamedTuple):
-    """Where a classic member stands."""
+class MemberPosition(NamedTuple):
+    """The position of a classic member in the protocol."""
 
     state: State
     generation: int
 
 
 class RoundInvariants:
-    """Sees what classic workers are answered, and what they make of it."""
+    """Checks the answers to classic workers, and their reactions."""
 
     def __init__(self) -> None:
         self._assigning: dict[int, str] = {}
@@ -48,8 +48,8 @@ class RoundInvariants:
         self._reached: dict[str, int] = {}
         """The last generation that each worker was in."""
 
-    def take_call(self, worker: str, call: ClassicCall) -> None:
-        """Take note of a call: one worker assigns a generation. Raises `Violation`."""
+    def check_call(self, worker: str, call: ClassicCall) -> None:
+        """Check a call: one worker assigns a generation. Raises `Violation`."""
         if isinstance(call, SyncGroup) and call.assignments:
             leader = self._assigning.setdefault(call.generation, worker)
             if leader != worker:
@@ -58,38 +58,40 @@ class RoundInvariants:
     def check_reply(
         self,
         worker: str,
-        asked: ClassicCall,
+        call: ClassicCall,
         reply: MemberReply,
-        ways: tuple[Standing, Standing],
+        before_after: tuple[MemberPosition, MemberPosition],
         effects: Sequence[Effect],
     ) -> None:
-        """Take note of an answer, of where the worker stood before and after it, and what it does.
+        """Check an answer by the worker's position before and after it, and by its effects.
 
         Raises `Violation`.
         """
-        before, after = ways
+        before, after = before_after
         if after.generation > 0:  # 0: there is no target yet
             if after.generation < self._reached.get(worker, 0):
                 raise Violation(f"9: {worker} went back to generation {after.generation}")
             self._reached[worker] = after.generation
-        is_old = isinstance(asked, SyncGroup) and asked.generation != before.generation
-        if is_old and _is_taken(reply, ways, effects):
+        is_old = isinstance(call, SyncGroup) and call.generation != before.generation
+        if is_old and _is_taken(reply, before_after, effects):
             told = f"an assignment that is not of its generation {before.generation}"
             raise Violation(f"9: {worker} takes {told}")
 
 
 def _is_taken(
-    reply: MemberReply, ways: tuple[Standing, Standing], effects: Sequence[Effect]
+    reply: MemberReply,
+    before_after: tuple[MemberPosition, MemberPosition],
+    effects: Sequence[Effect],
 ) -> bool:
     """Tell whether a worker has taken an assignment: it goes on, or joins anew at once."""
-    before, after = ways
+    before, after = before_after
     joins = any(isinstance(e, SendToGroup) and isinstance(e.message, JoinGroup) for e in effects)
     is_told = reply.error is Error.NONE and before.state is State.JOINING
     return is_told and (after.state is not State.JOINING or joins)
 
 
-class CrewInvariants:
-    """Sees every record of one group, and what a conversion makes of its members."""
+class ConversionInvariants:
+    """Checks every record of one group: a conversion leaves its members what they hold."""
 
     def __init__(self) -> None:
         self.conversions = 0
@@ -105,7 +107,7 @@ class CrewInvariants:
         """With what each member of a converted group is to begin, until it does."""
 
     def see(self, record: Record, folded: Group) -> None:
-        """Take note of a record, by which the folded group has just evolved; raises `Violation`."""
+        """Check a record, which the folded group has just applied; raises `Violation`."""
         match record:
             case ClassicGroup(cause=cause, members=members):
                 if cause.why is Why.GROUP_DOWNGRADED and self._last is None and members:
@@ -124,14 +126,14 @@ class CrewInvariants:
                 pass
 
     def check(self, group: Group) -> None:
-        """See that nobody is in both protocols; raises `Violation`."""
+        """Check that nobody is in both protocols; raises `Violation`."""
         if both := group.members.keys() & group.classic_members.keys():
             raise Violation(f"10: {sorted(both)} are in both protocols")
         if not group.translated <= group.members.keys():
             raise Violation(f"10: {sorted(group.translated)} are not all in the group")
 
     def _see_leader(self, record: ClassicGroup) -> None:
-        """See that all that is written of a generation names one leader."""
+        """Check that all records of a generation name one leader."""
         seats = {each.member_id: each.instance_id or each.member_id for each in record.members}
         if not seats:
             return
@@ -147,20 +149,20 @@ class CrewInvariants:
             raise Violation(f"10: {member_id} had {begins}, and begins with {held}")
 
     def _see_downgrade(self, begun: ClassicGroup) -> None:
-        """See that members go on with what they held, and are told what the target gave them."""
+        """Check that members keep what they hold, and are sent what the target gives them."""
         self.conversions += 1
         version = VERSIONS[begun.protocol or ""]
         every: list[Resource] = []
         for each in begun.members:
-            held, told = _grants(each), decode_assignment(each.assignment, version).assigned
+            held, assigned = _grants(each), decode_assignment(each.assignment, version).assigned
             if held != self._steps.get(each.member_id, {}):
                 was = self._steps.get(each.member_id)
                 raise Violation(f"10: {each.member_id} had {was}, and begins with {held}")
-            share = self._shares.get(each.member_id, frozenset(told))
-            if share != frozenset(told):
-                told_of = f"{each.member_id} is told {sorted(told)}"
+            share = self._shares.get(each.member_id, frozenset(assigned))
+            if share != frozenset(assigned):
+                told_of = f"{each.member_id} is told {sorted(assigned)}"
                 raise Violation(f"10: {told_of}, the target gave it {sorted(share)}")
-            every += told
+            every += assigned
         if len(every) != len(set(every)):
             raise Violation(f"10: a conversion gives twice what is in {sorted(every)}")
 
