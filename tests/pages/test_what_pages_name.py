@@ -15,6 +15,7 @@ from pages.reference import key_tables, metrics, operations, setting_rows
 
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
 from fairlead.runtime.interfaces.cli.group import load_verb
+from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead_tests.pages import (
     BY_HAND,
     HOUSE,
@@ -73,13 +74,14 @@ def is_known(name: str) -> bool:
     return own in names() or name in OF_SPARK | OF_EXAMPLES or name.startswith(FAMILIES)
 
 
-def keys_in_configs(page: Path) -> Iterator[str]:
-    """Yield the keys of the configs on a page, and of what is part of one."""
+def configs_in(page: Path) -> Iterator[dict[str, str]]:
+    """Yield the configs on a page, and what is part of one."""
     for block in blocks_in(page):
         text = "\n".join(re.findall(r"<<'YAML'\n(.*?)^YAML$", block.text, re.MULTILINE | re.DOTALL))
         if block.language in {"yaml", "json"} or text:
             config = yaml.safe_load(text or block.text)
-            yield from config.get("config", config)
+            pairs = {"name": "x", **config["config"]} if "config" in config else config
+            yield {key: str(value) for key, value in pairs.items()}
 
 
 def passed_on(page: Path) -> set[str]:
@@ -93,8 +95,16 @@ def test_every_key_and_every_setting_is_one(page: Path) -> None:
     first = {name.partition(".")[0] for name in names()}
     named = (match[1] for code in codes_in(page) if (match := DOTTED.fullmatch(code)))
     named = (each for each in named if each[0] == "." or each.partition(".")[0] in first)
-    keys = [*named, *keys_in_configs(page)]
+    keys = [*named, *(key for config in configs_in(page) for key in config)]
     assert {key for key in keys if not is_known(key)} - passed_on(page) == set()
+
+
+@by_hand
+def test_every_config_is_valid(page: Path) -> None:
+    for config in configs_in(page):
+        if "connector.class" in config and config.get("source.type") != "sqlite":
+            validation = SparkPipeline.validate(config)
+            assert (validation.errors, validation.remarks) == ({}, ()), config
 
 
 def test_a_key_with_a_value_in_a_table_has_its_default() -> None:
