@@ -2,16 +2,20 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from msgspec import ValidationError, convert, to_builtins
 
 from fairlead.runtime.cluster.identity import HEADER
 from fairlead.runtime.interfaces.cli.main import main
+from fairlead.runtime.interfaces.replies.connectors import ConnectorStateInfo
+from fairlead.runtime.interfaces.replies.node import Health
+from fairlead.runtime.interfaces.replies.verdict import count_troubles, judge, with_troubles
 from fairlead_tests.cli import answered, written
 
 
@@ -87,12 +91,27 @@ EXPANDED = "/connectors?expand=status&expand=info&expand=progress"
 def overview_of(cluster: Cluster) -> tuple[int, object]:
     """What the cluster answers to one request for all: its answers about each, or one's error."""
     parts = {"server": "/", "health": "/health", "groups": "/groups", "workers": "/workers"}
-    told: dict[str, object] = {}
+    told: dict[str, Any] = {}
     for part, path in {**parts, "connectors": EXPANDED}.items():
         status, told[part] = cluster.answers.get(("GET", path), (404, {}))
         if status >= 400 and part != "health":
             return status, told[part]
-    return 200, told
+    try:
+        return 200, {**told, **judged(told)}
+    except (AttributeError, KeyError, TypeError, ValidationError):  # an answer is misshapen
+        return 200, told
+
+
+def judged(told: Mapping[str, Any]) -> dict[str, object]:
+    """The health and the verdict of an overview, as the interface judges its parts."""
+    entries = [each["status"] for each in told["connectors"].values() if "status" in each]
+    processes = [each["process"]["state"] for each in told["workers"]["workers"] if each["process"]]
+    engine: dict[str, str] = told["workers"].get("engine") or {}
+    troubles = count_troubles(
+        convert(entries, list[ConnectorStateInfo]), processes, engine.get("state", "")
+    )
+    health = with_troubles(convert(told["health"], Health), troubles)
+    return {"health": to_builtins(health), "verdict": to_builtins(judge(health, troubles))}
 
 
 def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:

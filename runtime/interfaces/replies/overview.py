@@ -5,6 +5,7 @@ from msgspec import Struct
 from .connectors import ExpandedConnector
 from .groups import GroupSummary
 from .node import Health, ServerInfo, WorkerList
+from .verdict import NodeVerdict
 
 
 class NodeStatus(Struct, frozen=True):
@@ -12,6 +13,8 @@ class NodeStatus(Struct, frozen=True):
 
     server: ServerInfo
     health: Health
+    verdict: NodeVerdict
+    """Whether anything is wrong, judged of what is here."""
     groups: list[GroupSummary]
     workers: WorkerList
     connectors: dict[str, ExpandedConnector]

@@ -12,7 +12,8 @@ from msgspec import Meta
 from ....events.model import GroupState, MemberState, RunState, Why
 
 
-def _one_of(words: Iterable[str]) -> Meta:
+def one_of(words: Iterable[str]) -> Meta:
+    """Return the description of a text that is one of these words."""
     return Meta(extra_json_schema={"enum": [*words]})
 
 
@@ -20,13 +21,13 @@ def _values(kind: type[Enum]) -> list[str]:
     return [each.value for each in kind]
 
 
-RunStateWord = Annotated[str, _one_of(_values(RunState))]
+RunStateWord = Annotated[str, one_of(_values(RunState))]
 GroupStateWord = Annotated[
-    str, _one_of([*_values(GroupState), "PreparingRebalance", "CompletingRebalance"])
+    str, one_of([*_values(GroupState), "PreparingRebalance", "CompletingRebalance"])
 ]
 """Of a classic group in the words of Kafka, which has rounds."""
-MemberStateWord = Annotated[str, _one_of([*MemberState.__members__, "ended"])]
-CauseWord = Annotated[str, _one_of(_values(Why))]
-GroupTypeWord = Annotated[str, _one_of(["connect", "classic", "consumer"])]
-ConnectorTypeWord = Annotated[str, _one_of(["source", "sink", "unknown"])]
-HealthWord = Annotated[str, _one_of(["healthy", "slow", "unhealthy"])]
+MemberStateWord = Annotated[str, one_of([*MemberState.__members__, "ended"])]
+CauseWord = Annotated[str, one_of(_values(Why))]
+GroupTypeWord = Annotated[str, one_of(["connect", "classic", "consumer"])]
+ConnectorTypeWord = Annotated[str, one_of(["source", "sink", "unknown"])]
+HealthWord = Annotated[str, one_of(["healthy", "slow", "unhealthy"])]

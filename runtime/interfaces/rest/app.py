@@ -33,7 +33,7 @@ from .routes.connectors import (
     plugins,
 )
 from .routes.groups import groups, plan, worker_orders
-from .routes.node import loggers, node
+from .routes.node import health, loggers, metrics, workers
 from .server.bodies import limited
 from .server.errors import HANDLERS, JSON, ApiError, error_reply
 from .server.listeners import DEFAULT, RestListener, parse
@@ -42,11 +42,12 @@ from .server.paths import ConnectPaths
 from .server.principals import Identify, identify
 
 SUBJECTS = (
-    node.routes,
+    health.routes,
+    metrics.routes,
     descriptions.routes,
     plugins.routes,
     loggers.routes,
-    node.worker_routes,
+    workers.routes,
     groups.routes,
     plan.routes,
     config_changes.routes,

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from ...replies.connectors import (
     ConnectorInfo,
-    ConnectorState,
     ConnectorStateInfo,
     TaskInfo,
 )
@@ -50,11 +49,6 @@ from ..tables.groups import (
 from .listing import fetch_tasks, list_worker_names
 
 T = TypeVar("T")
-
-RESTING: Final = frozenset({"PAUSED", "STOPPED"})
-"""States that a user has requested: they are no problem."""
-
-BACKING_OFF: Final = "backing-off"
 
 
 class ClusterStatus(Struct, frozen=True):
@@ -134,13 +128,16 @@ def status(options: RemoteReadOptions, group: OfGroup = None) -> None:
         client.base,
         node.server.fairlead_version,
         node.server.kafka_cluster_id,
-        node.health,
+        Health(
+            status=node.verdict.status,
+            error_code=node.health.error_code,
+            message=node.verdict.message,
+        ),
         node.groups,
         node.workers,
         node.connectors,
         list_tasks(node.connectors),
     )
-    cluster = replace(cluster, health=_condition(cluster))
     show(options.output, cluster, tabulate_status(cluster))
 
 
@@ -174,33 +171,6 @@ def tabulate_status(cluster: ClusterStatus) -> list[Section]:
         *tabulate_tasks(cluster.tasks),
         *tabulate_config_warnings(cluster.connectors),
     ]
-
-
-def _condition(cluster: ClusterStatus) -> Health:
-    """Return the health of the cluster; `degraded` if anything failed, waits or has a warning."""
-    states: list[ConnectorState | TaskLine] = [
-        *(each.status.connector for each in cluster.connectors.values() if each.status),
-        *cluster.tasks,
-    ]
-    troubles = Counter(trouble for each in states if (trouble := _trouble(each)))
-    processes = (each.process for each in cluster.workers.workers)
-    if down := sum(each.state == BACKING_OFF for each in processes if each):
-        troubles["worker processes down"] = down
-    if (engine := cluster.workers.engine) is not None and engine.state == BACKING_OFF:
-        troubles["shared JVM down"] = 1
-    health = cluster.health
-    if not troubles or health.status != "healthy":
-        return health
-    counts = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
-    message = f"{health.message}; of its connectors, tasks and workers: {counts}"
-    return Health(status="degraded", message=message)
-
-
-def _trouble(each: ConnectorState | TaskLine) -> str:
-    """Return the problem of a connector or a task; "" if it runs."""
-    if each.state == "RUNNING":
-        return "RUNNING with a remark" if each.reason else ""
-    return "" if each.state in RESTING else each.state
 
 
 def _troubles(cluster: ClusterStatus) -> list[Section]:

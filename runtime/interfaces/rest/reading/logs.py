@@ -215,6 +215,19 @@ class NodeLogs:
             yield self._caught_up(group_id)
 
     @contextmanager
+    def reading_all(self, *required: str) -> Generator[dict[str, FollowedGroup]]:
+        """Lock the logs of all groups for the context, caught up, by group id.
+
+        Raises as `reading`, of a group that is `required` also if it has no log.
+        """
+        with self._lock:
+            groups: dict[str, FollowedGroup] = {}
+            for group_id in sorted({*self.group_ids(), *required}):
+                with self._letting_go(group_id):
+                    groups[group_id] = self._caught_up(group_id)
+            yield groups
+
+    @contextmanager
     def apart(self, group_id: str) -> Generator[FollowedGroup]:
         """Return a part of a group's logs for use without the lock; raises as `reading`.
 

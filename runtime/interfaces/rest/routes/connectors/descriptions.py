@@ -55,15 +55,11 @@ def list_connectors(
 ) -> list[str] | dict[str, ExpandedConnector]:
     """List the connectors; `expand` adds status, info or progress of each."""
     with service.logs.reading(service.group_id) as logs:
-        names = views.connector_names(logs.group)
         if expand is None:
-            return names
+            return views.connector_names(logs.group)
 
         def build() -> dict[str, ExpandedConnector]:
-            found = {
-                name: _expand(service, logs, name, expand, extended=extended) for name in names
-            }
-            return cast("dict[str, ExpandedConnector]", Raw(encode(found)))  # as it is sent
+            return expand_connectors(service, logs, expand, extended=extended)
 
         if extended or not PLAIN.issuperset(expand):
             return build()
@@ -141,7 +137,7 @@ def get_task_status(
         made_by = service.made_by(found.config)
         if not extended:
             return replies.plain_task(logs.group, Resource(connector, task), made_by)
-        return replies.task_status(logs.group, connector, task, made_by, _explain_hold(service))
+        return replies.task_status(logs.group, connector, task, made_by, explain_hold(service))
 
 
 @routes.add("GET /connectors/{connector}/topics", Right.VIEW, errors=MISSING)
@@ -162,6 +158,15 @@ def reset_topics(service: Served, connector: str) -> None:
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
     raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
+
+
+def expand_connectors(
+    service: Service, logs: FollowedGroup, expand: list[str], *, extended: bool
+) -> dict[str, ExpandedConnector]:
+    """Return the requested parts of each connector, encoded while the log is locked."""
+    names = views.connector_names(logs.group)
+    entries = {name: _expand(service, logs, name, expand, extended=extended) for name in names}
+    return cast("dict[str, ExpandedConnector]", Raw(encode(entries)))  # as it is sent
 
 
 def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> ConnectorConfig:
@@ -220,11 +225,11 @@ def describe_state(
     made_by = service.made_by(connector.config)
     if not extended:
         return replies.plain_status(logs.group, name, made_by)
-    described = replies.connector_status(logs.group, name, made_by, _explain_hold(service))
+    described = replies.connector_status(logs.group, name, made_by, explain_hold(service))
     return with_warnings(service, connector, described, publication_warnings(logs, name))
 
 
-def _explain_hold(service: Service) -> str:
+def explain_hold(service: Service) -> str:
     """Return why no task can commit, even if the log has no space for the reason."""
     room = service.logs.room()
     return f"waiting for space: {room.why}" if room.is_low else ""

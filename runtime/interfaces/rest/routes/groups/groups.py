@@ -79,15 +79,18 @@ def list_groups(service: Served) -> list[GroupSummary]:
     The groups of a shard whose logs cannot be read are omitted; the reason is in `logs/rest.log`
     of the data folder.
     """
-    summaries: list[GroupSummary] = []
-    for group_id in service.logs.group_ids():
-        with service.logs.reading(group_id) as logs:
-            summaries.append(summarize_group(logs.group))
+    with service.logs.reading_all() as groups:
+        summaries = [summarize_group(each.group) for each in groups.values()]
+    return [*summaries, *summarize_client_groups(service)]
+
+
+def summarize_client_groups(service: Service) -> list[GroupSummary]:
+    """Return the summaries of the groups of Kafka clients, by id."""
     with service.logs.shards.reading() as shards:
-        of_clients = [
+        summaries = [
             summarize_group(group, shard.number) for shard in shards for group in shard.groups()
         ]
-    return [*summaries, *sorted(of_clients, key=lambda each: each.group_id)]
+    return sorted(summaries, key=lambda each: each.group_id)
 
 
 @routes.add("GET /groups/{group}", Right.VIEW, errors=MISSING)

@@ -1,0 +1,181 @@
+"""The routes that say how the node is: version, health, and the overview with the verdict.
+
+Whether anything is wrong is judged of one snapshot: what the supervisor tells of its processes,
+then the logs of all groups as of one moment. `/health` names it in its message, `/status` has it as
+`verdict`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+
+from ......events.connectors import ConnectorConfig
+from ......events.entries.codec import CodecError
+from ......events.group import epoch_warning
+from ......events.log.errors import LogError
+from ......projections import views
+from .....cluster.messages import NodeView
+from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
+from ....replies.building.connectors import MadeBy, connector_status
+from ....replies.building.groups import summarize_group
+from ....replies.node import Health, ServerInfo
+from ....replies.overview import NodeStatus
+from ....replies.verdict import count_troubles, judge, with_troubles
+from ...commands.service import Served, Service
+from ...reading.logs import FollowedGroup
+from ...server.errors import PASSING, Unanswered, describe_log_error
+from ...server.principals import Right
+from ...server.routing import HttpAnswer, Routes
+from ..connectors.descriptions import (
+    deletion_waits,
+    expand_connectors,
+    explain_hold,
+    publication_warnings,
+)
+from ..groups.groups import summarize_client_groups
+from .workers import describe_workers, find_processes
+
+routes = Routes("this process")
+TAKERS = frozenset({"supervisor", "group"})
+"""The kinds of processes that are needed to accept commands."""
+READY = "Worker has completed startup and is ready to handle requests."
+"""Connect's message for a healthy worker."""
+COMMIT = "unknown"
+"""Connect's root document has the commit of its build; a wheel does not know its own."""
+CONNECT_VERSION = "4.3.0"
+"""The version of Kafka Connect whose answers were recorded; clients refuse calls by it."""
+
+
+@routes.add("GET /", Right.VIEW)
+def get_root(service: Served) -> ServerInfo:
+    """Return the version of Connect's API that is spoken, fairlead's, and the cluster's id."""
+    return ServerInfo(CONNECT_VERSION, COMMIT, service.cluster_id, service.version)
+
+
+@routes.add("GET /health", Right.VIEW, also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
+async def get_health(service: Served) -> HttpAnswer[Health]:
+    """Return whether commands are accepted now, which processes do not answer, what is wrong."""
+    if (refusal := await _refuse_commands(service)) is not None:
+        return refusal
+    node = await find_processes(service)
+    return await run_in_threadpool(_read_health, service, node)
+
+
+@routes.add("GET /status", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
+async def get_node_status(service: Served) -> NodeStatus:
+    """Return all that an overview shows: version, health, groups, workers, connectors, verdict."""
+    refusal = await _refuse_commands(service)
+    node = await find_processes(service)
+
+    def describe() -> NodeStatus:
+        with service.logs.reading_all(service.group_id) as groups:
+            own = groups[service.group_id]
+            troubles = _find_troubles(service, own, node)
+            health = refusal.body if refusal else _describe_health(service, own, troubles)
+            return NodeStatus(
+                get_root(service),
+                health,
+                judge(health, troubles),
+                [summarize_group(each.group) for each in groups.values()],
+                describe_workers(service, [each.group for each in groups.values()], node),
+                expand_connectors(service, own, ["status", "info", "progress"], extended=True),
+            )
+
+    status = await run_in_threadpool(describe)
+    status.groups.extend(await run_in_threadpool(summarize_client_groups, service))
+    return status
+
+
+async def _refuse_commands(service: Service) -> HttpAnswer[Health] | None:
+    """Return why commands are not accepted, or which processes are slow; None if all is well."""
+    slow = read_slow(service.run_folder)
+    if any(each.kind in TAKERS for each in slow):
+        return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
+    try:
+        where = await service.commands.locate(service.group_id)
+    except Unanswered as error:
+        if slow:
+            return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
+        return _unwell(str(error))
+    why = f": {where.detail}" if where.detail else ""
+    unserved = f"group {service.group_id} is not served yet, or being restarted{why}"
+    if reason := _no_room(service) or (unserved if where.address is None else ""):
+        return _unwell(reason)
+    return _slow(slow, HTTPStatus.OK) if slow else None
+
+
+def _no_room(service: Service) -> str:
+    """Return the error if the disk has too little space for commands; "" if it has enough."""
+    room = service.logs.room()
+    return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
+
+
+def _read_health(service: Service, node: NodeView | None) -> HttpAnswer[Health]:
+    """Return that commands are accepted, with notes for users; or why nothing can be read."""
+    try:
+        with suppress(*PASSING), service.logs.reading(service.group_id) as logs:
+            troubles = _find_troubles(service, logs, node)
+            return HttpAnswer(_describe_health(service, logs, troubles))
+    except (LogError, CodecError) as error:
+        return _unwell(describe_log_error(error))
+    return HttpAnswer(_describe_health(service, None, {}))
+
+
+def _describe_health(
+    service: Service, logs: FollowedGroup | None, troubles: Mapping[str, int]
+) -> Health:
+    warnings = [*_warnings(logs), *_engine_warnings(service.run_folder)]
+    message = " ".join(filter(None, (READY, "; ".join(warnings))))
+    return with_troubles(Health(status="healthy", message=message), troubles)
+
+
+def _find_troubles(
+    service: Service, logs: FollowedGroup, node: NodeView | None
+) -> Mapping[str, int]:
+    """Count what is wrong in the group and with the processes of its workers."""
+    hold, engine = explain_hold(service), read_engines(service.run_folder).get("")
+    states = (
+        connector_status(logs.group, name, MadeBy("unknown"), hold)
+        for name in views.connector_names(logs.group)
+    )
+    processes = [each.state for each in node.workers] if node else []
+    return count_troubles(states, processes, engine.state if engine else "")
+
+
+def _warnings(logs: FollowedGroup | None) -> Iterator[str]:
+    """Yield notes about a healthy group, for users."""
+    if logs is not None:
+        if warning := epoch_warning(logs.group.group_epoch):
+            yield warning
+        for name, each in logs.group.connectors.items():
+            yield from _notes(logs, name, each)
+
+
+def _notes(logs: FollowedGroup, name: str, config: ConnectorConfig) -> Iterator[str]:
+    """Yield what is to be known of the batches of one connector."""
+    if not config.deleting:
+        yield from (f"connector {name}: {each}" for each in publication_warnings(logs, name))
+    elif why := deletion_waits(logs, name):
+        yield f"connector {name} is being deleted: {why}"
+
+
+def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> HttpAnswer[Health]:
+    return _unwell("; ".join(map(str, slow)), "slow", status)
+
+
+def _unwell(
+    message: str, word: str = "unhealthy", status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> HttpAnswer[Health]:
+    code = None if status is HTTPStatus.OK else int(status)
+    return HttpAnswer(Health(status=word, error_code=code, message=message), status)
+
+
+def _engine_warnings(run_folder: Path) -> Iterator[str]:
+    """Yield what is to be known of the JVMs that were lost and are not back yet."""
+    for worker, engine in sorted(read_engines(run_folder).items()):
+        if engine.state != UP and (engine.restarts or engine.pid is None):
+            whose = f"worker {worker}" if worker else "the workers"
+            yield f"the JVM of {whose} is not up, its tasks wait for it: {engine.detail}"

@@ -1,0 +1,120 @@
+"""The routes of workers and assignors: members, and the processes of this node."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from starlette.concurrency import run_in_threadpool
+
+from ......events.group import Group, Member
+from ......events.placement import worker_name
+from ......projections import views
+from .....cluster.messages import NodeView, ProcessView
+from .....cluster.node_files import EngineFile, read_engines
+from .....node.assignors.discovery import known_assignors
+from ....replies.building.node import describe_member, worker_order
+from ....replies.node import (
+    AssignorDescription,
+    AssignorList,
+    ProcessDescription,
+    WorkerDescription,
+    WorkerList,
+)
+from ...commands.service import Served, Service
+from ...server.errors import Unanswered
+from ...server.principals import Right
+from ...server.routing import Routes
+
+routes = Routes("groups")
+
+
+@routes.add("GET /workers", Right.VIEW)
+async def list_workers(service: Served) -> WorkerList:
+    """List the members of all groups, and the worker processes of this node.
+
+    A worker that has joined has both. A member whose process has ended and was replaced has the
+    state `ended`. If the supervisor does not answer, `processes_known` is false, and only members
+    are listed.
+    """
+    node = await find_processes(service)
+
+    def describe() -> WorkerList:
+        with service.logs.reading_all() as groups:
+            return describe_workers(service, (each.group for each in groups.values()), node)
+
+    return await run_in_threadpool(describe)
+
+
+@routes.add("GET /assignors", Right.VIEW)
+async def list_assignors(service: Served) -> AssignorList:
+    """List the assignors that `group.local.assignors` can name, and the assignor process.
+
+    Installed ones are listed by their entry points; only the process shows whether they can be
+    loaded. If the supervisor does not answer, `processes_known` is false.
+    """
+    assignors = [AssignorDescription(each.name, each.origin) for each in known_assignors()]
+    node = await find_processes(service)
+    processes = [_describe_process(each) for each in node.assignors] if node else []
+    return AssignorList(assignors, processes_known=node is not None, processes=processes)
+
+
+async def find_processes(service: Service) -> NodeView | None:
+    """Return the processes of this node; None if the supervisor does not answer."""
+    try:
+        return await service.commands.describe_node()
+    except Unanswered:
+        return None
+
+
+def describe_workers(
+    service: Service, groups: Iterable[Group], node: NodeView | None
+) -> WorkerList:
+    """Return the members of groups, then the processes that have not joined, by URL."""
+    processes = {each.url: each for each in node.workers} if node else {}
+    workers: list[WorkerDescription] = []
+    joined: set[str] = set()
+    for group in groups:
+        for member in views.sorted_members(group):
+            url = member.metadata.worker_url
+            joined.add(url)
+            workers.append(_describe_worker(url, processes.get(url), group, member))
+    for url in sorted(processes.keys() - joined):
+        process = _describe_process(processes[url])
+        workers.append(WorkerDescription(_last_part(url), url, None, None, None, process))
+    engine = _describe_engine(read_engines(service.run_folder).get(""))
+    return WorkerList(node is not None, workers, engine)
+
+
+def _describe_engine(shared: EngineFile | None) -> ProcessDescription | None:
+    """Return the JVM that the workers share, None if each has its own."""
+    if shared is None:
+        return None
+    return ProcessDescription(shared.pid, shared.state, shared.restarts, shared.detail)
+
+
+def _describe_worker(
+    url: str, process: ProcessView | None, group: Group, member: Member
+) -> WorkerDescription:
+    order = group.worker_orders.get(worker_name(member.metadata))
+    return WorkerDescription(
+        _last_part(url),
+        url,
+        group.group_id,
+        describe_member(group, member),
+        worker_order(order) if order else None,
+        _describe_process_of(member, process) if process else None,
+    )
+
+
+def _describe_process_of(member: Member, process: ProcessView) -> ProcessDescription:
+    if member.is_away or process.member_id in {"", member.member_id}:
+        return _describe_process(process)  # for a member that is away: its next process
+    why = "another process is this worker now"
+    return _describe_process(replace(process, pid=None, state="ended", detail=why))
+
+
+def _describe_process(process: ProcessView) -> ProcessDescription:
+    return ProcessDescription(process.pid, process.state, process.restarts, process.detail)
+
+
+def _last_part(url: str) -> str:
+    return url.rpartition("/")[2]
