@@ -139,7 +139,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeaverReply:
-    """What became of one that was to leave."""
+    """The outcome for one that was to leave."""
 
     member_id: str
     instance_id: str | None

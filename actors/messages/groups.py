@@ -1,4 +1,4 @@
-"""What is asked of the groups of Kafka's clients, many of which share a process (PROTOCOL §15).
+"""Calls to groups of Kafka's clients, many of which share a process (PROTOCOL §15).
 
 Their members speak with the listener's process, which hands on what they say by a stream to each
 process of groups: all calls that came within one tick travel as one packed message, and each has a
@@ -167,7 +167,7 @@ class EndHold:
 
 @dataclass(frozen=True, slots=True)
 class ConnectCall:
-    """What a member of the workers' group says that speaks Kafka's wire: as any worker says it."""
+    """Calls of members of the workers' group that speak Kafka's wire: those of any worker."""
 
     request: Heartbeat | Prepare | Install
     number: int = 0
@@ -222,7 +222,7 @@ class StreamAt:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
-    """What was asked within one tick; `host` is the listener's process, a later one is greater."""
+    """The calls of one tick; `host` is the listener's process, a later one is greater."""
 
     host: int
     number: int
