@@ -24,7 +24,7 @@ from fairlead.runtime.pipeline.spi.errors import (
 )
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead.runtime.pipeline.stores.postgres.source.log import told as log_told
+from fairlead.runtime.pipeline.stores.postgres.source.log import source as log_source
 from fairlead.runtime.pipeline.stores.postgres.tables import reading as reading_module
 from fairlead.runtime.pipeline.stores.postgres.tables.snapshots import whole_xid
 from fairlead_tests.connectors.pipes import take
@@ -575,7 +575,7 @@ def test_what_is_lost_by_a_slot_that_went_with_a_stop_is_told(
 def test_what_the_server_reads_again_for_a_transaction_that_stays_open_is_told(
     database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_told, "_REREAD_TOLD", 1 << 20)
+    monkeypatch.setattr(log_source, "_MUCH_REREAD", 1 << 20)
     database.run(TABLE)
     reading = read()
     assert told(reading, "id") == []

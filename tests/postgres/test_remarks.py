@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.runtime.pipeline.stores.postgres.names import TableName
 from fairlead.runtime.pipeline.stores.postgres.source.log.server.slot import SlotState
-from fairlead.runtime.pipeline.stores.postgres.source.log.told import LogRemarks
-from fairlead.runtime.pipeline.stores.postgres.tables.remarks import CatalogRemarks
+from fairlead.runtime.pipeline.stores.postgres.source.log.source import LogRemarks
+from fairlead.runtime.pipeline.stores.postgres.tables.catalog import CatalogRemarks
 from fairlead.runtime.pipeline.stores.postgres.tables.session import DatabaseSnapshot
 
 
@@ -61,7 +61,7 @@ def test_a_slot_that_keeps_much_is_remarked(
     remarks, size = LogRemarks("s", None), 1 << 20
     state = Mock(SlotState, kept_bytes=kept * size, reread_bytes=reread * size)
     state.most_bytes = None if most is None else most * size
-    remarks.look_at_slot(state)
+    remarks.set_slot_state(state)
     assert remarks.text == told
 
 

@@ -10,7 +10,7 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead.runtime.pipeline.stores.postgres.tables import remarks as catalog_remarks
+from fairlead.runtime.pipeline.stores.postgres.tables import catalog
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 
@@ -96,7 +96,7 @@ def test_the_look_at_the_catalog_waits_for_no_lock_of_a_table(
 ) -> None:
     database.run("CREATE TABLE a (id int PRIMARY KEY)")
     database.run("CREATE TABLE z (id int PRIMARY KEY)")
-    monkeypatch.setattr(catalog_remarks, "_PAUSE_S", 0.0)  # it looks each time
+    monkeypatch.setattr(catalog, "_REMARK_PAUSE_S", 0.0)  # it looks each time
     reading = read(mode=mode)
     reading.begin(2)  # in mode xmin, the other task reads z
     assert reading.rows("id") == []

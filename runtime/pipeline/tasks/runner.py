@@ -2,6 +2,18 @@
 
 No method waits for user code. Starts and stops return at once, and a watch thread enforces the
 deadlines. Results arrive as reports, from any thread.
+
+A launch gets a slot, which runs a connector (`ConnectorLoop`), a task (`Task`), or, if the
+connector is paused or stopped, only reports that (`Suspended`). A slot ends in steps, each after a
+time:
+
+    stop    drain: the batch at work is finished
+    cancel  the batch is given up, and its Spark job cancelled
+    hung    reported, so that the worker may end the process
+
+A plugin's call that is overdue cannot be interrupted. Its thread is left behind: it can commit
+nothing any more, and another thread continues the slot with the error. After a few such threads the
+resource fails for good, since each keeps its memory.
 """
 
 import time
@@ -24,8 +36,8 @@ from .connector_loop import ConnectorLoop
 from .contention import BatchSlots
 from .ledger import Ledger
 from .plugins.calls import LeftBehind, StillHanging
-from .reports import Ending, Hung, Report, Started, Stopped
-from .suspended import Suspended
+from .reports import Ending, Hung, Report, Started, StatusReports, Stopped
+from .restarts import Halt
 from .task import Task, TaskHost
 
 _WATCH_S = 0.1
@@ -34,6 +46,41 @@ _IDLE_WATCH_S = 0.5
 """How often it checks the deadlines of plugin calls otherwise."""
 _MOST_LEFT_BEHIND = 5
 """How many threads of one resource may hang in a plugin before it is no longer restarted."""
+
+
+_FOR_EVER_S = 3600.0
+
+
+class Suspended:
+    """A resource of a paused or stopped connector: it is assigned, but does not run."""
+
+    def __init__(
+        self, launch: Launch, report: Callable[[Report], None], memory: TaskMemory | None = None
+    ) -> None:
+        self.halt = Halt()
+        self._launch = launch
+        self._status = StatusReports(launch, report)
+        self._failure = memory.failure if memory else None
+
+    def run(self, _: Exception | None = None) -> Ending:
+        """Report the state, and wait for the end; a task that had failed stays FAILED."""
+        if self._failure:
+            self._status.report(RunState.FAILED, *self._failure)
+        else:
+            is_stopped = self._launch.target_state is RunState.STOPPED
+            is_connector = not self._launch.resource.is_task
+            state = RunState.STOPPED if is_stopped and is_connector else RunState.PAUSED
+            self._status.report(state)
+        while not self.halt.is_draining:
+            self.halt.wait(_FOR_EVER_S)
+        return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
+
+    def leave(self, *, any_call: bool = False) -> None:
+        """Return None: no plugin is called, so no call can be overdue."""
+
+    def cancel(self) -> None:
+        """Ask it to end now."""
+        self.halt.cancel()
 
 
 @dataclass(slots=True)

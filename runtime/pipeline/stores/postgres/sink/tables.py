@@ -1,5 +1,16 @@
 # pyright: basic
-"""The target tables: their columns and constraints, and DDL that adapts them to rows."""
+"""The target tables: their columns and constraints, and DDL that adapts them to rows.
+
+Before a batch is staged, its schema is compared with the table as the catalog has it (`look`). A
+table that lacks columns, or has narrower types, is created or altered if the config allows it
+(`TableRules.fitted`). Several tasks may do that at once, so it happens under an advisory lock, and
+the table is read again under it. Without a change no lock is taken.
+
+The server checks rows when they are published, after the commit, when it is too late to refuse
+them. So staging checks what the catalog tells: the types, NOT NULL, CHECK constraints and unique
+keys (`TargetTable.once`). Triggers, rules, foreign keys and row security show only at a write
+(`shows_late`): then staging makes a dry run, if the config has not switched it off.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

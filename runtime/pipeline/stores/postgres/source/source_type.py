@@ -1,5 +1,18 @@
 # pyright: basic
-"""`source.type=postgres`: reads tables, the WAL or a query of a PostgreSQL database."""
+"""`source.type=postgres`: reads tables, the WAL or a query of a PostgreSQL database.
+
+`source.mode` and `source.query` select one of three sources, which share connection, types and
+offset checks:
+
+    a query                     one task; offsets are values of its growing columns   (`query`)
+    mode log                    a snapshot of tables, then the WAL through a slot     (`log`)
+    any other mode              tables: all rows once, or what is new by a cursor     (`tables`)
+
+The connector splits the work: it finds the tables, begins their snapshots at a horizon that is
+durable on the server, and deals tables and chunks of large ones to tasks. A share in a task config
+names what its task reads. `split` runs again when new tables appear; tables that have begun keep
+their snapshots, so that no running task restarts.
+"""
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,12 +38,11 @@ from ....spi.types import SourceType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
 from ..tables import keys
-from ..tables.catalog import FoundTable, TableFilter, TableShape, pages_of
+from ..tables.catalog import CatalogRemarks, FoundTable, TableFilter, TableShape, pages_of
 from ..tables.checks import offset_checks
 from ..tables.checks.unread import Unread, refuse_none
 from ..tables.columns import TableRefused, TypeMapping
 from ..tables.cursors import cursor_of
-from ..tables.remarks import CatalogRemarks
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ..tables.source import TableSource

@@ -1,8 +1,10 @@
 # pyright: basic
 """The tables to read, and their columns, from the catalog."""
 
+import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -50,6 +52,8 @@ WHERE c.oid = {{}}::regclass AND a.attnum > 0 AND NOT a.attisdropped
 _FILE: Final = "SELECT pg_relation_filenode({}::oid)::int8 AS file"
 _ROWS_EACH_PAGE: Final = 64
 """The assumed rows of a page with much TOAST data, while the server has counted none."""
+_REMARK_PAUSE_S: Final = 60.0
+"""The pause between two looks for remarks."""
 _OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
 """Matches the marker and staging tables of a sink."""
 
@@ -228,3 +232,28 @@ def refuse_replaced(name: TableName, earlier: int, oid: int) -> None:
 
 def _fits(patterns: Sequence[str], names: Collection[str]) -> bool:
     return any(compile_pattern(each).matches(name) for each in patterns for name in names)
+
+
+@dataclass
+class CatalogRemarks:
+    """The remarks about the tables in the catalog, looked up again now and then.
+
+    `look` returns those of the present.
+    """
+
+    look: Callable[[DatabaseSnapshot], Sequence[str]]
+    text: str = ""
+    """The remarks of the last look, as one text."""
+    _at: float = -math.inf
+    """The monotonic time of the last look."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look."""
+        return time.monotonic() - self._at >= _REMARK_PAUSE_S
+
+    def refresh(self, snapshot: DatabaseSnapshot) -> None:
+        """ProbeResult, if it is time; raises as the session does."""
+        if self.is_due:
+            self.text = "; ".join(self.look(snapshot))
+            self._at = time.monotonic()

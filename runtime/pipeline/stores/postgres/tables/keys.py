@@ -1,4 +1,11 @@
-"""The config keys of the PostgreSQL source."""
+"""The config keys of the PostgreSQL source, and the errors of keys that do not fit together.
+
+Names and values are those of Kafka Connect's JDBC source and of Debezium's PostgreSQL connector,
+with `source.` before them, so that a config of either can be taken over. `source.mode` selects how
+rows are found: `xmin` and `log` need no column, `incrementing` and `timestamp` name the columns
+that grow, `bulk` reads all rows once. `complaints` rejects keys of one mode beside another, and
+keys of tables beside a query.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -22,12 +22,11 @@ from ..dotted import by_present_names, with_logged_starts
 from ..names import TableName
 from ..poll_pause import PollPause
 from . import keys
-from .catalog import TableShape, refuse_replaced
+from .catalog import CatalogRemarks, TableShape, refuse_replaced
 from .chunks import SnapshotShare, is_snapshot_read
 from .columns import TypeMapping
 from .cursors import Cursor, cursor_of
 from .reading import TableReader
-from .remarks import CatalogRemarks
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot

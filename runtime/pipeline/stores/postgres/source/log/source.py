@@ -21,6 +21,8 @@ from .....spi.errors import BadInput, SourceAway
 from .....spi.source import BatchPlan, Limit, Source
 from ...names import TableName
 from ...poll_pause import PollPause
+from ...tables.catalog import CatalogRemarks
+from ...tables.session import ReadSession, TableChanged
 from ...tables.source import TableSource
 from .changes.groups import Group
 from .changes.positions import Position, slot_partition, table_partition
@@ -29,8 +31,8 @@ from .changes.shares import FollowedTable, LogShare
 from .following import FollowedTables, is_open, opened
 from .renewal import CountingOffsets
 from .server.publication import Publication
+from .server.slot import SlotState
 from .stream import ChangeStream
-from .told import LogRemarks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +43,9 @@ _IDLE_BYTES: Final = 1 << 20
 _IDLE_S: Final = 10.0
 """After this much WAL, and time, without a change the offset advances all the same, since
 the server retains the WAL after it."""
+_MUCH_REREAD: Final = 1 << 28
+"""How much WAL each peek may read again before a remark."""
+_MEBIBYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,63 @@ class _Batch:
     end: Position
     has_more: bool
     left_bytes: int
+
+
+@dataclass
+class LogRemarks:
+    """The remarks in the task's status: about the slot, changes that were left out, and tables."""
+
+    slot: str
+    """The name of the slot."""
+    catalog: CatalogRemarks | None
+    left_out: int = 0
+    """The number of updates that were left out."""
+    emptied: frozenset[TableName] = frozenset()
+    """The tables whose TRUNCATE was left out."""
+    _of_slot: str = ""
+    """The remarks about the slot."""
+
+    def refresh_catalog(self, session: ReadSession) -> None:
+        """Look up the remarks of the catalog, if it is time; raises as the session does."""
+        if self.catalog is not None and self.catalog.is_due:
+            with suppress(TableChanged), session.snapshot() as snapshot:
+                self.catalog.refresh(snapshot)
+
+    def set_slot_state(self, state: SlotState) -> None:
+        """Replace the remarks about the slot by those of its present state."""
+        remarks: list[str] = []
+        if state.most_bytes is not None and 2 * state.kept_bytes >= state.most_bytes:
+            remarks.append(
+                f"the slot {self.slot} keeps {state.kept_bytes // _MEBIBYTE} MB of the "
+                f"server's log, and is lost with {state.most_bytes // _MEBIBYTE} MB "
+                "(max_slot_wal_keep_size)"
+            )
+        if state.reread_bytes >= _MUCH_REREAD:
+            remarks.append(
+                f"each look has the server read {state.reread_bytes // _MEBIBYTE} MB of its log "
+                "again, for a transaction is open since then (backend_xid in pg_stat_activity, "
+                "pg_prepared_xacts)"
+            )
+        self._of_slot = "; ".join(remarks)
+
+    @property
+    def text(self) -> str:
+        """All remarks; empty: there are none."""
+        remarks = [self._of_slot]
+        if self.left_out:
+            remarks.append(
+                f"{self.left_out} updates were left out of rows that are deleted since: the log "
+                "does not have their large values, unless the table's REPLICA IDENTITY is FULL"
+            )
+        if self.emptied:
+            names = ", ".join(sorted(map(str, self.emptied)))
+            remarks.append(
+                f"a TRUNCATE of {names} was left out: it emptied a part of the partitioned table, "
+                "and a row that tells of it would empty all of its target"
+            )
+        if self.catalog is not None:
+            remarks.append(self.catalog.text)
+        return "; ".join(filter(None, remarks))
 
 
 class LogSource(Source[pa.Table]):
@@ -177,7 +239,7 @@ class LogSource(Source[pa.Table]):
         self, log: FollowedTables, offsets: Mapping[str, Document], limit: Limit
     ) -> BatchPlan[pa.Table]:
         began, place = time.monotonic(), log.place(offsets)
-        self._remarks.look_at_tables(self._rows.session)
+        self._remarks.refresh_catalog(self._rows.session)
         if due := log.due(place):
             return self._open(log, offsets, due, place)
         window = self._stream.read(place, log.following(offsets), limit)
@@ -190,7 +252,7 @@ class LogSource(Source[pa.Table]):
             ahead = tuple(table_partition(self._slot.name, name) for name in names)
             partitions = (slot,) if number == last else ahead
             self._batches.append(_Batch(group, partitions, window.end, window.has_more, left))
-        self._remarks.look_at_slot(window.slot)
+        self._remarks.set_slot_state(window.slot)
         self._pause.after_look(began, found=bool(self._batches))
         if self._batches:
             return self._next(log, offsets)
