@@ -53,9 +53,12 @@ class TimerQueue(Generic[K]):
         self._heap: list[tuple[int, int, K]] = []
         """Time, number of the entry, key: keys need no order of their own."""
         self._count = 0
+        self._extended_ms = 0
+        """By how much all times were extended: the times above are by a clock that stood still."""
 
     def set(self, key: K, at_ms: int) -> None:
         """Make the key due at a time, and at no other."""
+        at_ms -= self._extended_ms
         self._at[key] = at_ms
         queued = self._queued.get(key)
         if queued is None or at_ms < queued:
@@ -65,12 +68,17 @@ class TimerQueue(Generic[K]):
         """Remove the key's time: it never comes due."""
         self._at.pop(key, None)
 
+    def extend(self, late_ms: int) -> None:
+        """Make all that waits due later by this time."""
+        self._extended_ms += late_ms
+
     def next_ms(self) -> int | None:
         """Return a time before which nothing is due; None if nothing ever is."""
-        return self._heap[0][0] if self._heap else None
+        return self._heap[0][0] + self._extended_ms if self._heap else None
 
     def due(self, now_ms: int) -> Iterator[K]:
         """Yield the keys that are due, each once, and forget them."""
+        now_ms -= self._extended_ms
         while self._heap and self._heap[0][0] <= now_ms:
             queued_ms, _, key = heapq.heappop(self._heap)
             if self._queued.get(key) != queued_ms:

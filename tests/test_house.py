@@ -52,7 +52,6 @@ ROOMS_LEAN_ON = {
     "actors/group": {
         "events",
         "actors",
-        "actors/transport",
         "actors/messages",
         "actors/assignors",
         "actors/classic",
@@ -150,7 +149,6 @@ MOST_ENTRIES = 12
 """So many modules and folders a folder may hold; folders below it are by subject."""
 
 STILL_FULL = {
-    "actors/group",
     "events",
     "runtime/interfaces/replies",
     "runtime/pipeline/engines",
@@ -259,18 +257,17 @@ PURE = (
 """Files that decide, fold or compute: they come without any library."""
 
 SHELLS = {
-    "actors/group/actor.py",
-    "actors/group/coordinator.py",
-    "actors/group/shard.py",
-    "actors/group/sides.py",
-    "actors/group/typed_shard.py",
-    "actors/group/commit.py",
+    "actors/consumer/calls.py",
     "actors/consumer/offsets/calls.py",
     "actors/consumer/offsets/clean_up.py",
-    "actors/consumer/offsets/deleted_topics.py",
     "actors/consumer/offsets/handler.py",
     "actors/consumer/patterns.py",
-    "actors/consumer/shard.py",
+    "actors/group/classic_members.py",
+    "actors/group/evolving_group.py",
+    "actors/group/group_shard.py",
+    "actors/group/host.py",
+    "actors/group/kind.py",
+    "actors/group/members/commit.py",
 }
 """Files in a pure folder that look into the log itself, or know a library."""
 

@@ -112,9 +112,9 @@ def test_a_rate_is_told_of_a_room(path: str, room: str) -> None:
 
 
 def test_each_mutation_of_a_module_is_python() -> None:
-    path = HOUSE / "actors/group/commit.py"
+    path = HOUSE / "actors/group/members/commit.py"
     source = path.read_text()
-    for each in places("actors/group/commit.py", source):
+    for each in places("actors/group/members/commit.py", source):
         compile(each.mutated(source), path, "exec")
         assert each.mutated(source) != source
 

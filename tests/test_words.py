@@ -23,9 +23,12 @@ MOST_LINES = 5
 ROOMS = ("events", "actors", "projections", "runtime")
 
 NOT_YET = {
+    "actors/assignors",
     "actors/classic",
     "actors/consumer",
+    "actors/transport",
     "actors/group",
+    "actors/messages",
     "actors/shards",
     "events",
     "runtime/interfaces/replies",

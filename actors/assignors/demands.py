@@ -1,13 +1,11 @@
-"""Demands of work on the worker that runs it, and the placement of work that has any.
+"""What work demands of the worker that runs it, and where work with demands goes.
 
-A *demand* has two parts: the pins of a resource, which name workers, and the needs of its
-connector, which are tags and zones. A worker *meets* it or not. A demand is hard: the work runs
-where it is met, or nowhere, with the demand as reason. Every worker meets `NO_DEMAND`.
+A demand is hard: the work runs where it is met, or nowhere, with the demand as reason.
 """
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.model import Resource, Resources
@@ -52,8 +50,8 @@ NO_DEMAND = Demand()
 def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
     """Return what a resource demands: its own pins, and the needs of its connector."""
     pins = snapshot.pins.get(resource, ())
-    needs = snapshot.needs.get(resource.connector)
-    return Demand(pins, needs or NO_NEEDS) if pins or needs else NO_DEMAND
+    needs = snapshot.needs.get(resource.connector, NO_NEEDS)
+    return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
 
 
 class DemandIndex:
@@ -78,8 +76,8 @@ class DemandIndex:
         if demand.pins:
             named = {index for pin in demand.pins for index in self._named.get(pin, ())}
             return tuple(sorted(each for each in named if demand.is_met(self._takers[each])))
-        alike = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
-        return tuple(sorted(index for group in alike for index in group))
+        met = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
+        return tuple(sorted(index for group in met for index in group))
 
 
 def _name(member: MemberView) -> str:
@@ -96,56 +94,54 @@ def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DemandedWork:
-    """The placement of work with demands: `shares` by member id, or nowhere, with the reason."""
+    """Where work goes that demands anything: `shares` by member id, or nowhere, with the reason."""
 
     shares: Mapping[str, Resources]
     unplaceable: Mapping[Resource, str]
 
     @property
     def all(self) -> Resources:
-        """All resources that are placed here, or nowhere."""
+        """All that was decided here."""
         return frozenset(self.unplaceable).union(*self.shares.values())
 
 
 def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Resource, Demand]:
-    """Return the demands of the resources that have one, sorted."""
+    """Return what those of the resources demand that demand anything, in order."""
     if not snapshot.pins and not snapshot.needs:
         return {}
-    demands = ((resource, demand_of(snapshot, resource)) for resource in sorted(resources))
-    return {resource: demand for resource, demand in demands if demand != NO_DEMAND}
+    found = ((resource, demand_of(snapshot, resource)) for resource in sorted(resources))
+    return {resource: demand for resource, demand in found if demand is not NO_DEMAND}
 
 
 def place_demanded(
-    snapshot: Snapshot, members: Eligible, resources: Resources, claims: Shares
+    snapshot: Snapshot, members: Eligible, placeable: Resources, claims: Shares
 ) -> DemandedWork:
-    """Assign those of the resources that have demands.
+    """Return where those of the placeable go that demand anything.
 
-    Each stays with the taker that has it, if that meets its demand; else it goes to one that does
+    Such work stays with the taker that has it, if that may run it; else it goes to one that may
     and has least of such work.
     """
-    demands = demands_in(snapshot, resources)
+    demands = demands_in(snapshot, placeable)
     if not demands:
         return DemandedWork({}, {})
-    takers_of = _takers_by_demand(members.takers, demands.values())
+    allowed = _find_allowed(members.takers, demands.values())
     owners = {each: member for member, claim in claims.items() for each in claim}
-    kept: dict[str, set[Resource]] = {}
+    shares: dict[str, set[Resource]] = {}
     unplaceable: dict[Resource, str] = {}
-    unassigned: dict[Resource, Demand] = {}
+    unassigned: list[Resource] = []
     for resource, demand in demands.items():
-        if not takers_of[demand]:
+        if not allowed[demand]:
             unplaceable[resource] = nobody_meets(demand, members.takers)
-        elif (owner := owners.get(resource, "")) in takers_of[demand]:
-            kept.setdefault(owner, set()).add(resource)
+        elif (owner := owners.get(resource, "")) in allowed[demand]:
+            shares.setdefault(owner, set()).add(resource)
         else:
-            unassigned[resource] = demand
-    loads = Counter({member: len(share) for member, share in kept.items()})
-    for resource, member in _deal(unassigned, takers_of, loads):
-        kept.setdefault(member, set()).add(resource)
-    return DemandedWork({member: frozenset(share) for member, share in kept.items()}, unplaceable)
+            unassigned.append(resource)
+    _deal([(resource, demands[resource]) for resource in unassigned], allowed, shares)
+    return DemandedWork({member: frozenset(share) for member, share in shares.items()}, unplaceable)
 
 
-def part_met_by(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
-    """Return the part of a share whose demands the member meets."""
+def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
+    """Return the part of a share that the member may run: it meets what that demands."""
     if not snapshot.pins and not snapshot.needs:
         return share
     member = snapshot.members[member_id]
@@ -159,7 +155,7 @@ def part_met_by(snapshot: Snapshot, member_id: str, share: Resources) -> Resourc
     return frozenset(each for each in share if demand_of(snapshot, each) not in unmet)
 
 
-def _takers_by_demand(
+def _find_allowed(
     takers: Sequence[MemberView], demands: Iterable[Demand]
 ) -> Mapping[Demand, frozenset[str]]:
     """Return the ids of the takers that meet each demand."""
@@ -171,19 +167,19 @@ def _takers_by_demand(
 
 
 def _deal(
-    unassigned: Mapping[Resource, Demand],
-    takers_of: Mapping[Demand, frozenset[str]],
-    loads: Mapping[str, int],
-) -> Iterator[tuple[Resource, str]]:
-    """Yield each resource with the least loaded of the members that meet its demand."""
-    rising = Counter(loads)
+    unassigned: Iterable[tuple[Resource, Demand]],
+    allowed: Mapping[Demand, frozenset[str]],
+    shares: Shares,
+) -> None:
+    """Give each resource to the least loaded of the members that meet its demand."""
+    loads = Counter({member: len(share) for member, share in shares.items()})
     queues: dict[Demand, list[tuple[int, str]]] = {}
-    for resource, demand in unassigned.items():
+    for resource, demand in unassigned:
         if demand not in queues:
-            queues[demand] = sorted((rising[member], member) for member in takers_of[demand])
-        member = _least_loaded(queues[demand], rising)
-        yield resource, member
-        rising[member] += 1
+            queues[demand] = sorted((loads[member], member) for member in allowed[demand])
+        member = _least_loaded(queues[demand], loads)
+        shares.setdefault(member, set()).add(resource)
+        loads[member] += 1
 
 
 def _least_loaded(queue: list[tuple[int, str]], loads: Counter[str]) -> str:

@@ -18,8 +18,8 @@ Shares = dict[str, set[Resource]]
 Claim = tuple[str, Resources]
 """A member id, and resources that the member has a reason to be given."""
 
-PartMetBy = Callable[[str, Resources], Resources]
-"""Returns the part of a share whose demands a member meets, given its id."""
+Permitted = Callable[[str, Resources], Resources]
+"""Returns the part of a share that a member may run, given its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,21 @@ def _find_successors(members: Collection[MemberView]) -> Mapping[str, str]:
 
 
 def keep_shares(
-    members: Eligible, resources: Resources, part_met_by: PartMetBy
+    members: Eligible, placeable: Resources, permitted: Permitted
 ) -> Mapping[str, Resources]:
-    """Return the resources that each keeper keeps: those it can run of its target and its own.
+    """Return what each keeper keeps of the placeable: what it may run of its target and its own.
 
-    Work that is on its way to a taker goes there, unless the taker no longer meets its demand.
+    Work that is on its way to a taker goes there, unless the taker may not run it any more.
     """
     if not members.keepers:
         return {}
     shares: dict[str, Resources] = {}
-    going = [part_met_by(taker.member_id, taker.target) for taker in members.takers]
-    others = _subtract(resources, going)
+    going = [permitted(taker.member_id, taker.target) for taker in members.takers]
+    others = _subtract(placeable, going)
     taken: set[Resource] = set()
     for keeper in members.keepers:
         has = ((keeper.target | keeper.owned) & others) - taken
-        shares[keeper.member_id] = part_met_by(keeper.member_id, has)
+        shares[keeper.member_id] = permitted(keeper.member_id, has)
         taken |= shares[keeper.member_id]
     return shares
 
@@ -111,23 +111,23 @@ def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
 
 
 def find_holdings(
-    members: Eligible, returned: Iterable[Claim], resources: Resources
+    members: Eligible, returned: Iterable[Claim], placeable: Resources
 ) -> tuple[dict[str, Resources], Resources]:
-    """Return which of the resources each taker has, nothing twice, and those that nobody has.
+    """Return what each taker has of the placeable, nothing twice, and what of it nobody has.
 
     A taker that has just its target is given that very set: most have, of perhaps thousands.
     """
     shares = {taker.member_id: taker.target for taker in members.takers}
     targets = [share for share in shares.values() if share]
-    free = _subtract(resources, targets)
-    if len(free) + sum(map(len, targets)) > len(resources):
-        shares, free = dict.fromkeys(shares, NOTHING), resources
+    free = _subtract(placeable, targets)
+    if len(free) + sum(map(len, targets)) > len(placeable):
+        shares, free = dict.fromkeys(shares, NOTHING), placeable
     if not free:
         return shares, free
     taken: set[Resource] = set()
-    for member_id, claimed in _in_order(members, returned):
-        if not free.isdisjoint(claimed):
-            mine = claimed if claimed <= free else claimed & free
+    for member_id, resources in _in_order(members, returned):
+        if not free.isdisjoint(resources):
+            mine = resources if resources <= free else resources & free
             mine = mine if taken.isdisjoint(mine) else mine - taken
             shares[member_id] = shares[member_id] | mine if shares[member_id] else mine
             taken |= mine

@@ -1,4 +1,4 @@
-"""The base of all built-in assignors: the work that is placed before the rest is dealt out.
+"""What all built-in assignors share: what is placed before the rest is dealt out.
 
 Lost work that may wait is parked (PROTOCOL §7), work of a cordoned worker stays there, and where no
 member takes work all else is unplaceable. Assignors differ in how they share out what is left.
@@ -10,7 +10,7 @@ from functools import partial
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import Assignment, LossView, MemberView, Snapshot
-from .demands import NO_DEMAND, DemandIndex, demand_of, nobody_meets, part_met_by, place_demanded
+from .demands import NO_DEMAND, DemandIndex, demand_of, nobody_meets, permitted_part, place_demanded
 from .eligibility import Claim, Eligible, Shares, claim_shares, eligible, keep_shares
 
 NO_MEMBERS = "no members"
@@ -18,7 +18,7 @@ NO_MEMBERS = "no members"
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Work to be shared out among the takers of a snapshot; there is at least one."""
+    """What is to be shared out among the takers of a snapshot; there is at least one."""
 
     snapshot: Snapshot
     members: Eligible
@@ -48,9 +48,9 @@ def place(snapshot: Snapshot, share_out: ShareOut) -> Assignment:
         return Assignment(members={}, unplaceable=nowhere)
     members = eligible(snapshot.members)
     parked, back = _sort_losses(snapshot, members)
-    waiting = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = keep_shares(members, waiting, partial(part_met_by, snapshot))
-    free = waiting.difference(*staying.values()) if staying else waiting
+    placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
+    staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
+    free = placeable.difference(*staying.values()) if staying else placeable
     shares: Mapping[str, Resources] = {}
     unplaceable: Mapping[Resource, str] = {}
     if members.takers:
@@ -89,7 +89,7 @@ def drop_losses(snapshot: Snapshot) -> Snapshot:
 def _sort_losses(
     snapshot: Snapshot, members: Eligible
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
-    """Return the work that stays parked, with its deadlines, and claims of members that came back.
+    """Return what stays parked, each with its deadline, and the claims of members that came back.
 
     Work that came back with a worker that is not warm yet waits no longer, if a warm one may run
     it: the wait was for the worker, not for an engine.
@@ -158,5 +158,5 @@ def _find_runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resou
     """Return what of the lost work any of the takers may run."""
     index = DemandIndex(takers)
     demands = {each: demand_of(snapshot, each) for each in lost}
-    runnable = {demand for demand in set(demands.values()) if index.takers_of(demand)}
-    return frozenset(each for each, demand in demands.items() if demand in runnable)
+    met = {demand for demand in set(demands.values()) if index.takers_of(demand)}
+    return frozenset(each for each, demand in demands.items() if demand in met)

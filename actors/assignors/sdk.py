@@ -107,7 +107,7 @@ class ConnectAssignor(Protocol):
         ...
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Learn the worker's assignment, each time after it changed.
+        """Take note of what the group has given the worker, each time after it changed.
 
         A new process is told it again, unless three processes in a row ended over the same.
         """

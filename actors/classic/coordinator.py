@@ -1,38 +1,47 @@
-"""The coordinator of a group's classic members: decides each call, and keeps their timers.
+"""The classic members of a group: the commands, the decision of each, and what is kept beside it.
 
-It does no input or output. What it decides goes to its host, in order: first the record, then the
-answers that depend on it. A decision for which the disk has no room is not carried out: the group
-stays as it is, and the caller is told so.
+`decide` is pure: it returns the next soft state, the record to write, and the answers that may
+leave once that is durable. `ClassicCoordinator` keeps the soft state and the members' session
+timers between two decisions. It writes and sends nothing: its shell writes the record of a
+decision, has the decision applied, and sends the answers. A decision for which the disk has no room
+is not applied: the group stays as it is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...events.group import Group
-from ...events.log.space import NoRoomError
 from ...events.model import Cause, ClassicMember
 from ...events.records import ClassicGroup
-from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
+from ..messages.classic import (
+    ClassicCall,
+    ClassicHeartbeat,
+    JoinGroup,
+    JoinGroupReply,
+    SyncGroup,
+    SyncGroupReply,
+)
+from ..messages.commands import AddressedReply
 from ..messages.errors import Error
 from ..timing import Now, TimerQueue, earliest
-from .decide import (
-    ClassicCommand,
-    EndPhase,
-    ExpireMember,
-    MemberCall,
-    MemberEnded,
-    PrepareRebalance,
-    decide,
+from .refusals import refusal_of, refuse_commit, refuse_group
+from .rules import (
+    end_member,
+    end_phase,
+    expire_member,
+    heartbeat,
+    join,
+    leave,
+    prepare_rebalance,
+    sync,
 )
-from .refusals import refusal_of, refuse_commit
 from .state import (
-    Answer,
-    Asked,
+    ClassicDraft,
     ClassicSeat,
     ClassicSettings,
     ClassicState,
+    PendingCall,
     RoundPhase,
     state_of,
 )
@@ -41,44 +50,123 @@ NEWCOMER_MS = 300_000
 """How long a new member waits at most for the answer to its first JoinGroup, as with Kafka."""
 
 
-class ClassicHost(Protocol):
-    """Carries out what is decided."""
+@dataclass(frozen=True, slots=True)
+class MemberCall:
+    """A call of a member; `fresh` is an id that was never used."""
 
-    def write(self, record: ClassicGroup) -> None:
-        """Evolve the group by a record, and queue it for the log.
+    call: ClassicCall
+    caller: PendingCall
+    fresh: str
 
-        Raises `NoRoomError`, and does neither then.
-        """
-        ...
 
-    def say(self, answer: Answer) -> None:
-        """Send an answer once everything written so far is durable."""
-        ...
+@dataclass(frozen=True, slots=True)
+class ExpireMember:
+    """A member, or an id that was given out, has been silent for its session."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEnded:
+    """The process of a member was seen to end."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndPhase:
+    """The time of the phase is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareRebalance:
+    """The members are to rebalance: the group was of the connect type before."""
+
+    cause: Cause
+
+
+ClassicCommand = PrepareRebalance | MemberCall | MemberEnded | ExpireMember | EndPhase
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicDecision:
+    """The next soft state, the record to write, and the answers once it is durable."""
+
+    state: ClassicState
+    record: ClassicGroup | None = None
+    answers: Sequence[AddressedReply] = ()
+    renewed: Sequence[str] = ()
+    """The member ids whose session starts again; some may be removed by now."""
+
+
+def decide(
+    group: Group,
+    state: ClassicState,
+    settings: ClassicSettings,
+    command: ClassicCommand,
+    now: Now,
+) -> ClassicDecision:
+    """Return what a command leads to; group and soft state stay as they are."""
+    is_beat = isinstance(command, MemberCall) and isinstance(command.call, ClassicHeartbeat)
+    state = state if is_beat else state.copy()  # a heartbeat changes nothing
+    draft = ClassicDraft(group, state, settings, now)
+    if isinstance(command, ExpireMember):
+        expire_member(draft, command.member_id)
+    elif isinstance(command, MemberEnded):
+        end_member(draft, command.member_id)
+    elif isinstance(command, EndPhase):
+        end_phase(draft)
+    elif isinstance(command, PrepareRebalance):
+        prepare_rebalance(draft, command.cause)
+    else:
+        _carry_out(draft, command)
+    return ClassicDecision(draft.state, draft.record, draft.answers, draft.renewed)
+
+
+def _carry_out(draft: ClassicDraft, command: MemberCall) -> None:
+    call, caller = command.call, command.caller
+    if refused := refuse_group(draft.group, call):
+        draft.answer(caller, refusal_of(call, *refused))
+    elif isinstance(call, JoinGroup):
+        join(draft, call, caller, command.fresh)
+    elif isinstance(call, SyncGroup):
+        sync(draft, call, caller)
+    elif isinstance(call, ClassicHeartbeat):
+        heartbeat(draft, call, caller)
+    else:
+        leave(draft, call, caller)
+
+
+class HandedOver(NamedTuple):
+    """What is left of classic members once their group is of the connect type."""
+
+    joinable: Mapping[str, int]
+    """The ids that may join for the first time, each with its session, in milliseconds: those that
+    were given out, and those of new members."""
+    answers: list[AddressedReply]
+    """REBALANCE_IN_PROGRESS to the calls that wait."""
 
 
 class ClassicCoordinator:
     """The soft state of one group's classic members, and their timers."""
 
-    def __init__(
-        self,
-        group: Group,
-        host: ClassicHost,
-        steady_ms: int,
-        new_id: Callable[[], str],
-    ) -> None:
-        """Coordinate a group; every member in its log has a full session."""
-        self._group, self._host, self._new_id = group, host, new_id
+    def __init__(self, group: Group, steady_ms: int) -> None:
+        """Begin with the members of the last generation, each with a full session."""
+        self._group = group
         self._state = state_of(group, steady_ms)
-        self._silences: TimerQueue[str] = TimerQueue()
-        """When each member id expires, by a clock that stands still while time is excused."""
-        self._excused_ms = 0
-        """For how long in all no member could be heard."""
+        self._sessions: TimerQueue[str] = TimerQueue()
+        """When each member id expires."""
         self.grant_sessions(steady_ms)
 
     @property
     def is_empty(self) -> bool:
         """Whether it has no members, new ones included."""
         return not self._state.seats
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no members, is in no round, and has given out no id to join with."""
+        return self._state.phase is RoundPhase.EMPTY and self.is_unused
 
     @property
     def is_unused(self) -> bool:
@@ -136,104 +224,75 @@ class ClassicCoordinator:
             seat.member_id for seat in self._state.seats.values() if seat.has_assignment
         )
 
-    def hear_commit(
+    def renew_session(
         self, member_id: str, instance_id: str | None, generation: int, steady_ms: int
     ) -> Error | None:
-        """Renew the session of a member that commits offsets; return why it may not."""
+        """Renew the session of a member that commits offsets or has no news.
+
+        Returns why it may not, if it may not.
+        """
         last = self._group.classic
         refused = refuse_commit(self._state, last, member_id, instance_id, generation)
         if refused is None:
-            self._wait_for(member_id, steady_ms - self._excused_ms)
+            self._wait_for(member_id, steady_ms)
         return refused
 
     def grant_sessions(self, steady_ms: int) -> None:
         """Give every member a full session again."""
         for each in (*self._state.seats, *self._state.pending_joins):
-            self._wait_for(each, steady_ms - self._excused_ms)
+            self._wait_for(each, steady_ms)
 
-    def excuse(self, late_ms: int) -> None:
-        """Extend every session, and the phase, by this time."""
-        self._excused_ms += late_ms
+    def extend_timers(self, late_ms: int) -> None:
+        """Extend every session, and the phase, by a time in which no member could be heard."""
+        self._sessions.extend(late_ms)
+        self._state = self._state.extend(late_ms)
 
-    def hand_over(self) -> Mapping[str, int]:
-        """Forget all members, since the group is of the connect type from now on.
+    # -- conversions
 
-        Waiting calls are answered with REBALANCE_IN_PROGRESS. Returns the ids that may join for the
-        first time, each with its session, in milliseconds: those that were given out, and those of
-        new members.
-        """
+    def hand_over(self) -> HandedOver:
+        """Forget all members, since the group is of the connect type from now on."""
         state, self._state = self._state, ClassicState()
-        self._silences = TimerQueue()
+        self._sessions = TimerQueue()
+        answers: list[AddressedReply] = []
         for seat in state.seats.values():
             if seat.joining is not None:
                 reply = JoinGroupReply(Error.REBALANCE_IN_PROGRESS, seat.member_id)
-                self._host.say(Answer(seat.joining, replace(reply, number=seat.joining.number)))
+                answers.append(seat.joining.reply(reply))
             if seat.syncing is not None:
-                told = SyncGroupReply(Error.REBALANCE_IN_PROGRESS, number=seat.syncing.number)
-                self._host.say(Answer(seat.syncing, told))
+                answers.append(seat.syncing.reply(SyncGroupReply(Error.REBALANCE_IN_PROGRESS)))
         newcomers = (each for each in state.seats.values() if each.is_new)
         sessions = {each.member_id: each.member.session_timeout_ms for each in newcomers}
-        return {**state.pending_joins, **sessions}
+        return HandedOver({**state.pending_joins, **sessions}, answers)
 
-    def take_up(self, cause: Cause | None, settings: ClassicSettings, now: Now) -> None:
-        """Coordinate the members of a group that has become classic, and begin a round.
+    def take_over(self, steady_ms: int) -> None:
+        """Coordinate the members of a group that has become classic, each with a full session."""
+        self._state = state_of(self._group, steady_ms)
+        self.grant_sessions(steady_ms)
 
-        Without a cause no round is needed.
-        """
-        self._state = state_of(self._group, now.steady_ms - self._excused_ms)
-        self.grant_sessions(now.steady_ms)
-        if cause is not None:
-            self._decide(PrepareRebalance(cause), settings, now.wall_ms, now.steady_ms)
+    # -- decisions
 
-    def take(
-        self,
-        call: ClassicCall,
-        asked: Asked,
-        settings: ClassicSettings,
-        wall_ms: int,
-        steady_ms: int,
-    ) -> None:
-        """Decide a call; what it leads to goes to the host, its answer now or later."""
-        command = MemberCall(call, asked, self._new_id())
-        try:
-            self._decide(command, settings, wall_ms, steady_ms)
-        except NoRoomError as error:
-            refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
-            self._host.say(Answer(asked, replace(refused, number=asked.number)))
+    def decide(
+        self, command: ClassicCommand, settings: ClassicSettings, now: Now
+    ) -> ClassicDecision:
+        """Decide a command; nothing changes until the decision is applied."""
+        return decide(self._group, self._state, settings, command, now)
 
-    def end_member(self, member_id: str, settings: ClassicSettings, now: Now) -> None:
-        """Remove a member whose process was seen to end, without waiting for its session.
+    def apply(self, decision: ClassicDecision, steady_ms: int) -> None:
+        """Take over the soft state of a decision, and time it."""
+        self._state = decision.state
+        for member_id in decision.renewed:
+            self._wait_for(member_id, steady_ms)
 
-        If there is no room to write that, its session expires as any other.
-        """
-        with suppress(NoRoomError):
-            self._decide(MemberEnded(member_id), settings, now.wall_ms, now.steady_ms)
-
-    def pass_time(self, settings: ClassicSettings, wall_ms: int, steady_ms: int) -> None:
-        """Do what is due by now; not to be called while there is no room."""
-        for member_id in self._silences.due(steady_ms - self._excused_ms):
-            self._decide(ExpireMember(member_id), settings, wall_ms, steady_ms)
+    def due(self, steady_ms: int) -> Iterator[ClassicCommand]:
+        """Yield what is due by now; each is to be decided before the next is asked for."""
+        yield from map(ExpireMember, self._sessions.due(steady_ms))
         ends_ms = self._state.ends_ms
-        if ends_ms is not None and ends_ms <= steady_ms - self._excused_ms:
-            self._decide(EndPhase(), settings, wall_ms, steady_ms)
+        if ends_ms is not None and ends_ms <= steady_ms:
+            yield EndPhase()
 
     def next_ms(self) -> int | None:
         """Return when something may be due next, steady clock."""
-        next_ms = earliest(self._silences.next_ms(), self._state.ends_ms)
-        return None if next_ms is None else next_ms + self._excused_ms
-
-    def _decide(
-        self, command: ClassicCommand, settings: ClassicSettings, wall_ms: int, steady_ms: int
-    ) -> None:
-        since_ms = steady_ms - self._excused_ms
-        decision = decide(self._group, self._state, settings, command, wall_ms, since_ms)
-        if decision.record is not None:
-            self._host.write(decision.record)
-        self._state = decision.state
-        for member_id in decision.renewed:
-            self._wait_for(member_id, since_ms)
-        for answer in decision.answers:
-            self._host.say(answer)
+        return earliest(self._sessions.next_ms(), self._state.ends_ms)
 
     def _wait_for(self, member_id: str, since_ms: int) -> None:
         """Start the session timer of a member id; one that is gone has none."""
@@ -242,7 +301,7 @@ class ClassicCoordinator:
             self._state.pending_joins.get(member_id) if seat is None else _patience_ms(seat)
         )
         if session_ms is not None:
-            self._silences.set(member_id, since_ms + session_ms)
+            self._sessions.set(member_id, since_ms + session_ms)
 
 
 def _patience_ms(seat: ClassicSeat) -> int:

@@ -24,7 +24,7 @@ from ..messages.classic import (
 from ..messages.errors import Error
 from .bytes.primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA
 from .embedded import flaw_in_assignment, flaw_in_metadata
-from .state import ClassicSettings, ClassicState, RoundPhase, Turn
+from .state import ClassicDraft, ClassicSettings, ClassicState, RoundPhase
 
 MOST_PROTOCOLS: Final = 16
 """How many protocols a member may offer."""
@@ -57,10 +57,10 @@ def refuse_group(group: Group, call: ClassicCall) -> Refusal | None:
     return None
 
 
-def refuse_join(turn: Turn, call: JoinGroup) -> Refusal | None:
+def refuse_join(draft: ClassicDraft, call: JoinGroup) -> Refusal | None:
     """Return why a JoinGroup changes nothing, whoever sent it; None if it may go on."""
-    refused = refuse_terms(turn.settings, call) or _refuse_size(turn, call)
-    return refused or _refuse_protocols(turn, call) or refuse_metadata(call)
+    refused = refuse_terms(draft.settings, call) or _refuse_size(draft, call)
+    return refused or _refuse_protocols(draft, call) or refuse_metadata(call)
 
 
 def refuse_terms(settings: ClassicSettings, call: JoinGroup) -> Refusal | None:
@@ -100,34 +100,34 @@ def _is_short(text: str) -> bool:
         return False
 
 
-def _refuse_size(turn: Turn, call: JoinGroup) -> Refusal | None:
+def _refuse_size(draft: ClassicDraft, call: JoinGroup) -> Refusal | None:
     """Refuse a member that would make the group too large."""
-    state, most = turn.state, turn.settings.max_size
+    state, most = draft.state, draft.settings.max_size
     if state.metadata_bytes >= LARGEST_GROUP:
         message = f"the metadata of all members is larger than {LARGEST_GROUP} bytes"
         return Error.GROUP_MAX_SIZE_REACHED, f"{message}: ask again once one has left"
-    if seat_of(turn, call) is not None or len(state.seats) < most:
+    if seat_of(draft, call) is not None or len(state.seats) < most:
         return None
     full = f"the group has as many members as group.max.size = {most} allows"
     return Error.GROUP_MAX_SIZE_REACHED, f"{full}: raise it, or ask again once one has left"
 
 
-def seat_of(turn: Turn, call: JoinGroup) -> str | None:
+def seat_of(draft: ClassicDraft, call: JoinGroup) -> str | None:
     """Return the id of the member that rejoins: its own, or that of its static seat."""
-    state = turn.state
+    state = draft.state
     if not call.member_id and call.instance_id is not None:
         return state.instances.get(call.instance_id)
     return call.member_id if call.member_id in state.seats else None
 
 
-def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
+def _refuse_protocols(draft: ClassicDraft, call: JoinGroup) -> Refusal | None:
     """Refuse a member without a protocol that all others offer.
 
     Those that it offered earlier count as well, as at a broker; but a worker of the node may change
     all of its protocols.
     """
-    state = turn.state
-    itself = seat_of(turn, call) if turn.settings.goes_by_grants else None
+    state = draft.state
+    itself = seat_of(draft, call) if draft.settings.grants_from_log else None
     names = {each.name for each in call.protocols}
     if not call.protocol_type or not names:
         return Error.INCONSISTENT_GROUP_PROTOCOL, "no protocol, or no type of it, is named"
@@ -154,9 +154,9 @@ def refuse_metadata(call: JoinGroup) -> Refusal | None:
     return None
 
 
-def refuse_member(turn: Turn, member_id: str, instance_id: str | None) -> Error | None:
+def refuse_member(draft: ClassicDraft, member_id: str, instance_id: str | None) -> Error | None:
     """Return why a caller may not use a member id: it is unknown, or the instance is fenced."""
-    return refuse_seat(turn.state, member_id, instance_id)
+    return refuse_seat(draft.state, member_id, instance_id)
 
 
 def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) -> Error | None:
@@ -170,25 +170,25 @@ def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) ->
 
 
 def refuse_generation(
-    turn: Turn, member_id: str, instance_id: str | None, generation: int
+    draft: ClassicDraft, member_id: str, instance_id: str | None, generation: int
 ) -> Error | None:
     """Return why a call is refused: for its member id, or for its generation."""
-    if refused := refuse_member(turn, member_id, instance_id):
+    if refused := refuse_member(draft, member_id, instance_id):
         return refused
-    last = turn.generation
+    last = draft.generation
     is_current = last is not None and last.generation == generation
-    return None if is_current or _is_of_before(turn, generation) else Error.ILLEGAL_GENERATION
+    return None if is_current or _is_of_before(draft, generation) else Error.ILLEGAL_GENERATION
 
 
-def _is_of_before(turn: Turn, generation: int) -> bool:
+def _is_of_before(draft: ClassicDraft, generation: int) -> bool:
     """Tell whether a generation is an epoch of the connect group that was converted to this one.
 
     Its member had not reached the last epoch: it stays, and is to rejoin in the first round.
     """
-    last = turn.group.classic
+    last = draft.group.classic
     is_converted = last is not None and last.cause.why is Why.GROUP_DOWNGRADED
-    is_over = turn.state.phase is not RoundPhase.PREPARING
-    return is_converted and not is_over and generation < turn.group.group_epoch
+    is_over = draft.state.phase is not RoundPhase.PREPARING
+    return is_converted and not is_over and generation < draft.group.group_epoch
 
 
 def refuse_commit(
@@ -208,11 +208,11 @@ def refuse_commit(
     return Error.REBALANCE_IN_PROGRESS if state.phase is RoundPhase.COMPLETING else None
 
 
-def refuse_sync(turn: Turn, call: SyncGroup) -> Refusal | None:
+def refuse_sync(draft: ClassicDraft, call: SyncGroup) -> Refusal | None:
     """Return why a SyncGroup changes nothing; None if it may go on."""
-    if refused := refuse_generation(turn, call.member_id, call.instance_id, call.generation):
+    if refused := refuse_generation(draft, call.member_id, call.instance_id, call.generation):
         return refused, ""
-    last = turn.generation
+    last = draft.generation
     if last is None or not last.protocol:
         return Error.UNKNOWN_MEMBER_ID, ""
     type_, name = call.protocol_type, call.protocol

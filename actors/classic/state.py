@@ -19,7 +19,7 @@ are told. What goes on within a round is soft state: a restart loses it, and mem
 answer ask again. The last generation, its members and their assignments are in the log.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -27,6 +27,8 @@ from ...events.group import Group
 from ...events.model import Cause, ClassicMember, ClassicProtocol, Why
 from ...events.records import ClassicGroup
 from ..messages.classic import ClassicReply
+from ..messages.commands import Address, AddressedReply
+from ..timing import Now
 from .grants import needs_another_round
 
 
@@ -49,24 +51,20 @@ class ClassicSettings:
     longest_session_ms: int = 1_800_000
     max_size: int = 1 << 31
     """How many members may be in the group."""
-    goes_by_grants: bool = False
+    grants_from_log: bool = False
     """Whether members start only what the log grants them; Connect's own workers do not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who waits for an answer, and the number that the answer must carry."""
+class PendingCall:
+    """The sender of a call that waits for its answer, and the number that the answer must carry."""
 
-    sender: Hashable
+    sender: Address
     number: int
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is said to whom."""
-
-    to: Asked
-    reply: ClassicReply
+    def reply(self, reply: ClassicReply) -> AddressedReply:
+        """Return an answer to this call."""
+        return AddressedReply(self.sender, replace(reply, number=self.number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +72,9 @@ class ClassicSeat:
     """A member, and what it waits for."""
 
     member: ClassicMember
-    joining: Asked | None = None
+    joining: PendingCall | None = None
     """Who waits for the answer to its JoinGroup."""
-    syncing: Asked | None = None
+    syncing: PendingCall | None = None
     """Who waits for the answer to its SyncGroup."""
     is_new: bool = False
     """Whether it has not been in any generation yet."""
@@ -134,6 +132,13 @@ class ClassicState:
             instances={**self.instances},
             offers={**self.offers},
         )
+
+    def extend(self, late_ms: int) -> "ClassicState":
+        """Return the state with all of its times later by so much."""
+        if self.ends_ms is None:
+            return self
+        limit_ms = None if self.delay_limit_ms is None else self.delay_limit_ms + late_ms
+        return replace(self, ends_ms=self.ends_ms + late_ms, delay_limit_ms=limit_ms)
 
     def put(self, seat: ClassicSeat) -> None:
         """Add a seat, or replace it; it keeps its place in the order."""
@@ -204,18 +209,17 @@ def longest_rebalance_ms(state: ClassicState) -> int:
 
 
 @dataclass(slots=True)
-class Turn:
+class ClassicDraft:
     """One decision in the making: what the rules look at, and what they bring about."""
 
     group: Group
     """The group before the decision; no rule changes it."""
     state: ClassicState
     settings: ClassicSettings
-    wall_ms: int
-    steady_ms: int
+    now: Now
     record: ClassicGroup | None = None
     """The record to write."""
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[AddressedReply] = field(default_factory=list[AddressedReply])
     """What may be answered once it is durable."""
     renewed: list[str] = field(default_factory=list[str])
     """The member ids whose session starts again."""
@@ -225,6 +229,6 @@ class Turn:
         """The last generation, which may be the one of this decision."""
         return self.record or self.group.classic
 
-    def answer(self, to: Asked, reply: ClassicReply) -> None:
+    def answer(self, to: PendingCall, reply: ClassicReply) -> None:
         """Answer a call once everything is durable."""
-        self.answers.append(Answer(to, replace(reply, number=to.number)))
+        self.answers.append(to.reply(reply))

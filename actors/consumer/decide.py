@@ -36,6 +36,7 @@ from ..messages.commands import (
 )
 from ..messages.computing import EndComputation, Install, Prepare
 from ..messages.consumers import TopicsSeen
+from ..messages.groups import RemoveGroup
 from ..messages.members import Heartbeat
 from ..messages.orders import ConfigureGroup, DeleteGroup
 from .assignors.range import assign_ranges
@@ -51,6 +52,18 @@ SERVER_ASSIGNORS: Final[Mapping[str, Computes]] = {
 }
 """The server assignors, by name."""
 
+
+def remove_group(group: Group, soft: SoftState, command: RemoveGroup, now_ms: int) -> Decision:
+    """Decide DeleteGroups: tombstones of all records of a group without members.
+
+    Unlike the epoch of a workers' group, its epoch starts at 1 again: member ids of such groups are
+    never used again, and nothing outside the group depends on its epochs.
+    """
+    decision = delete_group(group, soft, DeleteGroup(command.group_id), now_ms)
+    records = (each for each in decision.records if not isinstance(each, GroupDeletion))
+    return replace(decision, records=tuple(records))
+
+
 RULES: Rules = {
     Heartbeat: heartbeat,
     TopicsSeen: see_topics,
@@ -58,6 +71,7 @@ RULES: Rules = {
     Install: install,
     ConfigureGroup: configure_group,
     DeleteGroup: delete_group,
+    RemoveGroup: remove_group,
     ExpireSession: expire_session,
     ExpireRebalance: expire_rebalance,
     RetryAssignor: retry_assignor,
@@ -77,14 +91,3 @@ def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Deci
     """
     decision = RULES[type(command)](group, soft, command, now_ms)
     return with_target(group, end_subscriptions(group, decision), now_ms)
-
-
-def remove_group(group: Group, soft: SoftState, now_ms: int) -> Decision:
-    """Decide DeleteGroups: tombstones of all records of a group without members.
-
-    Unlike the epoch of a workers' group, its epoch starts at 1 again: member ids of such groups are
-    never used again, and nothing outside the group depends on its epochs.
-    """
-    decision = delete_group(group, soft, DeleteGroup(group.group_id), now_ms)
-    records = (each for each in decision.records if not isinstance(each, GroupDeletion))
-    return replace(decision, records=tuple(records))

@@ -12,10 +12,9 @@ from ...events.group import Group, Member
 from ...events.kafka.consumers import ConsumerSubscription
 from ...events.model import Cause, GroupType, Why
 from ...events.records import GroupMetadata, MemberMetadata, Record, Tombstone
-from ..group.members.admission import refuse, refuse_heartbeat
+from ..group.members.admission import refuse, refuse_heartbeat, seat_of
 from ..group.members.depart import leave
 from ..group.members.heartbeat import MemberUpdate, apply_request, change_in_assignors, take_step
-from ..group.members.seats import seat_of
 from ..group.state.soft_state import Decision, SoftState, bump
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, Heartbeat

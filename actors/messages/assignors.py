@@ -1,4 +1,4 @@
-"""The calls of a node's workers to its assignor process, its answers, and the values in both.
+"""What the workers of a node ask its assignor process, what it answers, and the values in both.
 
 A member asks with its member id: the process keeps a set of assignors for each.
 """
@@ -11,7 +11,7 @@ from .computing import Assignment, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The worker that an assignor speaks for.
+    """What is known of the worker that an assignor speaks for.
 
     Its capacity is relative to that of others, and 0 until its engine can take work.
     """
@@ -24,7 +24,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of an assignor for its worker; every member's comes with the snapshot.
+    """What an assignor says for its worker; every member's comes with the snapshot.
 
     `version` is how `content` is written, within the assignor's range; other content, or
     another `reason` than 0 (2: a scheduled rebalance is due, 3: asked for by hand), has the
@@ -39,7 +39,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class MemberAssignment:
-    """The worker's share of a target, and the metadata of the assignment for all.
+    """What the worker was given, and what its assignor's last assignment had to say to all.
 
     `error` is why the last attempt at a target failed, if it did.
     """

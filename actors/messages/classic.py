@@ -139,7 +139,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeaverReply:
-    """The outcome for one that was to leave."""
+    """What became of one that was to leave."""
 
     member_id: str
     instance_id: str | None

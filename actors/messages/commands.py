@@ -1,12 +1,13 @@
 """The commands of a group, from others or from its own timers, and their answers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from .classic import ClassicCall
 from .computing import EndComputation, Install, InstallReply, Prepare, PrepareReply
 from .consumers import ConsumerGroupHeartbeat, TopicsSeen
 from .errors import Error
-from .groups import HostReply
+from .groups import HostReply, RemoveGroup
 from .members import (
     CommitOffsets,
     CommitReply,
@@ -224,7 +225,18 @@ ConsumerRequest = (
 GroupRequest = ConnectRequest | ClassicCall | AnswerHeld
 """What may be asked of a group's process."""
 
-Command = GroupCommand | TimerCommand | TopicsSeen | EndComputation
+Command = GroupCommand | TimerCommand | TopicsSeen | EndComputation | RemoveGroup
 """What leads to a decision."""
 
 Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | HostReply
+
+Address = Any
+"""Whoever waits for an answer, as the process of a group knows it; None: nobody does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressedReply:
+    """An answer, and to whom it is sent once its records are durable."""
+
+    to: Address
+    reply: Reply

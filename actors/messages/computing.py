@@ -60,7 +60,7 @@ class LossView:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The needs of a connector's work: a worker with all of the tags, in any of the zones."""
+    """What a connector's work needs of a worker: all of the tags, any of the zones."""
 
     tags: frozenset[str] = frozenset()
     zones: frozenset[str] = frozenset()
@@ -125,7 +125,7 @@ LONGEST_WAIT_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The result of an assignor for a snapshot."""
+    """What an assignor made of a snapshot."""
 
     members: Mapping[str, Resources]
     """What each is to have, by member id; a member that is not named is to have nothing."""

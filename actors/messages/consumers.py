@@ -59,7 +59,7 @@ class ConsumerGroupHeartbeatReply:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A subscription in a heartbeat; None: as it was."""
+    """What a heartbeat says of a subscription; None: as it was."""
 
     names: tuple[str, ...] | None = None
     pattern: str | None = None

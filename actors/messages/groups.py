@@ -1,4 +1,4 @@
-"""Calls to groups of Kafka's clients, many of which share a process (PROTOCOL §15).
+"""What is asked of the groups of Kafka's clients, many of which share a process (PROTOCOL §15).
 
 Their members speak with the listener's process, which hands on what they say by a stream to each
 process of groups: all calls that came within one tick travel as one packed message, and each has a
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ...events.kafka.consumers import Topic
 from ...events.model import ClassicMember, Resources
-from .classic import ClassicCall, ClassicReply
+from .classic import ClassicCall, ClassicHeartbeat, ClassicReply
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from .errors import Error
@@ -167,7 +167,7 @@ class EndHold:
 
 @dataclass(frozen=True, slots=True)
 class ConnectCall:
-    """Calls of members of the workers' group that speak Kafka's wire: those of any worker."""
+    """What a member of a workers' group says that speaks Kafka's wire: as any worker says it."""
 
     request: Heartbeat | Prepare | Install
     number: int = 0
@@ -195,15 +195,20 @@ AdminCall = DescribeGroup | DescribeConsumerGroup | RemoveGroup
 
 AdminReply = ListGroupsReply | DescribeGroupReply | DescribeConsumerGroupReply | RemoveGroupReply
 
-SharedCall = ClassicCall | ConsumerGroupHeartbeat | OffsetCall | AdminCall
+SharedCall = ClassicCall | ConsumerGroupHeartbeat | ConnectCall | OffsetCall | AdminCall
 """What may be asked of one of the groups that share a process."""
 
 HostCall = SharedCall | ListGroups | TellTopics | EndHold
-HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
+"""What may be asked of a process with groups."""
 
-PackedCall = HostCall | ConnectCall
+HeartbeatCall = ClassicHeartbeat | ConsumerGroupHeartbeat
+"""The heartbeats of Kafka's clients, which are repeated as they came."""
+
+HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
+"""What a process with groups answers."""
+
 PackedReply = HostReply | ConnectReply
-"""What travels in packets, be they for a shard or for the workers' group."""
+"""What travels back in packets: answers to members of Connect's protocol are wrapped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +227,13 @@ class StreamAt:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
-    """The calls of one tick; `host` is the listener's process, a later one is greater."""
+    """What was asked within one tick; `host` is the listener's process, a later one is greater."""
 
     host: int
     number: int
     """Which of the packets of its stream this is."""
-    calls: tuple[PackedCall, ...] = ()
-    kept: tuple[PackedCall, ...] = ()
+    calls: tuple[HostCall, ...] = ()
+    kept: tuple[HostCall, ...] = ()
     """What is asked as well, and is going to be repeated."""
     repeated: bytes = b""
     """The numbers of those kept calls that are asked once more, by `pack_numbers`."""

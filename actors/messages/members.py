@@ -133,7 +133,7 @@ class ExternalStateRemoved:
 
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
-    """The run state of a resource at its worker, and since when by the worker's wall clock."""
+    """What one resource does at its worker, and since when by the worker's wall clock."""
 
     resource: Resource
     token: Token

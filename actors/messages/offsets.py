@@ -1,4 +1,4 @@
-"""Calls about committed offsets: how far a group has read its topics (KIP-848, KIP-709).
+"""What is said of committed offsets: how far a group has read its topics (KIP-848, KIP-709).
 
 `epoch` is the generation of a classic member, or the member epoch of any other; -1 is said by
 whoever is no member. `number` tells apart what one sender has asked: the answer names it.
@@ -42,7 +42,7 @@ class OffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """The outcome for one partition's offset."""
+    """What became of one partition's offset."""
 
     topic: str
     partition: int

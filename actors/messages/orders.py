@@ -1,4 +1,4 @@
-"""Orders of people, and of the supervisor for them, to a group.
+"""What people, and the supervisor for them, order of a group.
 
 Its connectors, its settings, its workers, and where its work may run. REST and the command line
 send them to the group's actor, which answers with a `CommandReply`; `principal` is who asked.
@@ -46,7 +46,7 @@ class PutConnectors:
 
 @dataclass(frozen=True, slots=True)
 class SetTargetState:
-    """Set a connector RUNNING, PAUSED (its tasks keep their seats) or STOPPED (it has none)."""
+    """Have a connector RUNNING, PAUSED (its tasks keep their seats) or STOPPED (it has none)."""
 
     group_id: str
     connector: str
@@ -142,7 +142,7 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Uncordon:
-    """Uncordon a worker: it is given work again."""
+    """Let a worker be given work again."""
 
     group_id: str
     worker: str
@@ -175,7 +175,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Compute a new target of the group."""
+    """Have a new target of the group computed."""
 
     group_id: str
     principal: str | None = None

@@ -1,6 +1,7 @@
 """The actor of a group shard: it serves the calls of the listener process (the host) in batches."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +9,17 @@ from typing import Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from ...events.log.errors import WrongLogError
-from ..group.actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
-from ..group.shard import AddressedReply
+from ..group.members.request_filter import SALTS, first_epoch
 from ..group.state.settings import DEFAULT_LIMITS, GroupSettings, ShardLimits
-from ..messages.commands import DescribeTraffic
-from ..messages.groups import FindStream, HostCall
+from ..messages.commands import AddressedReply, DescribeTraffic
+from ..messages.computing import InstallReply, PrepareReply
+from ..messages.groups import ConnectReply, FindStream, HostCall, HostReply, PackedReply
+from ..messages.members import HeartbeatReply
 from ..transport.actor import Address, Failure
 from .computer import TargetComputer
+from .host_actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from .host_connection import HostConnection, SendRest
-from .hosting import HostedGroups
+from .hosting import ConnectCaller, HostedGroups
 
 SILENT_MS: Final = 2_000
 """How long the host may be silent before it, and its members, count as disconnected."""
@@ -72,12 +75,12 @@ class ShardActor(HostActor[HostCall]):
             self._open(message, sender)
         elif isinstance(message, Ping):
             self.send(sender, Pong())
-        elif self._shard is None:
+        elif self._group_host is None:
             self.send(sender, Failure("the groups are not open yet: ask again"))
         elif isinstance(message, FindStream):
-            self.send(sender, self._host.address(self._shard.coordinator_epoch))
+            self.send(sender, self._host.address(self._group_host.coordinator_epoch))
         elif isinstance(message, DescribeTraffic):
-            self.send(sender, self._shard.traffic())
+            self.send(sender, self._group_host.traffic())
         else:
             self.send(sender, Failure(f"groups do not understand {type(message).__name__}"))
 
@@ -109,7 +112,16 @@ class ShardActor(HostActor[HostCall]):
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to the host."""
-        self._host.say(each.reply for each in answers if each.to == self._host.number)
+        self._host.say(packed for each in answers if (packed := self._packed(each)) is not None)
+
+    def _packed(self, answer: AddressedReply) -> PackedReply | None:
+        """Return an answer as the host expects it; None if it is for an earlier host."""
+        to, reply = answer.to, answer.reply
+        if isinstance(to, ConnectCaller):
+            assert isinstance(reply, HeartbeatReply | PrepareReply | InstallReply)  # noqa: S101
+            return ConnectReply(reply, to.number) if to.host == self._host.number else None
+        assert isinstance(reply, HostReply)  # noqa: S101  # as the calls of a host are
+        return reply if to == self._host.number else None
 
     def _suspend_timers(self) -> None:
         """Suspend member timers until the new host sends calls: members have to reconnect first."""
@@ -129,7 +141,7 @@ class ShardActor(HostActor[HostCall]):
             self._wake_in_time(groups, now)
 
     def _open(self, order: OpenShard, sender: Address) -> None:
-        if self._shard is None:
+        if self._group_host is None:
             now, name = clocks(), name_shard(order.number, order.count)
             kinds = (SHARED_CONTROL, SHARED_OFFSETS)
             try:
@@ -140,7 +152,7 @@ class ShardActor(HostActor[HostCall]):
                     f" {order.folder.parent} were spread over ({error}): set it back"
                 ) from None
             entries, _ = self._logs.control.load()
-            epoch = self._logs.control.epoch
+            epoch = first_epoch(self._logs.control.epoch, secrets.randbelow(SALTS))
             groups = OffloadingGroups(
                 entries, self._logs.offsets, order.settings, epoch, now, new_id
             )

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from queue import SimpleQueue
 
-from ..consumer.shard import HostComputation
 from ..group.computing.compute import run_assignor
+from ..group.group_shard import HostComputation
 from ..messages.computing import EndComputation
 
 Ended = tuple[str, EndComputation]

@@ -10,7 +10,7 @@ from ...events.model import GroupType
 from ..classic.state import RoundPhase
 from ..consumer.decide import SERVER_ASSIGNORS
 from ..group.computing.elect import Electorate
-from ..group.sides import Sides
+from ..group.group_shard import GroupShard
 from ..messages.errors import Error
 from ..messages.groups import (
     DescribeConsumerGroupReply,
@@ -25,28 +25,28 @@ DEFAULT_ASSIGNOR = "uniform"
 """The server assignor if no member names one."""
 
 
-def list_group(sides: Sides) -> ListedGroup:
+def list_group(shard: GroupShard) -> ListedGroup:
     """Return the entry of a group in the list of groups."""
-    group, classic = sides.group, sides.classic
-    if _is_of_consumers(sides):
+    group, classic = shard.group, shard.classic.coordinator
+    if _is_of_consumers(shard):
         return ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
     return ListedGroup(group.group_id, classic.protocol_type, classic.phase.value, CLASSIC)
 
 
-def _is_of_consumers(sides: Sides) -> bool:
+def _is_of_consumers(shard: GroupShard) -> bool:
     """Return whether it is a KIP-848 consumer group, or was one before it became empty."""
-    return sides.group.type is GroupType.CONSUMER and sides.classic.is_unused
+    return shard.group.type is GroupType.CONSUMER and shard.classic.coordinator.is_unused
 
 
-def unknown_group_message(group: Group) -> str:
+def unknown_group_message(group_id: str) -> str:
     """Return Kafka's message for an unknown group."""
-    return f"Group {group.group_id} not found."
+    return f"Group {group_id} not found."
 
 
-def describe_classic(sides: Sides) -> DescribeGroupReply:
+def describe_classic(shard: GroupShard) -> DescribeGroupReply:
     """Describe a classic group; during a rebalance without the former assignments."""
-    group, classic = sides.group, sides.classic
-    if _is_of_consumers(sides):
+    group, classic = shard.group, shard.classic.coordinator
+    if _is_of_consumers(shard):
         message = f"Group {group.group_id} is not a classic group."
         return DescribeGroupReply(Error.GROUP_ID_NOT_FOUND, DEAD, message=message)
     last, is_stable = group.classic, classic.phase is RoundPhase.STABLE
@@ -58,10 +58,10 @@ def describe_classic(sides: Sides) -> DescribeGroupReply:
     return DescribeGroupReply(Error.NONE, *fields, members)
 
 
-def describe_consumers(sides: Sides) -> DescribeConsumerGroupReply:
+def describe_consumers(shard: GroupShard) -> DescribeConsumerGroupReply:
     """Describe a consumer group, with the current and target assignment of each member."""
-    group = sides.group
-    if not _is_of_consumers(sides):
+    group = shard.group
+    if not _is_of_consumers(shard):
         message = f"Group {group.group_id} is not a consumer group."
         return DescribeConsumerGroupReply(Error.GROUP_ID_NOT_FOUND, message=message)
     preferred = Electorate.of(group).server_assignor(SERVER_ASSIGNORS)

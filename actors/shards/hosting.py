@@ -1,50 +1,126 @@
 """The groups of a shard, without I/O: calls go in, records and replies come out.
 
-It is a `CoordinatorShard` like a single group: the records of all its groups since the last call
-are appended together. A group is created by the first call that changes state. An idle group costs
-nothing: one queue has the timers of all groups.
+It is a `GroupHost` like a single group: the records of all its groups since the last call are
+appended together, each under the key of its group. A group is made by the first call that changes
+state, of the kind that this call names: a group of consumers, or one of workers (`kinds`). One
+whose members and records are all gone may become the other kind. An idle group costs nothing: one
+queue has the timers of all groups.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from ...events.entries.codec import restore
-from ...events.entries.group_keys import Latest, by_group, flaw_in_group_id, groups_with_offsets
+from ...events.entries.group_keys import (
+    GroupPart,
+    Latest,
+    by_group,
+    encode_in_group,
+    flaw_in_group_id,
+    groups_with_offsets,
+    in_group,
+)
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.frame import Entry, NewEntry
-from ...events.log.space import Room
-from ..consumer.offsets.deleted_topics import topics_changed
-from ..consumer.shard import HostComputation
-from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Ready
+from ...events.log.space import DiskSpace
+from ..consumer.offsets.clean_up import topics_changed
+from ..group.evolving_group import NOBODY
+from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard, HostComputation
+from ..group.host import ENOUGH_SPACE, LOOK_FOR_SPACE_MS, Ready
+from ..group.kind import GroupKind
+from ..group.members.commit import OffsetLedger
 from ..group.state.settings import GroupSettings
-from ..messages.commands import Traffic
+from ..messages.commands import AddressedReply, Traffic
 from ..messages.computing import EndComputation
-from ..messages.consumers import ConsumerGroupHeartbeat
+from ..messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
 from ..messages.errors import Error
 from ..messages.groups import (
+    AdminCall,
+    AdminReply,
+    ConnectCall,
+    ConnectReply,
+    DescribeConsumerGroup,
     DescribeGroup,
     EndHold,
+    HeartbeatCall,
     HostCall,
     HostReply,
     ListGroups,
     ListGroupsReply,
     RemoveGroup,
+    RemoveGroupReply,
     SharedCall,
     TellTopics,
     TellTopicsReply,
 )
 from ..messages.offsets import OffsetFetch
 from ..timing import Now, TimerQueue
-from .group import ClientGroup
-from .held import HeartbeatCall
-from .limits import NOTHING, KeptByClients
-from .refusals import flaw_in_ids, refuse_host_call
+from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
+from .kinds import kind_of_call, kind_of_group
+from .limits import NOTHING, Footprint, KeptByClients, flaw_in_ids, footprint_of, growth_by
+from .refusals import refuse_host_call
+from .telling import GroupTeller
 
 READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
 """The calls that are answered for an empty group id as for an unknown one."""
-IDLE_MS: Final = 60_000
-"""The longest sleep of the process without a timer."""
+
+
+class ConnectCaller(NamedTuple):
+    """The host that has passed on a call of Connect's protocol, and the number of the call."""
+
+    host: int
+    number: int
+
+
+class HostedGroup:
+    """One group of a shard, with its part of the two logs."""
+
+    def __init__(
+        self,
+        group: Group,
+        kind: GroupKind,
+        settings: GroupSettings,
+        offsets: Latest,
+        steady_ms: int,
+        process: CoordinatorProcess,
+    ) -> None:
+        """Recover a group; every logged member starts a full session."""
+        part, group_id = GroupPart(offsets, group.group_id), group.group_id
+        self.ledger = OffsetLedger(part, lambda each: encode_in_group(group_id, each))
+        self.shard = GroupShard(group, kind, settings, self.ledger, steady_ms, process)
+        self.teller = GroupTeller(group)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has anything in the logs, or a member that is joining."""
+        group = self.shard.group
+        is_logged = group.classic is not None or group.topics is not None or bool(group.members)
+        if is_logged or group.bump is not None or group.connectors or group.configs:
+            return True
+        return not self.shard.classic.coordinator.is_unused or self.ledger.has_consumer_offsets()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it has to stay: it is known, or was deleted and its epoch has to go on."""
+        return self.is_known or self.shard.group.deletion is not None
+
+    @property
+    def footprint(self) -> Footprint:
+        """What it keeps of its clients."""
+        return footprint_of(self.shard.group, self.shard.classic.coordinator)
+
+    def ready(self, now: Now) -> Ready:
+        """Return the records, with keys of shared logs, and the replies since the last call."""
+        ready, group_id = self.shard.ready(now), self.shard.group.group_id
+        return replace(ready, entries=[in_group(group_id, each) for each in ready.entries])
+
+    def advance(self, ready: Ready) -> None:
+        """Record that this is durable, and log what has become of the group."""
+        self.shard.advance(ready)
+        if ready.entries:
+            self.teller.tell()
 
 
 class HostedGroups:
@@ -53,7 +129,7 @@ class HostedGroups:
     warning = ""
     """Always empty: small groups do not run out of epochs."""
     holds_heartbeats = True
-    """Whether replies to heartbeats without news are held (long poll)."""
+    """Whether replies to heartbeats without news are held (long poll), if their kind holds them."""
     offloads = False
     """Whether the process computes targets beside its loop; see `take_computations`."""
 
@@ -74,15 +150,16 @@ class HostedGroups:
         """What all groups keep of their clients, which has limits."""
         self.coordinator_epoch = epoch
         """The epoch of this process, which distinguishes it from earlier ones."""
-        self._settings, self._offsets, self._new_id = settings, offsets, new_id
-        self._room, self._calls = ENOUGH_ROOM, 0
+        self._settings, self._offsets = settings, offsets
+        self._process = CoordinatorProcess(epoch, new_id)
+        self._space, self._calls = ENOUGH_SPACE, 0
         """The space for log records, as of the last check of the disk; and how many calls came."""
         self._topics: Mapping[str, Topic] | None = None
         """The current topics; None: not received yet."""
-        self._groups: dict[str, ClientGroup] = {}
-        self._changed: dict[str, ClientGroup] = {}
+        self._groups: dict[str, HostedGroup] = {}
+        self._changed: dict[str, HostedGroup] = {}
         """The groups that may have records or replies, by id."""
-        self._not_durable: list[tuple[ClientGroup, Ready]] = []
+        self._not_durable: list[tuple[HostedGroup, Ready]] = []
         """The output of groups that is not durable yet."""
         self._answers: list[AddressedReply] = []
         """Replies that do not come from a single group."""
@@ -94,8 +171,8 @@ class HostedGroups:
         groups = [restore(*each) for each in _entries_by_group(entries)]
         without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
         for group in (*groups, *map(Group, sorted(without))):
-            hosted = self._host(group, now)
-            if hosted.is_known:
+            hosted = self._host(group, kind_of_group(group), now)
+            if hosted.is_kept:
                 self._groups[group.group_id] = hosted
                 self.kept.weigh(group.group_id, hosted.footprint)
                 self._schedule(hosted, now)
@@ -123,50 +200,55 @@ class HostedGroups:
             offset_entries += ready.offset_entries
             entries += ready.entries
             answers += ready.answers
-            if (computation := group.take_computation()) is not None:
+            if (computation := group.shard.take_computation()) is not None:
                 self._computations[group_id] = computation
         self._changed = {}
         return Ready(offset_entries, entries, answers)
 
     def advance(self, _: Ready) -> None:
-        """Take note that the last output is durable; remove groups without any state."""
+        """Record that the last output is durable; remove groups without any state."""
         handed, self._not_durable = self._not_durable, []
         for group, ready in handed:
             group.advance(ready)
-            if not group.is_known:
-                self._groups.pop(group.group.group_id, None)
-                self._timers.cancel(group.group.group_id)
+            if not group.is_kept:
+                group_id = group.shard.group.group_id
+                self._groups.pop(group_id, None)
+                self._timers.cancel(group_id)
 
     # -- input
 
-    def see_room(self, room: Room, now: Now) -> None:
-        """Take the current space for log records; after a shortage, sessions start again."""
-        is_other = (room.is_low, room.is_out) != (self._room.is_low, self._room.is_out)
-        was_out, self._room = self._room.is_out, room
+    def set_disk_space(self, space: DiskSpace, now: Now) -> None:
+        """Record the current space for log records; after a shortage, sessions start again."""
+        is_other = (space.is_low, space.is_out) != (self._space.is_low, self._space.is_out)
+        was_out, self._space = self._space.is_out, space
         for group in self._groups.values() if is_other else ():
-            group.see_room(room, now)
-        if was_out and not room.is_out and self._topics is not None:
-            self._see_topics(self._topics, now)  # a change may not have been written before
+            group.shard.set_disk_space(space, now)
+        if was_out and not space.is_out and self._topics is not None:
+            self._set_topics(self._topics, now)  # a change may not have been written before
 
-    def take(self, request: HostCall, sender: int, now: Now) -> None:
+    def submit(self, request: HostCall, sender: int, now: Now) -> None:
         """Handle a call; its reply is in a later `Ready`."""
         self._calls += 1
         if isinstance(request, ListGroups):
-            listed = (each.listed() for _, each in sorted(self._groups.items()))
-            self._reply(sender, ListGroupsReply(tuple(listed), number=request.number))
+            known = (each.shard for _, each in sorted(self._groups.items()) if each.is_known)
+            self._reply(
+                sender, ListGroupsReply(tuple(map(list_group, known)), number=request.number)
+            )
         elif isinstance(request, EndHold):
             if group := self._groups.get(request.group_id):
                 self._changed[request.group_id] = group
-                group.end_hold(request.held)
+                group.shard.end_hold(request.held)
         elif isinstance(request, TellTopics):
-            self._see_topics(request.topics, now)
+            self._set_topics(request.topics, now)
             self._reply(sender, TellTopicsReply(number=request.number))
         elif isinstance(request, HeartbeatCall) and self._repeat(request, sender, now):
             pass
         elif refused := self._refuse(request):
-            self._reply(sender, refuse_host_call(request, *refused))
+            self._refuse_call(sender, request, *refused)
+        elif isinstance(request, AdminCall):
+            self._reply(sender, replace(self._answer(request, now), number=request.number))
         else:
-            self._take(request, sender, now)
+            self._submit(request, sender, now)
 
     def take_computations(self) -> Mapping[str, HostComputation]:
         """Return what is to be computed beside the loop now, by group id."""
@@ -174,29 +256,66 @@ class HostedGroups:
         return taken
 
     def end_computation(self, group_id: str, ended: EndComputation, now: Now) -> None:
-        """Take the target that the process has computed."""
+        """Hand the group the target that the process has computed."""
         if group := self._groups.get(group_id):
             self._changed[group_id] = group
-            group.end_computation(ended, now)
+            group.shard.submit(ended, NOBODY, now)
 
-    def _take(self, request: SharedCall, sender: int, now: Now) -> None:
-        """Let the group of a call handle it, unless it would grow beyond the limits."""
-        group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
-        growth = group.growth_by(request)
+    def _submit(self, request: SharedCall, sender: int, now: Now) -> None:
+        """Let the group of a call decide it, unless it would grow beyond the limits."""
+        group = self._group_for(request, now)
+        growth = growth_by(request, group.shard.group, group.shard.classic.coordinator)
         if refused := self.kept.refuse(growth):
-            self._reply(sender, refuse_host_call(request, *refused))
+            self._refuse_call(sender, request, *refused)
             return
         self._groups[request.group_id] = self._changed[request.group_id] = group
-        group.take(request, sender, now)
+        if isinstance(request, ConnectCall):
+            group.shard.submit(request.request, ConnectCaller(sender, request.number), now)
+        else:
+            group.shard.submit(request, sender, now)
         if growth != NOTHING:
             self.kept.weigh(request.group_id, group.footprint)
+
+    def _group_for(self, request: SharedCall, now: Now) -> HostedGroup:
+        """Return the group of a call; it is made if there is none of the kind that joins."""
+        group = self._groups.get(request.group_id)
+        if group is not None and group.is_known:
+            return group
+        kind = kind_of_call(request)
+        if group is None:
+            return self._host(Group(request.group_id), kind, now)
+        is_other = kind is not None and kind.translation is not group.shard.kind.translation
+        return self._host(group.shard.group, kind, now) if is_other else group
+
+    def _answer(self, call: AdminCall, now: Now) -> AdminReply:
+        group = self._groups.get(call.group_id)
+        if group is None or not group.is_known:
+            message = unknown_group_message(call.group_id)
+            reply = refuse_host_call(call, Error.GROUP_ID_NOT_FOUND, message)
+            assert isinstance(reply, AdminReply)  # noqa: S101  # as the call is
+            return reply
+        if isinstance(call, DescribeGroup):
+            return describe_classic(group.shard)
+        if isinstance(call, DescribeConsumerGroup):
+            return describe_consumers(group.shard)
+        self._changed[call.group_id] = group
+        return self._remove(group.shard, now)
+
+    def _remove(self, shard: GroupShard, now: Now) -> RemoveGroupReply:
+        if shard.group.members or not shard.classic.coordinator.is_empty:
+            message = f"group {shard.group.group_id!a} has members: nothing was deleted"
+            return RemoveGroupReply(Error.NON_EMPTY_GROUP, message)
+        if self._space.is_low:
+            return RemoveGroupReply(Error.COORDINATOR_NOT_AVAILABLE, self._space.refusal())
+        removed = shard.remove(now)
+        return RemoveGroupReply(removed.error, removed.message)
 
     def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
         """Handle a heartbeat without news on the fast path; return whether that was possible."""
         group = self._groups.get(call.group_id)
         if group is None or call.group_id in self._changed:
             return False
-        answers = group.repeat(call, sender, now)
+        answers = group.shard.repeat(call, sender, now)
         if answers is None:
             return False
         self._answers += answers
@@ -204,13 +323,21 @@ class HostedGroups:
             self._schedule(group, now)
         return True
 
+    def _refuse_call(self, sender: int, call: SharedCall, error: Error, message: str) -> None:
+        reply = refuse_host_call(call, error, message)
+        if isinstance(reply, ConnectReply):
+            assert reply.reply is not None  # noqa: S101  # a refusal says why
+            self._answers.append(AddressedReply(ConnectCaller(sender, call.number), reply.reply))
+        else:
+            self._reply(sender, reply)
+
     def _reply(self, sender: int, reply: HostReply) -> None:
         self._answers.append(AddressedReply(sender, reply))
 
-    def _see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
+    def _set_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
         changed, self._topics = topics_changed(self._topics, topics), topics
         for group_id, group in self._groups.items():
-            group.see_topics(topics, now, changed)
+            group.shard.submit(TopicsSeen(topics, changed=changed), NOBODY, now)
             self._changed[group_id] = group
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
@@ -229,32 +356,31 @@ class HostedGroups:
             return Error.GROUP_MAX_SIZE_REACHED, message
         return None
 
-    def _host(self, group: Group, now: Now) -> ClientGroup:
-        hosted = ClientGroup(
-            group,
-            self._settings,
-            self._offsets,
-            now.steady_ms,
-            self._new_id,
-            holds_heartbeats=self.holds_heartbeats,
+    def _host(self, group: Group, kind: GroupKind | None, now: Now) -> HostedGroup:
+        kind = kind or kind_of_group(group)
+        if not self.holds_heartbeats:
+            kind = replace(kind, holds_heartbeats=False)
+        hosted = HostedGroup(
+            group, kind, self._settings, self._offsets, now.steady_ms, self._process
         )
-        hosted.see_room(self._room, now)
+        hosted.shard.set_disk_space(self._space, now)
         if self.offloads:
-            hosted.offload()
+            hosted.shard.offload()
         if self._topics is not None:
-            hosted.see_topics(self._topics, now)
+            hosted.shard.submit(TopicsSeen(self._topics), NOBODY, now)
         return hosted
 
-    def _schedule(self, group: ClientGroup, now: Now) -> None:
+    def _schedule(self, group: HostedGroup, now: Now) -> None:
         """Put the next timer of a group into the queue."""
-        self._timers.set(group.group.group_id, max(group.next_ms(now), now.steady_ms + 1))
+        at_ms = max(group.shard.next_tick_ms(now), now.steady_ms + 1)
+        self._timers.set(group.shard.group.group_id, at_ms)
 
     # -- time
 
-    def excuse(self, late_ms: int) -> None:
+    def extend_timers(self, late_ms: int) -> None:
         """Extend all member timers by the time that this process itself was blocked."""
         for group in self._groups.values():
-            group.excuse(late_ms)
+            group.shard.extend_timers(late_ms)
 
     def suspend_timers(self, since_ms: int) -> None:
         """Suspend all member timers: the host is away, so no member can send heartbeats."""
@@ -270,22 +396,22 @@ class HostedGroups:
         if since_ms is None:
             return False
         for group in self._groups.values():
-            group.grant_sessions(now.steady_ms - since_ms, now)
+            group.shard.grant_sessions(now.steady_ms - since_ms, now)
             self._schedule(group, now)
         return True
 
-    def pass_time(self, now: Now) -> None:
+    def run_timers(self, now: Now) -> None:
         """Handle due timers; those that write records wait while there is no space."""
         if self._suspended_since_ms is not None:
             return
         for group_id in self._timers.due(now.steady_ms):
             group = self._changed[group_id] = self._groups[group_id]
-            group.pass_time(now)
+            group.shard.run_timers(now)
 
     def next_tick_ms(self, now: Now) -> int:
-        """Return when `pass_time` has to be called next, steady clock."""
-        if self._room.is_out:
-            return now.steady_ms + LOOK_FOR_ROOM_MS
+        """Return when `run_timers` has to be called next, steady clock."""
+        if self._space.is_out:
+            return now.steady_ms + LOOK_FOR_SPACE_MS
         if self._suspended_since_ms is not None:
             return now.steady_ms + IDLE_MS
         next_ms = self._timers.next_ms()
@@ -294,5 +420,5 @@ class HostedGroups:
 
 def _entries_by_group(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:
     """Group entries by group id; yield the id, its entries, and the offset after them."""
-    for group_id, found in by_group(entries).items():
-        yield group_id, found, found[-1].offset + 1
+    for group_id, own in by_group(entries).items():
+        yield group_id, own, own[-1].offset + 1

@@ -20,6 +20,9 @@ from ..messages.errors import Error
 from ..messages.groups import SharedCall
 from ..messages.members import JOIN_EPOCH
 
+LONGEST_IDS: Final = 440
+"""The maximum total length of group id and member id in bytes: together they are log keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
@@ -84,6 +87,19 @@ def _protocols_of(
     if member is None:
         return None
     return member.metadata.classic.protocols if member.metadata.classic else ()
+
+
+def flaw_in_ids(call: SharedCall) -> str:
+    """Return an error if the ids of a joining member are too long for a log key; "" if not."""
+    if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
+        return ""
+    if isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch != JOIN_EPOCH:
+        return ""
+    names = call.member_id, call.instance_id or "", call.client_id
+    longest = max(len(each.encode(errors="surrogatepass")) for each in names)
+    if longest + len(call.group_id.encode(errors="surrogatepass")) <= LONGEST_IDS:
+        return ""
+    return f"the ids of the group and of the member have more than {LONGEST_IDS} bytes together"
 
 
 class KeptByClients:

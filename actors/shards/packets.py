@@ -18,8 +18,8 @@ from ..messages.groups import (
     DescribeConsumerGroupReply,
     DescribedConsumer,
     DescribeGroupReply,
+    HostCall,
     ListGroupsReply,
-    PackedCall,
     PackedReply,
 )
 from ..messages.members import HeartbeatReply
@@ -34,16 +34,16 @@ PARTITION: Final = 40
 """The assumed size of a partition, in bytes."""
 
 
-def with_number(call: PackedCall, number: int) -> PackedCall:
+def with_number(call: HostCall, number: int) -> HostCall:
     """Return a call with its number; faster than `replace`, as it runs for each call."""
     kind: Any = type(call)
     values = [getattr(call, name) for name in _names_but_number(kind)]
-    made: PackedCall = kind(*values, number=number)
+    made: HostCall = kind(*values, number=number)
     return made
 
 
 @cache
-def _names_but_number(kind: type[PackedCall]) -> Sequence[str]:
+def _names_but_number(kind: type[HostCall]) -> Sequence[str]:
     return [each.name for each in fields(kind) if each.name != "number"]
 
 

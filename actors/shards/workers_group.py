@@ -12,20 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..group.actor import Flush, GroupActor, log_fence
-from ..group.shard import AddressedReply
-from ..group.typed_shard import TypedShard
-from ..messages.commands import AnswerHeld
+from ..group.group_shard import GroupShard
+from ..messages.commands import AddressedReply, AnswerHeld
 from ..messages.computing import InstallReply, PrepareReply
 from ..messages.groups import (
     ConnectCall,
     ConnectReply,
     EndHold,
     FindStream,
-    PackedCall,
+    HostCall,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..transport.actor import Address
+from .host_actor import Flush, GroupActor, log_fence
 from .host_connection import HostConnection, SendRest
 
 
@@ -79,8 +78,8 @@ class WorkersGroupActor(GroupActor):
 
     def receive(self, message: object, sender: Address) -> None:
         """Give a host its stream address; other messages are handled as in any group."""
-        if self._shard is not None and isinstance(message, FindStream):
-            self.send(sender, self._host.address(self._shard.coordinator_epoch))
+        if self._group_host is not None and isinstance(message, FindStream):
+            self.send(sender, self._host.address(self._group_host.coordinator_epoch))
         else:
             super().receive(message, sender)
 
@@ -122,7 +121,7 @@ class WorkersGroupActor(GroupActor):
                 log_fence(reply)
                 yield ConnectReply(reply, to.number)
 
-    def _enqueue_call(self, call: PackedCall) -> None:
+    def _enqueue_call(self, call: HostCall) -> None:
         """Queue a call."""
         if isinstance(call, EndHold):
             caller = self._unanswered.get(call.held)
@@ -139,7 +138,7 @@ class WorkersGroupActor(GroupActor):
 
         If it has an incarnation but no coordinator epoch, it is meant for this coordinator.
         """
-        shard = self._shard
+        shard = self._group_host
         assert shard is not None  # noqa: S101  # a host knows it by then
         process = (
             MemberProcess(request.member_id, request.incarnation) if request.member_id else None
@@ -165,8 +164,8 @@ class WorkersGroupActor(GroupActor):
 
     def _give_up_unheld(self) -> None:
         """Give up heartbeats in `_hold_ended` that are neither answered nor held."""
-        shard = self._shard
-        assert isinstance(shard, TypedShard)  # noqa: S101  # as it is opened
+        shard = self._group_host
+        assert isinstance(shard, GroupShard)  # noqa: S101  # as it is opened
         for caller in [self._unanswered[number] for number in self._hold_ended]:
             if not shard.holds(caller.member_id, caller):
                 self._give_up(caller)

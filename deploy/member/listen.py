@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.group_shard import GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.members import HeartbeatReply
@@ -60,11 +61,11 @@ class LocalGroup:
         ledger = OffsetLedger(MemoryLog())
         group = Group("connect")
         settings = GroupSettings(leave_delay_ms=0)  # who leaves here does not come back
-        self._coordinator = Coordinator(group, settings, ledger, _now().steady_ms)
+        self._coordinator = GroupShard(group, WORKERS, settings, ledger, _now().steady_ms)
 
     def send(self, request: GroupRequest, hear: Callable[[object], None]) -> None:
         """Execute a request; `hear` gets the reply, at once or when there is news."""
-        self._coordinator.take(request, hear, _now())
+        self._coordinator.submit(request, hear, _now())
         for answer in drain(self._coordinator, self, _now()):
             answer.to(answer.reply)
 

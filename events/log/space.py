@@ -1,4 +1,4 @@
-"""Room on the disk: a log refuses before the disk is full, and never dies of it (LOG.md §11).
+"""DiskSpace on the disk: a log refuses before the disk is full, and never dies of it (LOG.md §11).
 
 LMDB answers a full disk with an error while it writes the data file, but with SIGBUS while it
 touches a page of its lock file that has no block yet. So the lock file gets all its blocks before
@@ -62,11 +62,11 @@ def allocate_lock_file(path: Path) -> None:
         os.close(descriptor)
 
 
-class NoRoomError(Exception):
+class NoSpaceError(Exception):
     """Something would have to be written, and there is no room: nothing was changed."""
 
 
-class Room(NamedTuple):
+class DiskSpace(NamedTuple):
     """How much may still be written where a log lies, and what is kept in reserve of it."""
 
     path: Path
@@ -97,16 +97,16 @@ class Room(NamedTuple):
         return f"nothing was changed: {self.why} ({self.free_bytes} bytes are free)"
 
 
-def room_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> Room:
+def disk_space_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> DiskSpace:
     """Look at the disk that a path is on."""
-    return Room(path, free_bytes(path), reserve_bytes)
+    return DiskSpace(path, free_bytes(path), reserve_bytes)
 
 
-def require_room(room: Room, entries: int, frames: int, *, into_reserve: bool) -> None:
+def require_space(room: DiskSpace, entries: int, frames: int, *, into_reserve: bool) -> None:
     """Raise `LowSpaceError` unless an append of so many entries and bytes leaves the reserve.
 
     With `into_reserve` it may take all of that: its caller stops deciding in time (see
-    `Room.is_out`), and could not take back what is decided.
+    `DiskSpace.is_out`), and could not take back what is decided.
     """
     size = frames + (entries + PAGES_PER_APPEND) * PAGE_BYTES
     least = 0 if into_reserve else room.reserve_bytes

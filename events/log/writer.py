@@ -21,7 +21,7 @@ from .files import MarkWriter, make_directory, mark_of
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, next_chain, pack_commit, seal
 from .owner import Claim, OwnerLock, claim_log
 from .reader import ReadableLog
-from .space import RESERVE_BYTES, Room, require_room, room_at
+from .space import RESERVE_BYTES, DiskSpace, disk_space_at, require_space
 from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, trim_entries, view_key
 
 COMMITS_PER_READER_CHECK: Final = 1_000
@@ -90,9 +90,9 @@ class GroupLog(ReadableLog):
         return self._end
 
     @property
-    def room(self) -> Room:
+    def space(self) -> DiskSpace:
         """How much may still be written; looks at the disk, which takes microseconds."""
-        return room_at(self.path, self._reserve_bytes)
+        return disk_space_at(self.path, self._reserve_bytes)
 
     def append(
         self,
@@ -115,7 +115,7 @@ class GroupLog(ReadableLog):
             return expected_offset
         batch = self._seal(entries, timestamp_ms)
         count = len(batch.events)
-        require_room(self.room, count, batch.size, into_reserve=into_reserve)
+        require_space(self.space, count, batch.size, into_reserve=into_reserve)
 
         def put(txn: Transaction) -> None:
             self._put(txn, batch)

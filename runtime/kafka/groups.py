@@ -8,9 +8,9 @@ from typing import Any, Final
 from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import ConnectCall, ListGroups, PackedCall
+from ...actors.messages.groups import ConnectCall, HostCall, ListGroups
 from ...actors.shards.packets import size_of
-from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
+from ...actors.shards.refusals import refuse_host_call
 from ...events.entries.group_keys import shard_of_group
 from .client.reply_handler import CallLost, OnHold, ignore_hold
 from .shard_connection import ShardConnection
@@ -44,7 +44,7 @@ class Groups:
         self._shards, self._topics = shards, topics
         self._workers_group, self._workers = workers_group, workers
 
-    def find_shard(self, calls: Sequence[PackedCall]) -> ShardConnection | None:
+    def find_shard(self, calls: Sequence[HostCall]) -> ShardConnection | None:
         """Return the shard of a single heartbeat that names no topics, None for other calls.
 
         Nothing has to be awaited before such a heartbeat is sent.
@@ -109,7 +109,7 @@ class Groups:
                 return await _ask_shard(self._workers, call, on_hold)
             named = f"{call.group_id[:SHOWN]!a}{'…' if len(call.group_id) > SHOWN else ''}"
             message = f"{named} {NOT_OF_WORKERS} {self._workers_group!a}"
-            return refuse_connect_call(call, Error.GROUP_ID_NOT_FOUND, message)
+            return refuse_host_call(call, Error.GROUP_ID_NOT_FOUND, message)
         if call.group_id == self._workers_group:
             is_join = isinstance(call, JoinGroup)
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
@@ -118,16 +118,14 @@ class Groups:
         return await _ask_shard(self._shard_of(call.group_id), call, on_hold)
 
 
-def refuse_lost(call: PackedCall, error: Error) -> Any:
+def refuse_lost(call: HostCall, error: Error) -> Any:
     """Return the reply to a lost call; it is unknown whether it was accepted."""
     if isinstance(call, ConnectCall):
-        return refuse_connect_call(call, error, LOST)
+        return refuse_host_call(call, error, LOST)
     return refuse_host_call(call, error, LOST)
 
 
-async def _ask_shard(
-    shard: ShardConnection, call: PackedCall, on_hold: OnHold = ignore_hold
-) -> Any:
+async def _ask_shard(shard: ShardConnection, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
     try:
         return await shard.ask(call, on_hold)
     except CallLost as lost:

@@ -25,7 +25,7 @@ from ...actors.messages.groups import (
     FindStream,
     GroupCalls,
     GroupReplies,
-    PackedCall,
+    HostCall,
     StreamAt,
     pack_numbers,
     unpack_numbers,
@@ -35,7 +35,7 @@ from ...actors.transport.stream import MessageStream, StreamEndedError, dial
 from ...actors.transport.system import UnreachableError, connect
 from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
-from .client.reply_handler import OnHold, PendingCall, RepeatedCall, ReplyHandler, ignore_hold
+from .client.reply_handler import CallInFlight, OnHold, RepeatedCall, ReplyHandler, ignore_hold
 
 LOGGER = logging.getLogger(__name__)
 LOOKUP_SECONDS: Final = 2.0
@@ -108,12 +108,12 @@ class _Packet(NamedTuple):
     """The packet that is not acknowledged yet."""
 
     number: int
-    calls: Sequence[PackedCall]
+    calls: Sequence[HostCall]
     repeated: Sequence[RepeatedCall]
     sent: float
     """The time by the clock of the event loop."""
 
-    def numbered_calls(self) -> Iterator[tuple[int, PackedCall]]:
+    def numbered_calls(self) -> Iterator[tuple[int, HostCall]]:
         """Yield all calls, each with its number."""
         for call in self.calls:
             yield call.number, call
@@ -133,7 +133,7 @@ class ShardConnection:
         self._last_number = 0
         self.epoch = -1
         """The epoch of the shard's process, as of the last lookup."""
-        self._calls: list[PackedCall] = []
+        self._calls: list[HostCall] = []
         """The calls to send next."""
         self._registering: list[RepeatedCall] = []
         """The repeated calls to send next, which the process does not know yet."""
@@ -156,16 +156,16 @@ class ShardConnection:
         if self._running is None:
             self._running = self._loop.create_task(self._run())
 
-    async def ask(self, call: PackedCall, on_hold: OnHold = ignore_hold) -> Any:
+    async def ask(self, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
         """Send a call, and return its reply; raises `CallLost`."""
-        handler = PendingCall(self._loop.create_future(), on_hold)
+        handler = CallInFlight(self._loop.create_future(), on_hold)
         number = self.send(call, handler)
         try:
             return await handler.answered
         finally:
             self.cancel(number)
 
-    def send(self, call: PackedCall, handler: ReplyHandler) -> int:
+    def send(self, call: HostCall, handler: ReplyHandler) -> int:
         """Send a call whose reply goes to `handler`; return the number of the call."""
         self._last_number += 1
         self._handlers[self._last_number] = handler

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import PackedCall
+from ...actors.messages.groups import HostCall
 from .client.reply_handler import RepeatedCall
 from .client.stream import Stream
 from .client.timeout import ConnectionState, ConnectionTimeout
@@ -37,7 +37,7 @@ class ParsedRequest(NamedTuple):
     """A request, and the calls of groups that it leads to."""
 
     request: Request
-    calls: Sequence[PackedCall]
+    calls: Sequence[HostCall]
 
 
 class LastRequest:

@@ -7,12 +7,12 @@ effect: everything is lost but the log.
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from ...actors.group.commit import OffsetLedger
+from ...actors.group.group_shard import CoordinatorProcess, GroupShard
+from ...actors.group.host import LATE_MS, TICK_MS, LatenessBudget, drain
+from ...actors.group.kind import WORKERS
+from ...actors.group.members.commit import OffsetLedger
 from ...actors.group.members.request_filter import first_epoch
-from ...actors.group.shard import drain
 from ...actors.group.state.settings import GroupSettings
-from ...actors.group.timers import LATE_MS, TICK_MS, LatenessBudget
-from ...actors.group.typed_shard import TypedShard
 from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
 from ...actors.timing import Now
@@ -126,13 +126,13 @@ class GroupProcess:
     def _open(self) -> None:
         ledger = OffsetLedger(self._durable_state.offsets)
         group = self._durable_state.restore_group()
-        self._coordinator = TypedShard(
+        self._coordinator = GroupShard(
             group,
+            WORKERS,
             self._settings,
             ledger,
             self._clock.now_ms,
-            self._new_id,
-            first_epoch(1 + self.generation),
+            CoordinatorProcess(first_epoch(1 + self.generation), self._new_id),
         )
         self._lateness = LatenessBudget()
         self._tick_at_ms, self._ticked_ms = NEVER, self._clock.now_ms
@@ -169,9 +169,9 @@ class GroupProcess:
         now = self._clock.now()
         late_ms = now.steady_ms - self._tick_at_ms
         if late_ms >= LATE_MS:
-            self._coordinator.excuse(self._lateness.spend(late_ms, now.steady_ms))
+            self._coordinator.extend_timers(self._lateness.grant(late_ms, now.steady_ms))
         self._tick_at_ms, self._ticked_ms = NEVER, now.steady_ms
-        self._coordinator.pass_time(now)
+        self._coordinator.run_timers(now)
 
     def _flush(self) -> None:
         self._is_due = False
@@ -181,7 +181,7 @@ class GroupProcess:
         for message, hear in queue:
             if isinstance(message, Install):
                 self._durable_state.take_install(message)
-            self._coordinator.take(message, hear, self._clock.now())
+            self._coordinator.submit(message, hear, self._clock.now())
         self._drain(len(queue))
 
     def _drain(self, taken: int = 0) -> None:

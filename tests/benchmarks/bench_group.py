@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.shards.host_actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.transport.ports import SystemAddress, free_port
 from fairlead.actors.transport.system import System, start_system
 from fairlead.actors.worker.instructions import Timing

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.group_shard import GroupShard
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.timing import Now
@@ -32,13 +33,13 @@ def orders(members: int) -> dict[str, list[int]]:
 def leaving(order: Sequence[int]) -> float:
     """Return the CPU seconds in which all members of a settled group leave."""
     group = settled(len(order))
-    coordinator = Coordinator(group, GroupSettings(), OffsetLedger(MemoryLog()), 0)
+    coordinator = GroupShard(group, WORKERS, GroupSettings(), OffsetLedger(MemoryLog()), 0)
     gc.collect()
     gc.freeze()
     begun = time.process_time()
     for number in order:
         request = Heartbeat("bench", member_id(number), LEAVE_EPOCH, "i", 1)
-        coordinator.take(request, "host", Now(0, 0))
+        coordinator.submit(request, "host", Now(0, 0))
         coordinator.advance(coordinator.ready(Now(0, 0)))
     taken_s = time.process_time() - begun
     assert not group.members

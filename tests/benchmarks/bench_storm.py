@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlead.actors.assignors.built_in import balanced
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.group_shard import GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.assignors import ComputeAssignmentReply
 from fairlead.actors.messages.commands import GroupCommand, Reply
@@ -60,7 +61,7 @@ class MeasuredCoordinator:
         self._control.append(0, [encode(ConnectorsTasksMetadata(everything))], WALL_MS)
         group = restore("storm", *self._control.load())
         settings = GroupSettings(session_timeout_ms=TIMING.session_timeout_ms)
-        self.coordinator = Coordinator(group, settings, OffsetLedger(offsets), 0)
+        self.coordinator = GroupShard(group, WORKERS, settings, OffsetLedger(offsets), 0)
 
     @property
     def end(self) -> int:
@@ -72,8 +73,8 @@ class MeasuredCoordinator:
         with self._counted():
             now = Now(WALL_MS + self.now_ms, self.now_ms)
             for command, sender in commands:
-                self.coordinator.take(command, sender, now)
-            self.coordinator.pass_time(now)
+                self.coordinator.submit(command, sender, now)
+            self.coordinator.run_timers(now)
             answers = drain(self.coordinator, self, now)
         return [(answer.to, answer.reply) for answer in answers]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.classic.rounds import elect_protocol
+from fairlead.actors.classic.rules import elect_protocol
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
     JoinGroup,

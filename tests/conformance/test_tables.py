@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
@@ -121,7 +122,9 @@ def set_up(driver: CoordinatorDriver, kind: str) -> None:
     """A group of m1, at rest at epoch 5, in which one more has a place if it is not full."""
     driver.settings = replace(SETTINGS, max_size=1 if kind == "full" else 2)
     ledger = OffsetLedger(driver.offsets)
-    driver.coordinator = Coordinator(driver.group, driver.settings, ledger, 0, lambda: "made")
+    driver.coordinator = GroupShard(
+        driver.group, WORKERS, driver.settings, ledger, 0, CoordinatorProcess(new_id=lambda: "made")
+    )
     if kind == "absent":
         return
     records: tuple[Record, ...] = (
@@ -139,8 +142,8 @@ def test_request_validation(request_validation: Case, driver: CoordinatorDriver)
     set_up(driver, told["given"].get("group", ""))
     end = driver.group.end
     request = replace(request_of(told["given"]), incarnation="")
-    driver.coordinator.take(request, "x", driver.now)
-    driver.coordinator.pass_time(replace(driver.now, steady_ms=SETTINGS.heartbeat_interval_ms))
+    driver.coordinator.submit(request, "x", driver.now)
+    driver.coordinator.run_timers(replace(driver.now, steady_ms=SETTINGS.heartbeat_interval_ms))
     (answer,) = driver.coordinator.ready(driver.now).answers
     assert isinstance(answer.reply, HeartbeatReply)
     expected, _, remark = told["expect"].partition(",")

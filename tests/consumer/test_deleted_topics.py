@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.consumer.offsets.deleted_topics import GONE_MS
+from fairlead.actors.consumer.offsets.clean_up import GONE_MS
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
 from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.frame import Entry
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead_tests.consumer.driver import ConsumerDriver, MemoryLog, topic
 
 SETTINGS = GroupSettings(session_timeout_ms=1_800_000, initial_delay_ms=0)
@@ -28,7 +28,7 @@ def committing(topics: dict[str, Topic] = BOTH) -> ConsumerDriver:
 
 def committed(driver: ConsumerDriver) -> set[str]:
     """Return the topics with offsets in the group's log."""
-    return {each.topic for each in driver.shard._deleted._ledger.consumer_offsets()}
+    return {each.topic for each in driver.shard.state.ledger.consumer_offsets()}
 
 
 def without(name: str) -> dict[str, Topic]:
@@ -91,11 +91,11 @@ def test_another_cluster_than_the_one_of_the_offsets_takes_none_of_them(
 
 def test_offsets_leave_once_the_disk_has_room_for_that(tmp_path: Path) -> None:
     driver = committing()
-    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 0), driver.now)
     driver.sees(without("t2"))
     driver.passes(GONE_MS)
     assert committed(driver) == {"t2", "t4"}
-    driver.shard.see_room(Room(tmp_path, 1 << 40), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 1 << 40), driver.now)
     driver.passes(GONE_MS)
     assert committed(driver) == {"t4"}
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.consumer.offsets.expiry import Expired, Use, find_expired
+from fairlead.actors.consumer.offsets.clean_up import Expired, Use, find_expired
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import JoinGroup, LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
 from fairlead.events.kafka.consumers import ConsumerOffset
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Resource
 from fairlead_tests.classic.driver import offers
 from fairlead_tests.consumer.classic import ALL, given, joining
@@ -92,7 +92,7 @@ def leave_consumer(driver: ConsumerDriver) -> None:
 
 
 def leave_classic(driver: ConsumerDriver) -> None:
-    (member,) = driver.shard.sides.classic.members()
+    (member,) = driver.shard.classic.coordinator.members()
     driver.asks(LeaveGroup("g", (Leaver(member.member_id),)))
 
 
@@ -217,10 +217,10 @@ def test_a_group_that_somebody_is_about_to_join_is_not_deleted(driver: ConsumerD
 
 def test_without_room_nothing_is_forgotten(driver: ConsumerDriver, tmp_path: Any) -> None:
     commit(driver)
-    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 0), driver.now)
     passes(driver, RETENTION_MS)
     assert committed(driver) == [T2, T4]
-    driver.shard.see_room(Room(tmp_path, 1 << 40), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 1 << 40), driver.now)
     passes(driver)
     assert committed(driver) == []
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.consumer.heartbeat_cache import HeartbeatCache
+from fairlead.actors.consumer.calls import HeartbeatCache
 from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from fairlead.actors.messages.errors import Error
@@ -27,14 +27,14 @@ BEAT = ConsumerGroupHeartbeat("g", "m", 2, number=9)
 def joined() -> ConsumerDriver:
     driver = ConsumerDriver()
     assert driver.asks(JOIN).member_epoch == 2
-    assert driver.shard.repeat(BEAT, driver.now) is None, "it has to be decided first"
+    assert driver.repeats(BEAT) is None, "it has to be decided first"
     return driver
 
 
 def test_a_repeated_heartbeat_has_the_same_reply_and_writes_nothing() -> None:
     driver = joined()
     first, end = driver.asks(BEAT), driver.group.end
-    assert driver.shard.repeat(BEAT, driver.now) == replace(first, number=9)
+    assert driver.repeats(BEAT) == replace(first, number=9)
     assert (first.error, first.assignment, driver.group.end) == (Error.NONE, None, end)
 
 
@@ -42,7 +42,7 @@ def test_a_repeated_heartbeat_extends_the_session() -> None:
     driver = joined()
     driver.asks(BEAT)
     for _ in range(4):
-        assert driver.shard.repeat(BEAT, driver.now)
+        assert driver.repeats(BEAT)
         driver.passes(SESSION_MS - 1)
     assert driver.group.members.keys() == {"m"}
     driver.passes(SESSION_MS + 1)
@@ -52,10 +52,10 @@ def test_a_repeated_heartbeat_extends_the_session() -> None:
 def test_a_change_of_the_group_ends_the_cache() -> None:
     driver = joined()
     driver.asks(BEAT)
-    assert driver.shard.repeat(BEAT, driver.now)
-    assert driver.shard.repeat(replace(BEAT, member_epoch=9), driver.now) is None
+    assert driver.repeats(BEAT)
+    assert driver.repeats(replace(BEAT, member_epoch=9)) is None
     driver.asks(replace(JOIN, member_id="n"))
-    assert driver.shard.repeat(BEAT, driver.now) is None
+    assert driver.repeats(BEAT) is None
     assert driver.asks(BEAT).assignment is not None, "it is to give up what the other is to have"
 
 
@@ -104,13 +104,13 @@ def test_a_classic_heartbeat_is_answered_during_its_generation() -> None:
     driver = ConsumerDriver()
     beat = ClassicHeartbeat("g", alone(driver), 1, number=9)
     for _ in range(4):
-        told = driver.shard.repeat(beat, driver.now)
+        told = driver.repeats(beat)
         assert told == replace(driver.asks(beat), number=9)
         assert told
         assert told.error is Error.NONE
         driver.passes(SESSION_MS - 1)
     for other in (replace(beat, generation=2), replace(beat, member_id="n")):
-        assert driver.shard.repeat(other, driver.now) is None
+        assert driver.repeats(other) is None
     driver.ask(joining())
-    assert driver.shard.repeat(beat, driver.now) is None
+    assert driver.repeats(beat) is None
     assert driver.asks(beat).error is Error.REBALANCE_IN_PROGRESS

@@ -13,7 +13,7 @@ from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group
 from fairlead.events.kafka.consumers import Topic
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Cause, ClassicProtocol, GroupState, GroupType, MemberState, Why
 from fairlead_tests.consumer.driver import SESSION_MS, ConsumerDriver, topic
 
@@ -272,7 +272,7 @@ def test_a_group_that_is_full_takes_in_nobody() -> None:
 def test_while_the_disk_is_full_a_consumer_is_asked_to_try_again(
     driver: ConsumerDriver, tmp_path: Any
 ) -> None:
-    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 0), driver.now)
     told = driver.joins("A", "t4")
     assert (told.error, driver.group.members) == (Error.COORDINATOR_NOT_AVAILABLE, {})
 

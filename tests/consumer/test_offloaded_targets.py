@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.consumer.shard import HostComputation
 from fairlead.actors.group.computing.compute import run_assignor
+from fairlead.actors.group.group_shard import HostComputation
 from fairlead.actors.messages.computing import Assignment, EndComputation, Snapshot
 from fairlead.actors.shards.computer import TargetComputer
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver, topic
 
 INTERVAL_MS = 1_000
@@ -47,7 +47,7 @@ def end(driver: ConsumerDriver, computation: HostComputation, **ended: Any) -> N
     """Tell the group what was computed, by default what its assignor says."""
     found = run_assignor(computation.assignor, computation.computes, computation.snapshot)
     told = EndComputation(computation.number, *found)
-    driver.shard.take(replace(told, **ended), None, driver.now)
+    driver.shard.submit(replace(told, **ended), None, driver.now)
     driver.flush()
 
 
@@ -116,10 +116,10 @@ def test_a_target_that_could_not_be_written_is_computed_once_the_disk_has_room(
     driver: ConsumerDriver, tmp_path: Path
 ) -> None:
     computation = begin(driver)
-    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 0), driver.now)
     end(driver, computation)
     assert driver.group.assignment_epoch == 2
-    driver.shard.see_room(Room(tmp_path, 1 << 40), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 1 << 40), driver.now)
     _live(driver, 2)
     end(driver, begun(driver))
     assert (driver.group.assignment_epoch, driver.group.target.error) == (3, "")

@@ -13,7 +13,7 @@ from fairlead.actors.messages.offsets import (
     TopicOffset,
 )
 from fairlead.actors.messages.orders import DeleteGroup
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead_tests.classic.driver import offers
 from fairlead_tests.consumer.classic import joining
 from fairlead_tests.consumer.driver import ConsumerDriver, topic
@@ -194,7 +194,7 @@ def test_nothing_is_committed_while_room_is_low_and_all_is_told(
     driver: ConsumerDriver, tmp_path: Any
 ) -> None:
     commit(driver)
-    driver.shard.see_room(Room(tmp_path, 0), driver.now)
+    driver.shard.set_disk_space(DiskSpace(tmp_path, 0), driver.now)
     assert commit(driver, TopicOffset("t4", 1, 9)) == [Error.COORDINATOR_NOT_AVAILABLE]
     assert fetch(driver) == {("t4", 1): 7}
 

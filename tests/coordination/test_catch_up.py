@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.actors.group.news import AT_ONCE, HELD_UP_MS, CatchUps
+from fairlead.actors.group.members.long_poll import AT_ONCE, HELD_UP_MS, CatchUps
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import GroupState
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
@@ -132,7 +132,7 @@ def test_nobody_expires_while_the_group_itself_could_not_hear_anybody(
 ) -> None:
     crowd(driver)
     driver.now_ms += SESSION_MS
-    driver.coordinator.excuse(SESSION_MS)
+    driver.coordinator.extend_timers(SESSION_MS)
     driver.passes(0)
     assert driver.group.members.keys() == set(MEMBERS)
     driver.passes(SESSION_MS - 1)
@@ -158,7 +158,7 @@ def test_who_was_answered_since_a_connector_was_configured_anew_is_not_answered_
     holders = [(each.connector, member) for each, member in driver.group.owner.items()]
     name, holder = next((name, member) for name, member in holders if member != FIRST)
     changed = PutConnector("connect", name, {"name": name, "more": "1"})
-    driver.coordinator.take(changed, "someone", driver.now)
+    driver.coordinator.submit(changed, "someone", driver.now)
     assert holder in told(driver.passes(HEARTBEAT_MS))
     assert driver.beat(holder) == []
     assert holder not in told(driver.put("C"))

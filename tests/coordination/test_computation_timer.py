@@ -16,8 +16,8 @@ SECOND = replace(FIRST, number=2)
 def computed_in(took_ms: int) -> tuple[ComputationTimer, SoftState]:
     """Return a timer that saw one computation, and the soft state when the next has begun."""
     timer = ComputationTimer()
-    assert not timer.see(SoftState(begun=1, computation=FIRST), 0).is_in_interval
-    return timer, timer.see(SoftState(begun=2, computation=SECOND), took_ms)
+    assert not timer.follow(SoftState(begun=1, computation=FIRST), 0).is_in_interval
+    return timer, timer.follow(SoftState(begun=2, computation=SECOND), took_ms)
 
 
 def test_one_that_was_fast_keeps_the_next_waiting_for_nothing() -> None:
@@ -38,8 +38,8 @@ def test_while_computations_take_long_one_begins_after_twice_that_time(
 
 def test_a_change_that_finds_nothing_under_way_is_computed_at_once() -> None:
     timer = ComputationTimer()
-    timer.see(SoftState(begun=1, computation=FIRST), 0)
-    soft = timer.see(SoftState(begun=1), 300)
+    timer.follow(SoftState(begun=1, computation=FIRST), 0)
+    soft = timer.follow(SoftState(begun=1), 300)
     assert not soft.is_in_interval
 
 
@@ -48,8 +48,8 @@ def test_what_the_coordinator_computes_itself_rests_for_its_interval_whatever_a_
 ):
     settings = GroupSettings(assignment_interval_ms=100)
     timer = ComputationTimer()
-    timer.see(SoftState(settings, begun=1, computation=FIRST), 0)
-    timer.see(SoftState(settings, begun=1), 5_000)
-    timer.see(SoftState(settings, begun=2, is_in_interval=True), 5_000)
+    timer.follow(SoftState(settings, begun=1, computation=FIRST), 0)
+    timer.follow(SoftState(settings, begun=1), 5_000)
+    timer.follow(SoftState(settings, begun=2, is_in_interval=True), 5_000)
     assert [*timer.due(5_099)] == []
     assert [*timer.due(5_100)] == [EndInterval()]

@@ -10,12 +10,12 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
 from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.group import token_of
-from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
+from fairlead.events.log.space import RESERVE_BYTES, DiskSpace, disk_space_at, require_space
 from fairlead.events.model import Resource, RunState
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
 
 DISK = Path("/disk")
-AMPLE, LOW, OUT = (Room(DISK, free) for free in (RESERVE_BYTES, RESERVE_BYTES - 1, 1 << 20))
+AMPLE, LOW, OUT = (DiskSpace(DISK, free) for free in (RESERVE_BYTES, RESERVE_BYTES - 1, 1 << 20))
 
 
 @pytest.fixture
@@ -39,25 +39,25 @@ def refused(driver: CoordinatorDriver, name: str) -> CommandReply:
 
 @pytest.mark.parametrize("room", [LOW, OUT])
 def test_a_command_is_refused_with_the_path_what_is_free_and_what_to_do(
-    driver: CoordinatorDriver, room: Room
+    driver: CoordinatorDriver, room: DiskSpace
 ) -> None:
-    driver.coordinator.see_room(room, driver.now)
+    driver.coordinator.set_disk_space(room, driver.now)
     end = driver.control.end
     assert refused(driver, "B").message == (
         "nothing was changed: the disk of /disk is full but for its reserve of 16 MiB: free space"
         f" there, and all goes on by itself ({room.free_bytes} bytes are free)"
     )
     assert driver.control.end == end
-    driver.coordinator.see_room(AMPLE, driver.now)
+    driver.coordinator.set_disk_space(AMPLE, driver.now)
     (answer,) = driver.put("B")
     assert answer.reply.error is Error.NONE
 
 
 @pytest.mark.parametrize("room", [LOW, OUT])
 def test_no_batch_counts_and_each_is_asked_again_with_the_same_reason(
-    driver: CoordinatorDriver, room: Room
+    driver: CoordinatorDriver, room: DiskSpace
 ) -> None:
-    driver.coordinator.see_room(room, driver.now)
+    driver.coordinator.set_disk_space(room, driver.now)
     token = token_of(driver.group, "W1", Resource("A"))
     assert token is not None
     commit = Commit(CommitId("A", 0, token, 0), (), Manifest("/out", "s", 0, 0, 0), 0)
@@ -68,7 +68,7 @@ def test_no_batch_counts_and_each_is_asked_again_with_the_same_reason(
 
 
 def test_members_come_go_and_report_from_the_reserve(driver: CoordinatorDriver) -> None:
-    driver.coordinator.see_room(LOW, driver.now)
+    driver.coordinator.set_disk_space(LOW, driver.now)
     driver.asks(driver.joining("W2"))
     assert driver.group.members.keys() == {"W1", "W2"}
     token = token_of(driver.group, "W1", Resource("A"))
@@ -81,7 +81,7 @@ def test_members_come_go_and_report_from_the_reserve(driver: CoordinatorDriver) 
 def test_without_any_room_heartbeats_that_write_nothing_are_answered_and_nothing_is_written(
     driver: CoordinatorDriver,
 ) -> None:
-    driver.coordinator.see_room(OUT, driver.now)
+    driver.coordinator.set_disk_space(OUT, driver.now)
     end, group_end = driver.control.end, driver.group.end
     for _ in range(2 * SESSION_MS // HEARTBEAT_MS):
         said = driver.beat("W1")
@@ -95,9 +95,9 @@ def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
     driver: CoordinatorDriver,
 ) -> None:
     driver.asks(driver.joining("W2"))
-    driver.coordinator.see_room(OUT, driver.now)
+    driver.coordinator.set_disk_space(OUT, driver.now)
     driver.passes(10 * SESSION_MS)
-    driver.coordinator.see_room(AMPLE, driver.now)
+    driver.coordinator.set_disk_space(AMPLE, driver.now)
     driver.passes(SESSION_MS - 1)
     assert driver.group.members.keys() == {"W1", "W2"}
     driver.passes(2)
@@ -106,19 +106,19 @@ def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
 
 @pytest.mark.parametrize("room", [AMPLE, LOW])
 def test_a_look_at_the_disk_extends_no_session_where_room_never_ran_out(
-    driver: CoordinatorDriver, room: Room
+    driver: CoordinatorDriver, room: DiskSpace
 ) -> None:
     driver.passes(SESSION_MS - 1)
-    driver.coordinator.see_room(room, driver.now)
+    driver.coordinator.set_disk_space(room, driver.now)
     driver.passes(2)
     assert driver.group.members == {}
 
 
 def test_what_was_decided_while_there_was_room_is_written() -> None:
-    room = Room(DISK, RESERVE_BYTES // 4)
+    room = DiskSpace(DISK, RESERVE_BYTES // 4)
     assert not room.is_out
-    require_room(room, entries=100, frames=100_000, into_reserve=True)
+    require_space(room, entries=100, frames=100_000, into_reserve=True)
 
 
 def test_the_room_of_a_log_is_known_also_when_all_its_folders_were_moved(tmp_path: Path) -> None:
-    assert room_at(tmp_path / "groups" / "connect" / "control").free_bytes > 0
+    assert disk_space_at(tmp_path / "groups" / "connect" / "control").free_bytes > 0

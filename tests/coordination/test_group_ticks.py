@@ -2,9 +2,8 @@
 
 import pytest
 
-from fairlead.actors.group import actor as actor_module
-from fairlead.actors.group.actor import GroupActor, Tick
-from fairlead.actors.group.timers import MOST_EXCUSED_MS, LatenessBudget
+from fairlead.actors.group.host import MOST_EXCUSED_MS, LatenessBudget
+from fairlead.actors.shards.host_actor import GroupActor, Tick
 from fairlead.actors.timing import Now
 
 
@@ -31,24 +30,24 @@ def test_a_tick_is_never_asked_for_a_time_that_is_over(
         assert isinstance(payload, Tick)
         asked.append((seconds, payload.at_ms))
 
-    monkeypatch.setattr(actor_module.GroupActor, "wake_after", wake_after)
+    monkeypatch.setattr(GroupActor, "wake_after", wake_after)
     GroupActor()._wake_in_time(Due(due_ms), Now(0, 5_000))  # type: ignore[arg-type]
     assert asked == [expected]
 
 
 def test_a_process_that_stood_still_once_excuses_all_of_it() -> None:
-    assert LatenessBudget().spend(14_000, 100_000) == 14_000
+    assert LatenessBudget().grant(14_000, 100_000) == 14_000
 
 
 def test_a_process_that_is_always_late_excuses_half_of_the_time_in_the_long_run() -> None:
     budget, excused_ms = LatenessBudget(), 0
     for now_ms in range(0, 1_000_000, 1_000):
-        excused_ms += budget.spend(900, now_ms)
+        excused_ms += budget.grant(900, now_ms)
     assert excused_ms <= MOST_EXCUSED_MS + 1_000_000 // 2
 
 
 def test_a_calm_time_earns_what_was_excused_anew() -> None:
     budget = LatenessBudget()
-    assert budget.spend(MOST_EXCUSED_MS, 0) == MOST_EXCUSED_MS
-    assert budget.spend(1_000, 0) == 0
-    assert budget.spend(1_000, 10_000) == 1_000
+    assert budget.grant(MOST_EXCUSED_MS, 0) == MOST_EXCUSED_MS
+    assert budget.grant(1_000, 0) == 0
+    assert budget.grant(1_000, 10_000) == 1_000

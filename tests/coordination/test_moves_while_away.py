@@ -8,7 +8,7 @@ import pytest
 from coordination.test_more_moves import INTERVAL_MS, Gently
 
 from fairlead.actors.assignors.built_in import incremental
-from fairlead.actors.group.shard import AddressedReply
+from fairlead.actors.messages.commands import AddressedReply
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import GroupState, Why
 from fairlead.events.records import ScheduledRebalance

@@ -22,7 +22,7 @@ from fairlead.events.commits import (
 from fairlead.events.connectors import OffsetsAltered
 from fairlead.events.entries.codec import decode
 from fairlead.events.group import token_of
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import RunState
 from fairlead.events.records import Record, Tombstone
 from fairlead_tests.coordination.driver import CoordinatorDriver
@@ -139,7 +139,7 @@ def test_all_offsets_of_a_change_are_one_append_and_the_log_tells_whose_it_was(
 ) -> None:
     scene.stop()
     end = scene.offsets.end
-    scene.coordinator.take(
+    scene.coordinator.submit(
         AlterOffsets("connect", "A", "altered", ((OTHER, {"row": 7}), (FILE, None)), None, "ann"),
         "someone",
         scene.now,
@@ -211,7 +211,7 @@ def test_of_a_change_and_a_resumption_at_once_the_first_one_decides(
         SetTargetState("connect", "A", RunState.RUNNING),
     ]
     for order in reversed(orders) if resume_first else orders:
-        scene.coordinator.take(order, "someone", scene.now)
+        scene.coordinator.submit(order, "someone", scene.now)
     scene.flush()
     assert scene.logged() == ({"a.csv": {"row": 10}} if resume_first else {})
 
@@ -233,7 +233,7 @@ def test_a_process_that_dies_between_the_logs_leaves_the_offsets_changed_and_all
 
 def die_between_the_logs(scene: Scene) -> OffsetsAltered:
     """Have offsets reset by a process that dies in between, and another one begin."""
-    scene.coordinator.take(AlterOffsets("connect", "A", "reset"), "someone", scene.now)
+    scene.coordinator.submit(AlterOffsets("connect", "A", "reset"), "someone", scene.now)
     ready = scene.coordinator.ready(scene.now)
     scene.append_offsets(ready.offset_entries, scene.now)
     scene.open()
@@ -296,6 +296,6 @@ def test_a_connector_that_is_not_there_has_no_offsets_to_change(scene: Scene) ->
 
 def test_offsets_do_not_change_while_the_disk_is_full(scene: Scene) -> None:
     scene.stop()
-    scene.coordinator.see_room(Room(Path("/"), 1), scene.now)
+    scene.coordinator.set_disk_space(DiskSpace(Path("/"), 1), scene.now)
     assert scene.reset().error is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.logged() == {"a.csv": {"row": 10}}

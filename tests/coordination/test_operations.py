@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.due import LOOK_MS, LOOK_SOON_MS
 from fairlead.actors.group.orders.departures import GOODBYE_MS
-from fairlead.actors.group.shard import AddressedReply
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.group.timers import LOOK_MS, LOOK_SOON_MS
+from fairlead.actors.messages.commands import AddressedReply, CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets, CommitReply, HeartbeatReply
 from fairlead.actors.messages.orders import (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fairlead.actors.group.members.request_filter import BURST
-from fairlead.actors.group.shard import AddressedReply
+from fairlead.actors.messages.commands import AddressedReply
 from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import MemberState

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.computing import Install, InstallReply, Prepare
 from fairlead.actors.messages.errors import Error
@@ -99,7 +100,14 @@ def names(driver: CoordinatorDriver) -> Callable[[], str]:
         return next(given)
 
     ledger = OffsetLedger(driver.offsets)
-    driver.coordinator = Coordinator(driver.group, driver.settings, ledger, driver.now_ms, name)
+    driver.coordinator = GroupShard(
+        driver.group,
+        WORKERS,
+        driver.settings,
+        ledger,
+        driver.now_ms,
+        CoordinatorProcess(new_id=name),
+    )
     return name
 
 
@@ -264,14 +272,14 @@ def test_a_deletion_waits_for_a_commit_that_is_accepted_in_the_same_flush(
     driver.send(DeleteConnector("connect", "A"))
     driver.compute("m")
     driver.asks(driver.full("m", "A A-0"))
-    driver.coordinator.take(CommitOffsets("connect", "m", (last,)), "m", driver.now)
-    driver.coordinator.take(driver.full("m", ""), "m", driver.now)
-    driver.coordinator.pass_time(driver.now)
+    driver.coordinator.submit(CommitOffsets("connect", "m", (last,)), "m", driver.now)
+    driver.coordinator.submit(driver.full("m", ""), "m", driver.now)
+    driver.coordinator.run_timers(driver.now)
     assert set(driver.group.connectors) == {"A"}, "its config is needed to publish"
     assert driver.offsets.end == 0
     driver.flush()
     assert driver.offsets.end > 0, "the commit counts"
     published = CommitOffsets("connect", "m", (), (last.commit_id,))
-    driver.coordinator.take(published, "m", driver.now)
-    driver.coordinator.pass_time(driver.now)
+    driver.coordinator.submit(published, "m", driver.now)
+    driver.coordinator.run_timers(driver.now)
     assert "A" in driver.group.connectors, "the tombstone is not durable yet"

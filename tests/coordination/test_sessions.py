@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.shard import AddressedReply
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import AddressedReply, CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
@@ -223,7 +222,7 @@ def test_the_beat_that_a_temporary_leave_overtakes_is_never_answered(
     beat = driver.request("a")
     driver.asks(beat)
     assert driver.coordinator.traffic().held == 1
-    driver.coordinator.take(driver.request("a", -2, instance_id="i"), "a", driver.now)
+    driver.coordinator.submit(driver.request("a", -2, instance_id="i"), "a", driver.now)
     replies = [each.reply for each in driver.flush()]
     assert [
         (each.member_epoch, each.sequence) for each in replies if isinstance(each, HeartbeatReply)

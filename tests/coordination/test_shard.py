@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.shard import Ready, drain
+from fairlead.actors.group.host import Ready, drain
 from fairlead.actors.messages.members import CommitOffsets
 from fairlead.actors.messages.orders import Cordon, PutConnector, RemoveMember
 from fairlead.actors.timing import Now
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Resource
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver
 
-OUT = Room(Path("/disk"), free_bytes=1)
+OUT = DiskSpace(Path("/disk"), free_bytes=1)
 
 
 @dataclass
@@ -52,8 +52,8 @@ def test_the_offset_log_is_written_before_the_control_log(driver: CoordinatorDri
     driver.asks(driver.joining("a"))
     driver.compute("a")
     driver.asks(driver.full("a", ""))
-    driver.coordinator.take(PutConnector("connect", "B", {"x": "y"}), "rest", driver.now)
-    driver.coordinator.take(batch(driver), "a", driver.now)
+    driver.coordinator.submit(PutConnector("connect", "B", {"x": "y"}), "rest", driver.now)
+    driver.coordinator.submit(batch(driver), "a", driver.now)
     deeds = Deeds()
     answers = drain(driver.coordinator, deeds, driver.now)
     assert [each.split()[1] for each in deeds.done] == ["offsets", "entries"]
@@ -62,7 +62,7 @@ def test_the_offset_log_is_written_before_the_control_log(driver: CoordinatorDri
 
 
 def test_what_was_handed_out_is_not_handed_out_again(driver: CoordinatorDriver) -> None:
-    driver.coordinator.take(driver.joining("a"), "a", driver.now)
+    driver.coordinator.submit(driver.joining("a"), "a", driver.now)
     first = driver.coordinator.ready(driver.now)
     assert (first.has_entries, [each.to for each in first.answers]) == (True, ["a"])
     driver.coordinator.advance(first)
@@ -71,7 +71,7 @@ def test_what_was_handed_out_is_not_handed_out_again(driver: CoordinatorDriver) 
 
 
 def test_nothing_is_said_of_what_could_not_be_written(driver: CoordinatorDriver) -> None:
-    driver.coordinator.take(driver.joining("a"), "a", driver.now)
+    driver.coordinator.submit(driver.joining("a"), "a", driver.now)
     with pytest.raises(OSError):  # noqa: PT011  # whichever it is
         drain(driver.coordinator, Deeds(breaks=True), driver.now)
 
@@ -130,5 +130,5 @@ def test_a_cordon_wakes_nobody_and_a_removal_is_looked_after_soon(
 
 
 def test_while_the_disk_is_full_room_is_looked_for_soon(driver: CoordinatorDriver) -> None:
-    driver.coordinator.see_room(OUT, driver.now)
+    driver.coordinator.set_disk_space(OUT, driver.now)
     assert driver.coordinator.next_tick_ms(driver.now) == driver.now_ms + 100

@@ -17,7 +17,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead_tests.coordination.driver import CoordinatorDriver, told
 
@@ -110,7 +110,7 @@ def test_a_result_that_no_log_can_hold_ends_no_process_whose_disk_is_full(
     monkeypatch.setattr("fairlead.actors.group.computing.install.flaw_in", unforeseen)
     install = asked_to_compute(driver)
     made = Assignment({"a": frozenset()}, {}, {Resource("A"): HALF})
-    driver.coordinator.see_room(Room(Path("/disk"), 0), driver.now)
+    driver.coordinator.set_disk_space(DiskSpace(Path("/disk"), 0), driver.now)
     end = driver.control.end
     reply = replied(driver, replace(install, assignment=made))
     assert reply.error is Error.INVALID_ASSIGNMENT

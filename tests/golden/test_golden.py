@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group.legality import Legality
+from fairlead.actors.group.state.legality import Legality
 from fairlead.events.catalogue import BY_NUMBER
 from fairlead.events.entries.codec import decode, restore
 from fairlead.events.evolve import evolve

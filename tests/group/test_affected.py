@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.news import find_affected
+from fairlead.actors.group.members.long_poll import find_affected
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Assignment, Install

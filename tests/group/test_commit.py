@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.commit import CommitDecision, OffsetLedger, commit_offsets
+from fairlead.actors.group.members.commit import CommitDecision, OffsetLedger, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.catalogue import commit_key

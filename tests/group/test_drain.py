@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.host import drain
 
 NOW: Any = object()
 

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from fairlead.actors.group.actor import log_fence
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import HeartbeatReply
+from fairlead.actors.shards.host_actor import log_fence
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.actor import HostedLogs
+from fairlead.actors.shards.host_actor import HostedLogs
 from fairlead.events.entries.codec import CONTROL, OFFSETS
 from fairlead.events.log.errors import NoLogError
 from fairlead.events.log.frame import NewEntry

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.group.legality import FLAWS, IllegalRecordError, Legality, flaw
+from fairlead.actors.group.state.legality import FLAWS, IllegalRecordError, Legality, flaw
 from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries.codec import decode
 from fairlead.events.evolve import evolve

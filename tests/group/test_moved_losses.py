@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.group.legality import flaw
+from fairlead.actors.group.state.legality import flaw
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import NOTHING, Cause, Why

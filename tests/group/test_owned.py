@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.actor import log_fence
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.shards.host_actor import log_fence
 from fairlead_tests.decider import JOIN, Decider, resources
 
 LEAVE = {"for good": -1, "for a while": -2}

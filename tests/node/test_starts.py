@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.actor import GroupOpened, Ping, Pong
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.orders import EndMember
+from fairlead.actors.shards.host_actor import GroupOpened, Ping, Pong
 from fairlead.actors.transport.actor import Actor
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.process import process_of

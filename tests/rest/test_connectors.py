@@ -9,7 +9,7 @@ from rest.conftest import RestApi
 from fairlead.actors.messages.commands import FinishDeletion
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.connectors import ConnectorConfig
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
@@ -494,12 +494,12 @@ def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
     api.group.ask("seat", "w1")
     api.group.ask("split", "a", {"n": "0"})
     api.group.ask("report", Resource("a", 0), RunState.RUNNING)
-    room = Room(Path("/disk"), 5)
+    room = DiskSpace(Path("/disk"), 5)
 
-    def room_at(_: Path) -> Room:
+    def disk_space_at(_: Path) -> DiskSpace:
         return room
 
-    monkeypatch.setattr(logs, "room_at", room_at)
+    monkeypatch.setattr(logs, "disk_space_at", disk_space_at)
     waits = f"waiting for space: {room.why}"
     told = api.client.get("/connectors/a/status?extended=true").json()
     assert [each["reason"] for each in told["tasks"]] == [waits]

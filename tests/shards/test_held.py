@@ -11,7 +11,7 @@ from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerG
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, TellTopics
 from fairlead.actors.shards.hosting import HostedGroups
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver, joining
 
@@ -79,8 +79,8 @@ def test_a_client_that_waits_from_the_beginning_is_answered(driver: ShardDriver)
     member_id = driver.member_of(A)
     beat(driver, member_id)
     driver.passes(1_000)
-    driver.groups.take(ClassicHeartbeat(A, member_id, 1, number=1_000), 1, driver.now)
-    driver.groups.take(EndHold(A, 1_000), 1, driver.now)
+    driver.groups.submit(ClassicHeartbeat(A, member_id, 1, number=1_000), 1, driver.now)
+    driver.groups.submit(EndHold(A, 1_000), 1, driver.now)
     assert errors(driver.asks()) == [Error.NONE]
 
 
@@ -89,7 +89,7 @@ def test_it_is_answered_in_time_on_a_full_disk(driver: ShardDriver) -> None:
     beat(driver, member_id)
     driver.passes(1_000)
     assert beat(driver, member_id) == []
-    driver.room = Room(driver.folder, 0)
+    driver.room = DiskSpace(driver.folder, 0)
     driver.asks()
     assert errors(driver.passes(1_000)) == [Error.NONE]
 

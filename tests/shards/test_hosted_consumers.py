@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
-from fairlead.actors.group.shard import ENOUGH_ROOM
+from fairlead.actors.group.group_shard import IDLE_MS
+from fairlead.actors.group.host import ENOUGH_SPACE
 from fairlead.actors.messages.classic import JoinGroup, SyncGroup
 from fairlead.actors.messages.consumers import (
     ConsumerGroupHeartbeat,
@@ -24,9 +25,8 @@ from fairlead.actors.messages.groups import (
     TellTopics,
 )
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
-from fairlead.actors.shards.hosting import IDLE_MS
 from fairlead.events.kafka.consumers import Topic
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import ClassicProtocol
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver
@@ -261,9 +261,9 @@ def test_topics_that_change_while_the_disk_is_full_are_known_once_it_is_not(
 ) -> None:
     driver.asks(TellTopics({"t4": T4}))
     epoch = joins(driver, A, "M").member_epoch
-    driver.room = Room(driver.folder, 0)
+    driver.room = DiskSpace(driver.folder, 0)
     driver.asks(TellTopics({"t4": topic("t4", 8)}))
-    driver.room = ENOUGH_ROOM
+    driver.room = ENOUGH_SPACE
     driver.asks(ListGroups())
     driver.passes(2_000)
     assert beats(driver, "M", epoch).assignment == {"t4#0": tuple(range(8))}

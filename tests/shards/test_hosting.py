@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.classic.state import RoundPhase
+from fairlead.actors.group.group_shard import IDLE_MS, GroupShard
 from fairlead.actors.group.state.settings import ShardLimits
 from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply, SyncGroup
 from fairlead.actors.messages.errors import Error
@@ -23,14 +24,12 @@ from fairlead.actors.messages.offsets import (
     OffsetFetch,
     TopicOffset,
 )
-from fairlead.actors.shards.group import ClientGroup
-from fairlead.actors.shards.hosting import IDLE_MS
 from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import fold, restore
 from fairlead.events.entries.group_keys import by_group, flaw_in_group_id
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.shards.driver import ShardDriver, joining
 
@@ -259,26 +258,26 @@ def test_without_room_nothing_changes_and_all_have_their_time_anew_after_it(
     driver: ShardDriver,
 ) -> None:
     member_id = driver.member_of(A)
-    driver.room = Room(Path(), 0)
+    driver.room = DiskSpace(Path(), 0)
     (refused,) = driver.asks(joining(B))
     assert refused.error is Error.COORDINATOR_NOT_AVAILABLE
     driver.now_ms += 60_000
-    driver.room = Room(Path(), 1 << 40)
+    driver.room = DiskSpace(Path(), 1 << 40)
     assert driver.beat(A, member_id) is Error.NONE
 
 
 def test_without_room_no_group_is_woken_before_anything_is_due_in_it(
     driver: ShardDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    woken, pass_time = list[int](), ClientGroup.pass_time
+    woken, run_timers = list[int](), GroupShard.run_timers
 
-    def note(group: ClientGroup, now: Now) -> None:
+    def note(group: GroupShard, now: Now) -> None:
         woken.append(now.steady_ms)
-        pass_time(group, now)
+        run_timers(group, now)
 
     driver.member_of(A)
-    monkeypatch.setattr(ClientGroup, "pass_time", note)
-    driver.room = Room(Path(), 0)
+    monkeypatch.setattr(GroupShard, "run_timers", note)
+    driver.room = DiskSpace(Path(), 0)
     driver.asks(joining(A))  # so that it is seen what is due there
     driver.passes(5_900)
     assert woken == []

@@ -58,7 +58,7 @@ def test_members_bring_no_more_metadata_than_allowed_over_all_groups(driver: Sha
     assert error(driver, bringing("b", 600)) is FULL
     assert error(driver, bringing("b", 400)) is Error.NONE
     assert error(driver, consumer("c", "m", "t4")) is FULL
-    (member_id,) = driver.groups._groups["a"]._sides.classic._state.seats
+    (member_id,) = driver.groups._groups["a"].shard.classic.coordinator._state.seats
     assert error(driver, bringing("a", 600, member_id)) is Error.NONE  # it brings no more
     assert error(driver, bringing("a", 601, member_id)) is FULL
     driver.leaves("a", member_id)
@@ -88,7 +88,7 @@ def test_classic_members_of_a_group_of_consumers_count_as_well(driver: ShardDriv
     ask(driver, join)
     size = len(offer.name) + len(offer.metadata) + len("t4")  # which is its subscription
     assert driver.groups.kept.total.minus(before) == Footprint(1, size)
-    (member_id,) = driver.groups._groups["a"].group.translated
+    (member_id,) = driver.groups._groups["a"].shard.group.translated
     limit(driver, members=2, metadata_bytes=driver.groups.kept.total.metadata_bytes)
     assert error(driver, join) is FULL
     assert error(driver, replace(join, member_id=member_id)) is not FULL

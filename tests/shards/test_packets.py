@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.groups import DescribeGroupReply, ListGroups, PackedCall
+from fairlead.actors.messages.groups import DescribeGroupReply, HostCall, ListGroups
 from fairlead.actors.messages.offsets import OffsetFetchReply, TopicOffset
 from fairlead.actors.shards import packets
 from fairlead.actors.shards.packets import ReplyQueue, size_of, with_number
@@ -47,5 +47,5 @@ def test_what_is_told_of_groups_is_counted_as_well() -> None:
 
 
 @pytest.mark.parametrize("call", [ClassicHeartbeat("g", "m", 1), ListGroups()], ids=["one", "all"])
-def test_a_call_that_gets_its_number_says_what_it_said(call: PackedCall) -> None:
+def test_a_call_that_gets_its_number_says_what_it_said(call: HostCall) -> None:
     assert with_number(call, 7) == replace(call, number=7)

@@ -85,7 +85,7 @@ def test_groups_are_back_from_their_log_after_a_kill(actor_system: Running) -> N
     assert said.groups == 50
     with stream_host(actor_system, again) as host:
         beats = host.asks(*in_order(*(ClassicHeartbeat(*each, 1) for each in ids.items())))
-        assert host.epoch == epoch + 1
+        assert host.epoch > epoch
         replies = [each for each in beats.replies if isinstance(each, ClassicHeartbeatReply)]
         assert [each.error for each in replies] == [Error.NONE] * 50
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.actor import GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
@@ -15,9 +14,10 @@ from fairlead.actors.messages.groups import (
     ConnectReply,
     EndHold,
     GroupReplies,
-    PackedCall,
+    HostCall,
 )
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.shards.host_actor import GroupOpened, OpenGroup
 from fairlead.actors.shards.workers_group import WorkersGroupActor
 from fairlead.actors.transport.actor import Address
 from fairlead_tests.actor_system import Running
@@ -33,7 +33,7 @@ AT_ONCE_S = 0.4
 class Host(StreamHost):
     """A host of members of the workers' group."""
 
-    def told(self, *calls: PackedCall) -> dict[int, ConnectReply]:
+    def told(self, *calls: HostCall) -> dict[int, ConnectReply]:
         """Return what is told until these calls are taken."""
         return by_number(self.asks(*calls))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group.commit import OffsetLedger, commit_offsets
+from fairlead.actors.group.members.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.commands import FinishDeletion, FinishStop
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import (

@@ -180,7 +180,7 @@ def test_rule_8_a_time_that_began_before_both_conversions_ends_nobody_after_them
     driver.call(driver.join_call(one, ALL_A))
     driver.joins(two, ALL_B)
     driver.modern_joins("W2")
-    mixed_members = driver.shard.sides._mixed  # pyright: ignore[reportPrivateUsage]
+    mixed_members = driver.shard.classic._mixed  # pyright: ignore[reportPrivateUsage]
     assert mixed_members.next_ms() is None, "nobody owes anything yet"
     assert {one, two} <= driver.group.translated
 

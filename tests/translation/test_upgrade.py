@@ -15,7 +15,7 @@ from fairlead.actors.messages.classic import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.group import token_of
-from fairlead.events.log.space import RESERVE_BYTES, Room
+from fairlead.events.log.space import RESERVE_BYTES, DiskSpace
 from fairlead.events.model import Cause, GroupType, MemberState, Token, Why
 from fairlead.events.records import (
     ClassicGroup,
@@ -290,13 +290,13 @@ def test_rule_32_a_conversion_that_cannot_be_written_leaves_the_classic_group(
 ) -> None:
     one, two = driver.pair(ALL_A, ALL_B)
     waiting = driver.call(driver.join_call(one, ALL_A))
-    full, enough = (Room(Path(), bytes_, RESERVE_BYTES) for bytes_ in (0, RESERVE_BYTES))
+    full, enough = (DiskSpace(Path(), bytes_, RESERVE_BYTES) for bytes_ in (0, RESERVE_BYTES))
     end = driver.group.end
-    driver.shard.see_room(full, driver.now)
+    driver.shard.set_disk_space(full, driver.now)
     assert driver.asks(driver.joining("W1")) == [], "unanswered, it asks again"
     assert (driver.group.end, driver.group.type) == (end, GroupType.CLASSIC)
     assert waiting not in driver.said
-    driver.shard.see_room(enough, driver.now)
+    driver.shard.set_disk_space(enough, driver.now)
     assert driver.joins(two, ALL_B).generation == 3, "the round goes on"
     assert waiting in driver.said
 
@@ -305,7 +305,7 @@ def test_rule_32_a_process_that_dies_before_the_append_leaves_the_classic_group(
     driver: MixedDriver,
 ) -> None:
     one, _ = driver.pair(ALL_A, ALL_B)
-    driver.shard.take(driver.joining("W1"), "W1", driver.now)
+    driver.shard.submit(driver.joining("W1"), "W1", driver.now)
     types = [driver.group.type]
     driver.open()
     assert [*types, driver.group.type] == [GroupType.CONNECT, GroupType.CLASSIC], "as written"

@@ -16,7 +16,7 @@ Sort = tuple[int, int]
 
 
 class Allocation:
-    """The resources of each taker, and the unassigned; takers are numbered as in `Workers`.
+    """What each taker has, and what is unassigned; takers are numbered as in `Workers`.
 
     Work that its taker may not run is unassigned from the beginning. Most takers never give, so
     only their loads are counted at the beginning, and everything else on demand.
@@ -114,7 +114,7 @@ class Allocation:
         return self._leasts[sort]
 
     def give_up(self, index: int, sort: Sort) -> Resource:
-        """Remove from a taker the resource of a sort by which the spread gains most; return it.
+        """Take from a taker the one of a sort by which the spread gains most; return it.
 
         The dealers take note of it only when the taker is requeued: it may give more.
         """
@@ -132,7 +132,7 @@ class Allocation:
         self._leasts.clear()
 
     def put_aside(self, index: int, sort: Sort) -> None:
-        """Remove from a taker one of a sort, and leave it unassigned."""
+        """Take from a taker one of a sort, and leave it unassigned."""
         self._unassigned.setdefault(sort, []).append(self.give_up(index, sort))
 
     def deal(self, resource: Resource, sort: Sort) -> None:

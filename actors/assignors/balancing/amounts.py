@@ -211,13 +211,13 @@ class _CycleSearch:
 
     def _find_behind(self, nodes: list[int]) -> list[int]:
         """Return the cycle that the ways back from these nodes run into, if any."""
-        starts: dict[int, int] = {}
+        seen: dict[int, int] = {}
         for start in nodes:
             node = start
-            while node != -1 and node not in starts:
-                starts[node] = start
+            while node != -1 and node not in seen:
+                seen[node] = start
                 node = self._before[node]
-            if node != -1 and starts[node] == start:
+            if node != -1 and seen[node] == start:
                 return self._cycle_at(node)
         return []
 
@@ -229,7 +229,7 @@ class _CycleSearch:
 
 
 def _cancel(amounts: Amounts, cycle: list[int]) -> None:
-    """Apply a cycle: each of its takers gives one resource and gets one."""
+    """Let each taker of a cycle give one and get one, as the cycle says."""
     takers, classes = len(amounts.loads), len(amounts.eligible)
     for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
         if node < takers <= after < takers + classes:

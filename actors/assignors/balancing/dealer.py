@@ -65,14 +65,14 @@ class Pool:
             heapq.heapreplace(waiting, (loads[index], index))
 
     def pop(self, index: int) -> None:
-        """Remove a taker that `first` returned."""
+        """Take out a taker that `first` returned."""
         if self.holders and self.holders[0][2] == index:
             heapq.heappop(self.holders)
         else:
             heapq.heappop(self.waiting)
 
     def rejoin(self, loads: list[int]) -> None:
-        """Merge the takers set aside for this connector back into the main queue: it was dealt."""
+        """Let takers that waited apart wait with the others: the connector has been dealt."""
         for _, _, index in self.holders:
             heapq.heappush(self.waiting, (loads[index], index))
         self.holders.clear()

@@ -152,7 +152,7 @@ def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
 
 
 def _relieve(allocation: Allocation, index: int) -> None:
-    """Transfer from a taker until it is not ahead of any other far enough."""
+    """Have a taker give until it is not ahead of any other far enough."""
     giver = _Giver(allocation, index)
     while giver.give():
         pass
@@ -206,13 +206,13 @@ class _Giver:
         """Return how full another would be at the least, and by which class."""
         queue = self._queue
         while queue:
-            queued, number = queue[0]
+            known, number = queue[0]
             if not self._weights[number]:
                 heapq.heappop(queue)
-            elif (now := self._least(number)) != queued:
+            elif (now := self._least(number)) != known:
                 heapq.heapreplace(queue, (now, number))
             else:
-                return queued, number
+                return known, number
         return None, ANYWHERE
 
     def _least(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Holdings of one kind, connectors or tasks, by taker, and the transfers that level them."""
+"""What each taker has of one kind of work, connectors or tasks, and the transfers that level it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -83,7 +83,7 @@ def split_holdings(
 
 
 class Transfers:
-    """Transfers, by their giver and by their receiver; work that comes back never left."""
+    """What each taker gives up, and what it gets, by taker; work that comes back never left."""
 
     __slots__ = ("firsts", "given_up", "got")
 

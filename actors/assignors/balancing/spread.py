@@ -59,7 +59,7 @@ class Spread:
             self.totals.update(found)
 
     def uncount_in(self, zone: str, tasks: Iterable[Resource]) -> None:
-        """Subtract from the counts of a zone what is no task."""
+        """Take back what was counted in a zone and is no task."""
         for connector, _ in tasks:
             self.zones[zone][connector] -= 1
             self.totals[connector] -= 1
@@ -72,7 +72,7 @@ class Spread:
         on[connector] = on.get(connector, 0) + by
 
     def room(self, index: int, connector: str) -> tuple[int, int]:
-        """Return how many tasks a zone, then a worker, may take before they exceed an even spread.
+        """Return how far a connector is below its even part in the worker's zone, and on it.
 
         The numbers only compare: the less, the more the spread gains if one of its tasks leaves.
         """
@@ -117,11 +117,11 @@ class GiveQueue:
         self._sorted: _Sorted | None = None
 
     def add(self, resource: Resource) -> None:
-        """Add a resource."""
+        """Take in one more."""
         self._loose.append(resource)
 
     def take(self, shortfall: Shortfall) -> Resource:
-        """Remove the resource that leaves first, and return it."""
+        """Take out the one that leaves first, and return it."""
         if self._loose or self._sorted is None:
             before = self._sorted.remaining() if self._sorted else ()
             self._sorted = _Sorted([*self._loose, *before], shortfall)

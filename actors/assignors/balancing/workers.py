@@ -129,7 +129,7 @@ def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Cl
 def _find_needs(
     snapshot: Snapshot, resources: Resources, pinned: Collection[Resource]
 ) -> Mapping[str, Demand]:
-    """Return the demand of each connector with needs that has resources without pins.
+    """Return what each connector needs that has anything without pins, by connector.
 
     Most work with a demand has that of its whole connector, which is computed once.
     """

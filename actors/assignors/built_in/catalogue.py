@@ -54,7 +54,7 @@ def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:
 
 
 def _always(name: str, computes: Computes) -> AssignorFactory:
-    """Return a factory of an assignor that no setting changes."""
+    """Return what makes an assignor that no setting changes."""
     return lambda _: BuiltIn(name, 0, 0, computes)
 
 

@@ -103,7 +103,7 @@ def assign(
     return replace(result, again_at_ms=again_at_ms)
 
 
-def _is_for_now(snapshot: Snapshot, assignment: Assignment) -> bool:
+def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
     """Tell whether moves would be left if the members that are away were back.
 
     Nothing else asks for these moves: a return changes no target. It does not ask for ever, since a
@@ -115,7 +115,7 @@ def _is_for_now(snapshot: Snapshot, assignment: Assignment) -> bool:
         member_id: replace(
             member,
             member_epoch=max(0, member.member_epoch),
-            target=assignment.members.get(member_id, NOTHING),
+            target=made.members.get(member_id, NOTHING),
         )
         for member_id, member in snapshot.members.items()
     }
@@ -189,17 +189,17 @@ def _pick_steepest(
 
     queue = [(-difference(move), move) for move in moves]
     heapq.heapify(queue)
-    picked: list[OptionalMove] = []
-    while queue and len(picked) < room:
-        queued, move = queue[0]
-        if -queued > (now := difference(move)):
+    made: list[OptionalMove] = []
+    while queue and len(made) < room:
+        known, move = queue[0]
+        if -known > (now := difference(move)):
             heapq.heapreplace(queue, (-now, move))
             continue
         heapq.heappop(queue)
-        picked.append(move)
+        made.append(move)
         loads[move.giver, move.resource.is_task] -= 1
         loads[move.taker, move.resource.is_task] += 1
-    return picked
+    return made
 
 
 def _undo(

@@ -39,7 +39,7 @@ class RoundTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The input of one rebalance: what is configured, and what each worker reports to run."""
+    """What one rebalance starts from: what is configured, and what each worker reports to run."""
 
     configured: Resources
     reported: Loads
@@ -52,7 +52,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """The work that each worker takes over and gives up; in how many ms all rejoin (0: never)."""
+    """What each worker takes over and gives up, and in how many ms all rejoin (0: never)."""
 
     assigned: Loads
     revoked: Loads
@@ -77,7 +77,7 @@ NO_DELAY = DelayedRebalance()
 
 @dataclass(frozen=True, slots=True)
 class LeaderMemory:
-    """The last decisions of a leader, and the work that waits."""
+    """What was decided last, and what has been put off."""
 
     assignment: Resources = NOTHING
     """What was assigned, or waited, after the last round."""
@@ -95,45 +95,45 @@ class LeaderMemory:
 
 
 class _Differences(NamedTuple):
-    """The changes since the last round."""
+    """What has changed since the last round."""
 
     deleted: Resources
     lost: Resources
     created: Resources
 
 
-def assign(memory: LeaderMemory, current: Round) -> tuple[LeaderMemory, Increments]:
-    """Return the memory for the next round, and the increments of every worker."""
-    changes = _find(memory, current)
-    revoked = _revoke(current.reported, changes.deleted)
-    kept = remove_loads(current.reported, revoked)
-    handled = handle_lost(memory, changes.lost, kept, current.clock)
+def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments]:
+    """Return what to remember, and the increments of every worker that takes part."""
+    found = _find(memory, given)
+    revoked = _revoke(given.reported, found.deleted)
+    kept = remove_loads(given.reported, revoked)
+    handled = handle_lost(memory, found.lost, kept, given.clock)
     loads = add_loads(kept, handled.handed)
-    memory, delay_ms, over = _level(memory, handled, current, loads)
+    memory, delay_ms, over = _level(memory, handled, given, loads)
     loads = remove_loads(loads, over)
     revoked = {worker: (*gone, *over.get(worker, ())) for worker, gone in revoked.items()}
-    loads = add_loads(loads, hand_out([*sorted(changes.created), *sorted(handled.as_new)], loads))
+    loads = add_loads(loads, hand_out([*sorted(found.created), *sorted(handled.as_new)], loads))
     remembered = replace(
         memory,
-        assignment=(union(loads) - union(revoked)) | changes.lost,
+        assignment=(union(loads) - union(revoked)) | found.lost,
         revocation=union(revoked),
-        generation=current.generation,
-        members=frozenset(current.reported),
+        generation=given.generation,
+        members=frozenset(given.reported),
     )
-    return remembered, Increments(remove_loads(loads, current.reported), revoked, delay_ms)
+    return remembered, Increments(remove_loads(loads, given.reported), revoked, delay_ms)
 
 
-def _find(memory: LeaderMemory, current: Round) -> _Differences:
+def _find(memory: LeaderMemory, given: Round) -> _Differences:
     """Return what was deleted, lost and created, as far as the memory holds for this round."""
-    active = union(current.reported)
-    previous = memory.assignment if memory.generation == current.completed else NOTHING
+    active = union(given.reported)
+    previous = memory.assignment if memory.generation == given.completed else NOTHING
     if memory.revocation & active:
         # The last assignment did not arrive: what it took away is still there.
         previous = active
     return _Differences(
-        deleted=previous - current.configured,
-        lost=(previous & current.configured) - active,
-        created=current.configured - previous - active,
+        deleted=previous - given.configured,
+        lost=(previous & given.configured) - active,
+        created=given.configured - previous - active,
     )
 
 
@@ -148,7 +148,7 @@ def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ..
 
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """Lost work by its fate: it waits, is handed out as if new, or goes to candidates."""
+    """What becomes of lost work: it waits, is handed out as if new, or goes to candidates."""
 
     wait: DelayedRebalance
     revoked: bool
@@ -198,7 +198,7 @@ def _deal(lost: Resources, takers: Sequence[str]) -> Loads:
 
 
 def _level(
-    memory: LeaderMemory, handled: LostWork, current: Round, loads: Loads
+    memory: LeaderMemory, handled: LostWork, given: Round, loads: Loads
 ) -> tuple[LeaderMemory, int, Loads]:
     """Return what to remember, the delay, and what each worker has to give up for level loads.
 
@@ -208,12 +208,12 @@ def _level(
     memory = replace(memory, wait=handled.wait, revoked=handled.revoked)
     if handled.delay_ms:
         return replace(memory, revoked=False), handled.delay_ms, {}
-    over = find_surplus(current.configured, loads)
+    over = find_surplus(given.configured, loads)
     if not memory.revoked:
         return replace(memory, revoked=bool(over)), 0, over
     if not over:
         return replace(memory, revoked=False, streak=0), 0, {}
-    now_ms, max_delay_ms = current.clock
+    now_ms, max_delay_ms = given.clock
     streak = memory.streak + 1
     delay_ms = backoff_ms(streak, max_delay_ms)
     if not delay_ms:

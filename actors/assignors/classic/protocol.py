@@ -36,7 +36,7 @@ def offer_protocols(mode: str) -> Sequence[str]:
 
 
 class AssignmentError(IntEnum):
-    """The error of an assignment, which has no work then; the numbers are on the wire."""
+    """What an assignment tells every member instead of work; the numbers are on the wire."""
 
     NO_ERROR = 0
     CONFIG_MISMATCH = 1
@@ -68,7 +68,7 @@ class ReceivedAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """The reaction to an assignment: work to stop, then to start, and when to rejoin."""
+    """What a worker stops, then starts, has after that, and when it rejoins."""
 
     stop: Sequence[Resource]
     start: Sequence[Resource]
@@ -78,7 +78,7 @@ class Reaction:
 
 
 def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: int) -> Reaction:
-    """Return the reaction of a worker with configs up to this offset.
+    """Return what a worker does that has read the configs up to this offset.
 
     If it has not read just what the leader had, it starts nothing of what it was assigned before it
     has rejoined. Work that it takes over comes after the work that it keeps; a worker of Connect

@@ -9,7 +9,7 @@ from ....events.group import LARGEST_EPOCH
 from ....events.kafka.consumers import ConsumerOffset, Topic
 from ....events.kafka.topic_names import is_topic_name
 from ....events.records import Tombstone
-from ...group.commit import OffsetLedger
+from ...group.members.commit import OffsetLedger
 from ...messages.errors import Error
 from ...messages.offsets import (
     OffsetCall,

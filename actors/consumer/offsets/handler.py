@@ -10,11 +10,13 @@ is how tools reset offsets, and how consumers commit that assign partitions to t
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from ....events.group import Group
 from ....events.kafka.consumers import Topic
+from ....events.log.space import DiskSpace
 from ....events.model import GroupType, Resource
+from ...classic.coordinator import ClassicCoordinator
 from ...classic.embedded import CONSUMER, topics_of_consumers
-from ...group.commit import OffsetLedger
-from ...group.sides import Sides
+from ...group.members.commit import OffsetLedger
 from ...messages.errors import Error
 from ...messages.offsets import (
     NO_EPOCH,
@@ -36,12 +38,14 @@ Refusal = tuple[Error, str]
 class OffsetHandler:
     """Handles the offset calls of one group."""
 
-    def __init__(self, sides: Sides, ledger: OffsetLedger) -> None:
-        self._sides, self._ledger = sides, ledger
+    def __init__(self, group: Group, classic: ClassicCoordinator, ledger: OffsetLedger) -> None:
+        self._group, self._classic, self._ledger = group, classic, ledger
 
-    def answer(self, call: OffsetCall, topics: Mapping[str, Topic] | None, now: Now) -> OffsetReply:
+    def answer(
+        self, call: OffsetCall, topics: Mapping[str, Topic] | None, space: DiskSpace, now: Now
+    ) -> OffsetReply:
         """Execute a call, or refuse it; `topics` are those of the cluster, None: unknown."""
-        if refused := self._refuse(call, now):
+        if refused := self._refuse(call, space, now):
             return refuse_call(call, *refused, topics)
         if isinstance(call, OffsetFetch):
             return fetch_offsets(self._ledger, call, topics)
@@ -49,16 +53,15 @@ class OffsetHandler:
             return delete_offsets(self._ledger, call, self._topics_in_use(), topics)
         return commit_offsets(self._ledger, call, topics, now.wall_ms)
 
-    def _refuse(self, call: OffsetCall, now: Now) -> Refusal | None:
-        room, group_id = self._sides.room, self._sides.group.group_id
-        if call.group_id != group_id:
+    def _refuse(self, call: OffsetCall, space: DiskSpace, now: Now) -> Refusal | None:
+        if call.group_id != self._group.group_id:
             return Error.NOT_COORDINATOR, "the group is not served here"
         if _size_of(call) > MOST_OFFSETS:
             return Error.INVALID_REQUEST, f"more than {MOST_OFFSETS} partitions are named"
         if isinstance(call, OffsetFetch):
             error = self._refuse_fetch(call)
-        elif room.is_low:
-            return Error.COORDINATOR_NOT_AVAILABLE, room.refusal()
+        elif space.is_low:
+            return Error.COORDINATOR_NOT_AVAILABLE, space.refusal()
         elif isinstance(call, OffsetDelete):
             error = self._refuse_delete()
         else:
@@ -67,25 +70,25 @@ class OffsetHandler:
 
     def _refuse_fetch(self, call: OffsetFetch) -> Error | None:
         has_member = call.member_id is not None or call.epoch > NO_EPOCH
-        if has_member and self._sides.group.type is GroupType.CONSUMER:
+        if has_member and self._group.type is GroupType.CONSUMER:
             return self._refuse_member(call.member_id or "", call.epoch)
         return None
 
     def _topics_in_use(self) -> Collection[str]:
         """Return the topics to which members of either protocol subscribe."""
-        group = self._sides.group
-        return topics_of_consumers(self._sides.classic.members()) | group.subscribers.keys()
+        group = self._group
+        return topics_of_consumers(self._classic.members()) | group.subscribers.keys()
 
     def _refuse_delete(self) -> Error | None:
         """Refuse to delete offsets while the group has members that subscribe to unknown topics."""
-        classic = self._sides.classic
+        classic = self._classic
         if not classic.is_empty and classic.protocol_type != CONSUMER:
             return Error.NON_EMPTY_GROUP
-        is_known = self._sides.group.exists or self._ledger.has_consumer_offsets()
+        is_known = self._group.exists or self._ledger.has_consumer_offsets()
         return None if is_known else Error.GROUP_ID_NOT_FOUND
 
     def _refuse_commit(self, call: OffsetCommit, now: Now) -> Error | None:
-        group = self._sides.group
+        group = self._group
         if group.members:
             member = group.members.get(call.member_id)
             if member and member.metadata.classic is None and not call.knows_epochs:
@@ -93,8 +96,8 @@ class OffsetHandler:
             error = self._refuse_member(call.member_id, call.epoch)
             is_owner = error is Error.STALE_MEMBER_EPOCH and self._had_and_has_all(call)
             return None if is_owner else error
-        if not self._sides.classic.is_empty:
-            return self._sides.classic.hear_commit(
+        if not self._classic.is_empty:
+            return self._classic.renew_session(
                 call.member_id, call.instance_id, call.epoch, now.steady_ms
             )
         if call.epoch <= NO_EPOCH:
@@ -104,7 +107,7 @@ class OffsetHandler:
         return Error.GROUP_ID_NOT_FOUND if call.knows_epochs else Error.ILLEGAL_GENERATION
 
     def _refuse_member(self, member_id: str, epoch: int) -> Error | None:
-        member = self._sides.group.members.get(member_id)
+        member = self._group.members.get(member_id)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
         is_classic = member.metadata.classic is not None
@@ -113,7 +116,7 @@ class OffsetHandler:
 
     def _had_and_has_all(self, call: OffsetCommit) -> bool:
         """Return whether a member has had all these partitions since the epoch in its commit."""
-        current = self._sides.group.members[call.member_id].current
+        current = self._group.members[call.member_id].current
         granted = {**current.pending, **current.assigned}
         committed = (Resource(each.topic, each.partition) for each in call.offsets)
         is_past = call.epoch < current.member_epoch

@@ -55,6 +55,30 @@ def is_due(group: Group) -> bool:
     return group.group_epoch > group.assignment_epoch and bool(group.members)
 
 
+def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
+    """Return the soft state, whether this member has to compute, and whether that is news to it."""
+    computation = soft.computation
+    if computation is None or computation.member_id != member_id:
+        return soft, False, False
+    first = is_news(soft, group_epoch)
+    if computation.told_epoch != group_epoch:
+        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
+    return soft, True, first
+
+
+def is_news(soft: SoftState, group_epoch: int) -> bool:
+    """Tell whether a COMPUTE_ASSIGNMENT would be the first for this group epoch.
+
+    A member that has its snapshot is computing; it sends a heartbeat when it has installed.
+    """
+    computation = soft.computation
+    return (
+        computation is not None
+        and computation.snapshot is None
+        and computation.told_epoch != group_epoch
+    )
+
+
 def schedule_target(
     group: Group, soft: SoftState, records: Sequence[Record], now_ms: int
 ) -> ScheduledTarget:
@@ -161,7 +185,7 @@ def end_computation(
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
     """Tell whether nothing is to be scheduled: no target is due, or one is under way already."""
-    if group.group_epoch <= group.assignment_epoch:
+    if group.group_epoch <= group.target.assignment_epoch:
         return True
     has_delay = soft.is_in_interval or soft.initial_delay is not None
     is_under_way = soft.computation is not None or has_delay

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ....events.group import Group
 from ....events.model import Grants, Resource
-from ...assignors.demands import demand_of, part_met_by
+from ...assignors.demands import demand_of, permitted_part
 from ...messages.computing import (
     LONGEST_WAIT_MS,
     SHORTEST_WAIT_MS,
@@ -31,30 +31,6 @@ DROP = "drop this computation"
 
 KEPT = "the target stays as it was: correct the assignor before the next attempt"
 """What happens after an invalid assignment."""
-
-
-def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
-    """Return the soft state, whether this member has to compute, and whether that is news to it."""
-    computation = soft.computation
-    if computation is None or computation.member_id != member_id:
-        return soft, False, False
-    first = is_news(soft, group_epoch)
-    if computation.told_epoch != group_epoch:
-        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
-    return soft, True, first
-
-
-def is_news(soft: SoftState, group_epoch: int) -> bool:
-    """Tell whether a COMPUTE_ASSIGNMENT would be the first for this group epoch.
-
-    A member that has its snapshot is computing; it sends a heartbeat when it has installed.
-    """
-    computation = soft.computation
-    return (
-        computation is not None
-        and computation.snapshot is None
-        and computation.told_epoch != group_epoch
-    )
 
 
 def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Decision:
@@ -163,7 +139,7 @@ def _find_unencodable(assignment: Assignment) -> Iterator[str]:
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return a resource whose demand is not met by the member that gets it, or nothing."""
     for member_id, share in sorted(assignment.members.items()):
-        refused = share - part_met_by(snapshot, member_id, share)
+        refused = share - permitted_part(snapshot, member_id, share)
         if refused:
             resource = min(refused)
             demand = demand_of(snapshot, resource)

@@ -1,16 +1,46 @@
-"""Which heartbeats are refused, and with which errors (PROTOCOL §3, §8)."""
+"""Which heartbeats are admitted, for which seat, and with which errors others are refused.
 
-from ....events.group import AssignorRange, Group, Member
-from ....events.model import ClientAssignor
+First a request is looked at by itself (PROTOCOL §3, Validation): what is malformed, or cannot be
+encoded, is INVALID_REQUEST whoever sends it. What the group knows of a member was validated before,
+and is not checked again. Then it is looked at beside its seat (PROTOCOL §3, §8): whether another
+process or another member has it, whether its epoch is the current one, whether the member names as
+owned only what it may run, and whether the group could still compute with its assignors.
+
+Nothing is changed by a refused request, and no session is renewed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from operator import itemgetter
+
+from ....events.group import LARGEST_EPOCH, AssignorRange, Group, Member
+from ....events.model import CONNECTOR, ClientAssignor, Resource
 from ....events.records import CurrentAssignment, MemberMetadata
 from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.commands import Reply
 from ...messages.errors import Error
-from ...messages.members import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
 from ..computing.elect import Electorate, range_of
 from ..state.soft_state import Decision, SoftState
-from ..state.validate import LONGEST_NAME, LONGEST_SESSION_MS, flaw, flaw_in_first_join
-from .seats import ended_by, refuse_instance
+from ..state.validate import (
+    LARGEST_NUMBER,
+    LONGEST_NAME,
+    LONGEST_SESSION_MS,
+    LONGEST_TEXT,
+    flaw_in_assignor,
+    flaw_in_name,
+    flaw_in_text,
+    show_number,
+)
+
+UNCHANGED = -1
+"""The value of an unchanged time in a request."""
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
 """What a fenced member has to do."""
@@ -21,12 +51,12 @@ def refuse(
 ) -> tuple[Error, str] | None:
     """Return why the request is refused, or None if it is admitted.
 
-    `seat` is the result of `seats.seat_of`.
+    `seat` is the result of `seat_of`.
     """
     if request.group_id and request.group_id != group.group_id:
         message = f"group {request.group_id!r} is not served here: ask its own coordinator"
         return Error.GROUP_ID_NOT_FOUND, message
-    if seat is not None and seat.member_id == request.member_id:
+    if seat is not None and seat.metadata.member_id == request.member_id:
         return _refuse_member(group, soft, seat, request)
     return _refuse_newcomer(group, soft, seat, request)
 
@@ -68,7 +98,7 @@ def _refuse_member(
     if member.metadata.classic is not None and leaves and not is_removal:
         message = f"{request.member_id} is a classic member, and leaves by LeaveGroup"
         return Error.UNKNOWN_MEMBER_ID, message
-    returns = member.is_away and request.member_epoch == JOIN_EPOCH
+    returns = request.member_epoch == JOIN_EPOCH and member.is_away
     becomes_modern = member.metadata.classic is not None and request.member_epoch >= JOIN_EPOCH
     is_another = request.incarnation != member.metadata.incarnation
     if is_another and not returns and not becomes_modern:
@@ -230,3 +260,195 @@ def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tupl
 
 def _versions(assignors: tuple[ClientAssignor, ...]) -> list[AssignorRange]:
     return [range_of(each) for each in assignors]
+
+
+# -- seats
+
+
+def ended_by(group: Group, request: Heartbeat) -> list[Member]:
+    """Return the seats that end by this join: those of its worker under other instance ids.
+
+    Such a member is away, has the url of the joining worker, and is not the one that returns.
+    """
+    if not request.url or request.member_epoch != JOIN_EPOCH:
+        return []
+    taken = seat_of(group, request)
+    if taken is not None and not taken.is_away:
+        return []
+    urls, url_of = group.away_urls, itemgetter(0)
+    begin = bisect_left(urls, request.url, key=url_of)
+    end = bisect_right(urls, request.url, key=url_of)
+    found = (group.members[member_id] for _, member_id in urls[begin:end])
+    return [each for each in found if each is not taken]
+
+
+def seat_of(group: Group, request: Heartbeat) -> Member | None:
+    """Return the member whose seat a request is about; None: it has none yet.
+
+    A join with the instance id of a member that is away takes that member's seat.
+    """
+    member = group.members.get(request.member_id)
+    if member is None and request.member_epoch == JOIN_EPOCH and request.instance_id is not None:
+        owner = group.instances.get(request.instance_id)
+        return None if owner is None else group.members[owner]
+    return member
+
+
+def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | None:
+    """Return why the request may not use its instance id, or None if it may."""
+    instance_id = request.instance_id
+    owner = None if instance_id is None else group.instances.get(instance_id)
+    if instance_id is None or owner == request.member_id:
+        return None
+    if request.member_epoch == JOIN_EPOCH:
+        return _refuse_join(group, request, owner)
+    if owner is None:
+        message = f"no member has the instance id {instance_id!r}: join with epoch 0"
+        return Error.UNKNOWN_MEMBER_ID, message
+    message = f"instance id {instance_id!r} is the seat of {owner}, who keeps it: stop everything"
+    return Error.FENCED_INSTANCE_ID, message
+
+
+def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[Error, str] | None:
+    """Refuse a join to the seat of a member that is present, or by a member with another seat."""
+    instance_id, member_id = request.instance_id, request.member_id
+    if owner is not None and not _may_be_taken(group.members[owner]):
+        message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
+        return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
+    member = group.members.get(member_id)
+    if member is not None and (owner is not None or not _may_name_itself(group, member)):
+        message = f"{member_id} has a seat of its own: leave it before you join as {instance_id!r}"
+        return Error.INVALID_REQUEST, message
+    return None
+
+
+def _may_name_itself(group: Group, member: Member) -> bool:
+    """Tell whether a member may take a free instance id: a consumer without one, as at a broker."""
+    return group.topics is not None and member.metadata.instance_id is None
+
+
+def _may_be_taken(seat: Member) -> bool:
+    """Tell whether another process may take a seat: if its member is away, or a classic one.
+
+    Classic static members do not say that they leave for a while; their next process takes over at
+    once, with new tokens (KIP-345).
+    """
+    return seat.is_away or seat.metadata.classic is not None
+
+
+# -- a request by itself
+
+
+def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
+    """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
+
+    What is `known` of the member was validated before, and is not checked again.
+    """
+    found = _flaw_in_ids(request) or _flaw_in_list(request)
+    if found or (known is not None and request.is_bare):
+        return found
+    found = _flaw_in_values(request) or _flaw_in_assignors(request, known)
+    return found or (_flaw_in_names(request) if known is None else "")
+
+
+def _flaw_in_names(request: Heartbeat) -> str:
+    """Return which id is unfit for the log's keys, or nothing; an empty member id is replaced."""
+    member_id, instance_id = request.member_id, request.instance_id
+    found = flaw_in_name(member_id, "MemberId") if member_id else ""
+    if not found and instance_id is not None:
+        found = flaw_in_name(instance_id, "InstanceId")
+    return found
+
+
+def _flaw_in_ids(request: Heartbeat) -> str:
+    epoch, instance_id = request.member_epoch, request.instance_id
+    if not request.group_id:
+        return "GroupId is empty: name the group"
+    if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_EPOCH:
+        return f"MemberEpoch is {show_number(epoch)}: it must be from -2 to {LARGEST_EPOCH}"
+    if not request.member_id and epoch != JOIN_EPOCH:
+        return "MemberId is empty: only a join (epoch 0) may leave it out"
+    if instance_id == "" or request.rack == "":
+        return "InstanceId or RackId is empty: leave it out, or give it a value"
+    if epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None:
+        return "a temporary leave (epoch -2) needs an InstanceId: send it, or leave with epoch -1"
+    return ""
+
+
+def _flaw_in_values(request: Heartbeat) -> str:
+    """Return which field is not encodable, or nothing."""
+    for what, time_ms in (
+        ("RebalanceTimeoutMs", request.rebalance_timeout_ms),
+        ("SessionTimeoutMs", request.session_timeout_ms),
+    ):
+        if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
+            return f"{what} is {show_number(time_ms)}: it must be above 0, or -1 if it is unchanged"
+    for what, text in (
+        ("Incarnation", request.incarnation),
+        ("Url", request.url),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack),
+        ("ClientId", request.client_id),
+        ("ClientHost", request.client_host),
+        ("Node", request.node),
+    ):
+        if text and (found := flaw_in_text(text, what)):
+            return found
+        if text and len(text.encode()) > LONGEST_TEXT:
+            return f"{what} is longer than {LONGEST_TEXT} bytes: shorten it"
+    return ""
+
+
+def _flaw_in_list(request: Heartbeat) -> str:
+    owned = request.owned
+    if request.member_epoch == JOIN_EPOCH and (owned is None or owned):
+        return "a join (epoch 0) must say that it owns nothing: owned present and empty"
+    if not owned:
+        return ""
+    return _flaw_in_leave(request) or _flaw_in_resources(owned)
+
+
+def _flaw_in_leave(request: Heartbeat) -> str:
+    """Return what is wrong with a leave of a member that still owns something, or nothing.
+
+    A leave frees all that the member held. If it was accepted, the work would start elsewhere while
+    it still runs there; if it is refused, the group waits until the session ends.
+    """
+    if request.member_epoch >= JOIN_EPOCH:
+        return ""
+    kept = "its seat and its work are kept until its session ends"
+    return f"a leave (epoch -1 or -2) while owned is not empty: stop everything first; {kept}"
+
+
+def _flaw_in_resources(owned: tuple[Resource, ...]) -> str:
+    if any(not CONNECTOR <= resource.task <= LARGEST_NUMBER for resource in owned):
+        return f"owned has a task number outside 0 to {LARGEST_NUMBER}: tasks count from 0"
+    if any(not resource.connector for resource in owned):
+        return "owned has a resource without a connector: name it"
+    if len(set(owned)) != len(owned):
+        return "owned names a resource twice: name each once"
+    return ""
+
+
+def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
+    assignors = request.assignors
+    if assignors is None:
+        return ""
+    if request.server_assignor is not None:
+        return "ServerAssignor and ClientAssignors exclude each other: send one of them"
+    if known and assignors == known.assignors:
+        return ""
+    names = Counter(assignor.name for assignor in assignors)
+    if twice := [name for name, count in names.items() if count > 1]:
+        return f"assignor {twice[0]!r} is named twice: name each once"
+    return next((found for each in assignors if (found := flaw_in_assignor(each))), "")
+
+
+def flaw_in_first_join(request: Heartbeat) -> str:
+    """Return what is missing in the join of a new member, or nothing."""
+    if request.rebalance_timeout_ms <= 0:
+        return "a join needs a RebalanceTimeoutMs above 0"
+    names_assignor = request.assignors or request.server_assignor is not None
+    if not names_assignor and request.subscription is None:
+        return "a join needs an assignor: ClientAssignors or ServerAssignor"
+    return ""

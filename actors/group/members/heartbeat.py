@@ -1,11 +1,14 @@
-"""One ConnectGroupHeartbeat: admission, merge, epoch bump, reconciliation, answer (PROTOCOL §3)."""
+"""One ConnectGroupHeartbeat: admission, merge, epoch bump, reconciliation, answer (PROTOCOL §3).
+
+The step at the end (`next_step`) is the same for classic members in a group of the connect type.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ....events.group import Group, Member
-from ....events.model import NOTHING, ClientAssignor, Resources, Why
+from ....events.model import NOTHING, ClientAssignor, Resource, Resources, Why
 from ....events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -16,15 +19,14 @@ from ....events.records import (
 )
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ..computing.install import ask
+from ..computing.compute import ask, schedule_target
 from ..computing.snapshot import needs_placing_anew
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
-from .admission import REMEDY, refuse, refuse_heartbeat
+from .admission import REMEDY, ended_by, refuse, refuse_heartbeat, seat_of
 from .depart import bury, leave, tombstones
-from .reconcile import UnknownStateError
-from .seats import ended_by, needs_target, seat_of, take_seat, takes_over
-from .step import Requester, next_step
+from .reconcile import Goal, UnknownStateError, reconcile
+from .seats import needs_target, take_seat
 
 SCHEDULED_REBALANCE_DUE = 2
 """The reason code of an assignor that asks for a scheduled rebalance."""
@@ -70,7 +72,9 @@ def take_step(
     except UnknownStateError:
         message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
         return refuse_heartbeat(soft, request, Error.FENCED_MEMBER_EPOCH, message)
-    soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
+    computes, asked_first = False, False
+    if soft.computation is not None:
+        soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
     end = group.end + len(records)
     reply = _answer(soft, request, member.current, after, end)
     if computes:
@@ -84,7 +88,7 @@ def apply_request(
 ) -> tuple[Member, list[Record]]:
     """Return the member with what its request changes, and the records of the change."""
     session_ms = soft.settings.session_timeout_ms
-    if seat is None or takes_over(seat, request):
+    if seat is None or _takes_over(seat, request):
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
         records = bury(group, ended_by(group, request))
@@ -96,6 +100,12 @@ def apply_request(
     if metadata is seat.metadata:
         return seat, []
     return replace(seat, metadata=metadata), [metadata]
+
+
+def _takes_over(seat: Member, request: Heartbeat) -> bool:
+    """Tell whether a request takes a seat for another process, or for one that was away."""
+    is_another = seat.metadata.member_id != request.member_id
+    return request.member_epoch == JOIN_EPOCH and (is_another or seat.is_away)
 
 
 def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> list[Record]:
@@ -193,13 +203,14 @@ def _bump(
     group: Group, seat: Member | None, request: Heartbeat, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
     """Return the epoch bump for a join, or for a change that assignors depend on; else None."""
-    if seat is None or (takes_over(seat, request) and needs_target(group, seat, request)):
+    if seat is None or (_takes_over(seat, request) and needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in_assignors(group, seat.metadata, metadata)
         # A new zone or name alone is no reason (PROTOCOL §2). If work demands one, assignors depend
         # on it as on metadata, and nothing else would move the work.
-        if why is None and needs_placing_anew(group, seat.metadata, metadata):
+        is_changed = metadata is not seat.metadata
+        if why is None and is_changed and needs_placing_anew(group, seat.metadata, metadata):
             why = Why.METADATA_CHANGED
     if why is None:
         return None
@@ -248,3 +259,54 @@ def _ranges(assignors: tuple[ClientAssignor, ...]) -> list[tuple[str, int, int]]
 def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
     """Tell whether a member asks for a scheduled rebalance while a deadline is recorded for it."""
     return assignor.reason == SCHEDULED_REBALANCE_DUE and group.next_deadline_ms is not None
+
+
+# -- the step of a member, whichever protocol it speaks
+
+
+class Requester(NamedTuple):
+    """The member whose request is decided."""
+
+    seat: Member | None
+    """The member that had its seat before; None: it is a new seat."""
+    member: Member
+    """The member that has the seat now, before its step."""
+    owned: Resources | None
+    """What it says that it runs, None if it did not say."""
+
+
+class StepResult(NamedTuple):
+    """The soft state, all records of the request, and the member's current assignment then."""
+
+    soft: SoftState
+    records: list[Record]
+    after: CurrentAssignment
+
+
+def next_step(
+    group: Group, soft: SoftState, requester: Requester, records: Sequence[Record], now_ms: int
+) -> StepResult:
+    """Add the member's step to the records of its request.
+
+    A target that these make due, and that the coordinator computes itself, comes before the step.
+    Raises `UnknownStateError`.
+    """
+    seat, member, owned = requester
+    soft, made, ahead = schedule_target(group, soft, records, now_ms)
+    sitter = seat if seat is not None and not made else member
+    target = ahead.share_of(sitter.metadata.member_id)
+    goal = Goal(ahead.assignment_epoch, target, _others(ahead, seat, member, target))
+    after = reconcile(member.current, goal, owned)
+    stepped = [] if after is member.current else [after]
+    return StepResult(soft, [*records, *made, *stepped], after)
+
+
+def _others(
+    group: Group, seat: Member | None, member: Member, target: Resources
+) -> Mapping[Resource, str]:
+    """Return which members hold what; one that is replaced in its seat holds nothing any more."""
+    seated = None if seat is None else seat.metadata.member_id
+    if seated in {None, member.metadata.member_id}:
+        return group.owner
+    held = ((each, group.owner.get(each)) for each in target)
+    return {each: by for each, by in held if by is not None and by != seated}

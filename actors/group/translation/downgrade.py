@@ -25,7 +25,7 @@ from ....events.records import (
     Tombstone,
 )
 from ...classic.bytes.primitives import UnreadableError, UnwritableError
-from ...classic.rounds import elect_protocol
+from ...classic.rules import elect_protocol
 from ...messages.classic import JoinGroupReply
 from ..members.depart import bury
 from ..state.soft_state import Decision

@@ -19,10 +19,11 @@ from ...classic.state import ClassicSettings
 from ...messages.classic import JoinGroup, JoinGroupReply
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat
+from ..members.admission import ended_by
 from ..members.depart import bury, tombstones
+from ..members.heartbeat import Requester, next_step
 from ..members.reconcile import UnknownStateError
-from ..members.seats import ended_by, needs_target, take_seat
-from ..members.step import Requester, next_step
+from ..members.seats import needs_target, take_seat
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
 from .protocol import Translation, owned_resources

@@ -1,51 +1,54 @@
-"""The soft state of classic members in a connect group: given-out ids, and when calls are due.
+"""Classic members in a group of the connect type: the rules of their calls, and their deadlines.
 
-Their calls are decided and answered at once. Once a member was told to rejoin it has to send
-JoinGroup within its rebalance timeout, and SyncGroup within as long after each JoinGroup. Their
-sessions are timed with those of all members.
+Their calls are decided and answered at once. A classic member is told to rejoin
+(REBALANCE_IN_PROGRESS) when it is behind the assignment epoch, when it has to revoke something, and
+when everything is free that it waits for. SyncGroup tells it what it may run. Only its JoinGroup
+says what it owns (see `joins`).
+
+`MixedMembers` keeps the soft state beside that: which ids were given out, and when calls are due.
+Once a member was told to rejoin it has to send JoinGroup within its rebalance timeout, and
+SyncGroup within as long after each JoinGroup. Their sessions are timed with those of all members.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from ....events.group import Group
-from ....events.log.space import NoRoomError
-from ...classic.calls import MOST_PENDING_JOINS
-from ...classic.refusals import refusal_of, refuse_group
-from ...classic.state import Answer, Asked
+from ....events.group import Group, Member
+from ....events.model import MemberState, Why
+from ....events.records import Record
+from ...classic.bytes.primitives import UnreadableError, UnwritableError
+from ...classic.rules import MOST_PENDING_JOINS
+from ...classic.state import ClassicSettings
 from ...messages.classic import (
     ClassicCall,
     ClassicHeartbeat,
+    ClassicHeartbeatReply,
     ClassicReply,
     JoinGroup,
     JoinGroupReply,
     LeaveGroup,
+    LeaveGroupReply,
+    Leaver,
+    LeaverReply,
     SyncGroup,
+    SyncGroupReply,
 )
 from ...messages.errors import Error
 from ...timing import Now, TimerQueue
-from ..state.soft_state import Decision, Rule
-from ..state.workers import is_silenced
-from .calls import expire, heartbeat, leave, sync
+from ..computing.compute import with_target
+from ..members.depart import (
+    Departure,
+    close_seats,
+    depart,
+    departure_of_leaver,
+    losses,
+    silent_departure,
+)
+from ..state.soft_state import Decision, Rule, SoftState, bump
+from ..state.workers import removal_of
 from .joins import Joining, Terms, join
-
-
-class MixedHost(Protocol):
-    """Carries out what is decided."""
-
-    def carry_out(self, rule: Rule, now: Now) -> Decision:
-        """Decide, and evolve the group; raises `NoRoomError`, and changes nothing then."""
-        ...
-
-    def hear(self, member_id: str, now: Now) -> None:
-        """Renew a member's session; one that is gone has none."""
-        ...
-
-    def say(self, answer: Answer) -> None:
-        """Send an answer once everything decided so far is durable."""
-        ...
+from .protocol import Translation, assignment_content
 
 
 class AwaitedCall(Enum):
@@ -64,112 +67,233 @@ class CallDeadline(NamedTuple):
 
 
 class MixedMembers:
-    """The classic members of one connect group."""
+    """The soft state of one group's classic members while it is of the connect type."""
 
-    def __init__(self, group: Group, host: MixedHost, new_id: Callable[[], str]) -> None:
+    def __init__(self, group: Group, translation: Translation) -> None:
         """Begin with nothing remembered, so that every member has its full time."""
-        self._group, self._host, self._new_id = group, host, new_id
+        self._group, self._translation = group, translation
         self._expected: dict[str, None] = {}
         """The member ids that were given out and have not joined yet."""
-        self._told_to_rejoin: set[str] = set()
+        self._called: set[str] = set()
         """The ids of the members that were told to rejoin and have not yet."""
         self._deadlines: TimerQueue[CallDeadline] = TimerQueue()
-        self._excused_ms = 0
-        """For how long in all no member could be heard."""
 
     def clear(self) -> None:
         """Forget everything: the group is classic now, and may be mixed again later."""
         self._expected.clear()
-        self._told_to_rejoin.clear()
+        self._called.clear()
         self._deadlines = TimerQueue()
 
-    def excuse(self, late_ms: int) -> None:
+    def extend_timers(self, late_ms: int) -> None:
         """Extend all deadlines by this time."""
-        self._excused_ms += late_ms
+        self._deadlines.extend(late_ms)
 
-    def expect(self, member_id: str, session_ms: int, now: Now) -> None:
+    def expect(self, member_id: str, session_ms: int, steady_ms: int) -> None:
         """Let a new member join with this id within its session."""
         if len(self._expected) >= MOST_PENDING_JOINS:
             del self._expected[next(iter(self._expected))]
         self._expected[member_id] = None
-        self._set_deadline(AwaitedCall.FIRST_JOIN, member_id, session_ms, now)
+        self._deadlines.set(CallDeadline(AwaitedCall.FIRST_JOIN, member_id), steady_ms + session_ms)
 
-    def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Now) -> None:
-        """Decide a call, and answer it, unless its member is being removed by force."""
-        if not isinstance(call, LeaveGroup) and is_silenced(self._group, call.member_id):
-            return
-        try:
-            reply = self._answer(call, terms, now)
-        except NoRoomError as error:
-            reply = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
-        self._host.say(Answer(asked, replace(reply, number=asked.number)))
-
-    def _answer(self, call: ClassicCall, terms: Terms, now: Now) -> ClassicReply:
-        if refused := refuse_group(self._group, call):
-            return refusal_of(call, *refused)
-        decision = self._host.carry_out(self._rule(call, terms, now.wall_ms), now)
-        reply = decision.reply
-        if not isinstance(reply, ClassicReply):
-            raise TypeError(f"{type(call).__name__} is answered by {type(reply).__name__}")
-        if isinstance(call, JoinGroup) and isinstance(reply, JoinGroupReply):
-            self._see_join(call, reply, now)
-        elif isinstance(call, SyncGroup | ClassicHeartbeat):
-            self._see_sign_of_life(call, reply.error, now)
-        return reply
-
-    def _rule(self, call: ClassicCall, terms: Terms, now_ms: int) -> Rule:
+    def rule_of(
+        self, call: ClassicCall, fresh: str, settings: ClassicSettings, now_ms: int
+    ) -> Rule:
+        """Return the rule that decides a call; `fresh` is an id that was never used."""
+        translation = self._translation
         if isinstance(call, JoinGroup):
-            joining = Joining(call, self._new_id(), call.member_id in self._expected)
+            joining = Joining(call, fresh, call.member_id in self._expected)
+            terms = Terms(settings, translation)
             return lambda group, soft: join(group, soft, joining, terms, now_ms)
         if isinstance(call, SyncGroup):
-            return lambda group, soft: sync(group, soft, call, terms.translation)
+            return lambda group, soft: sync(group, soft, call, translation)
         if isinstance(call, ClassicHeartbeat):
             return lambda group, soft: heartbeat(group, soft, call)
         return lambda group, soft: leave(group, soft, call, now_ms)
 
-    def _see_join(self, call: JoinGroup, reply: JoinGroupReply, now: Now) -> None:
+    def apply(self, call: ClassicCall, reply: ClassicReply, now: Now) -> str:
+        """Time what follows from an answer; return the id of the member whose session begins anew.
+
+        "" if it is nobody's.
+        """
+        if isinstance(call, JoinGroup) and isinstance(reply, JoinGroupReply):
+            return self._apply_join(call, reply, now.steady_ms)
+        if isinstance(call, SyncGroup | ClassicHeartbeat):
+            return self._apply_sign_of_life(call, reply.error, now.steady_ms)
+        return ""
+
+    def _apply_join(self, call: JoinGroup, reply: JoinGroupReply, steady_ms: int) -> str:
+        member_id = reply.member_id
         if reply.error is Error.MEMBER_ID_REQUIRED:
-            self.expect(reply.member_id, call.session_timeout_ms, now)
-        elif reply.error is Error.NONE:
-            self._expected.pop(reply.member_id, None)
-            self._told_to_rejoin.discard(reply.member_id)
-            self._deadlines.cancel(CallDeadline(AwaitedCall.JOIN, reply.member_id))
-            self._set_deadline(AwaitedCall.SYNC, reply.member_id, call.rebalance_timeout_ms, now)
-            self._host.hear(reply.member_id, now)
+            self.expect(member_id, call.session_timeout_ms, steady_ms)
+            return ""
+        if reply.error is not Error.NONE:
+            return ""
+        self._expected.pop(member_id, None)
+        self._called.discard(member_id)
+        self._deadlines.cancel(CallDeadline(AwaitedCall.JOIN, member_id))
+        sync_deadline = CallDeadline(AwaitedCall.SYNC, member_id)
+        self._deadlines.set(sync_deadline, steady_ms + call.rebalance_timeout_ms)
+        return member_id
 
-    def _see_sign_of_life(self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Now) -> None:
-        member = self._group.members.get(call.member_id)
+    def _apply_sign_of_life(
+        self, call: SyncGroup | ClassicHeartbeat, error: Error, steady_ms: int
+    ) -> str:
+        member_id = call.member_id
+        member = self._group.members.get(member_id)
         if member is None or error not in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
-            return
-        self._host.hear(call.member_id, now)
-        if error is Error.REBALANCE_IN_PROGRESS and call.member_id not in self._told_to_rejoin:
-            self._told_to_rejoin.add(call.member_id)
-            self._set_deadline(
-                AwaitedCall.JOIN, call.member_id, member.metadata.rebalance_timeout_ms, now
-            )
+            return ""
+        if error is Error.REBALANCE_IN_PROGRESS and member_id not in self._called:
+            self._called.add(member_id)
+            until_ms = steady_ms + member.metadata.rebalance_timeout_ms
+            self._deadlines.set(CallDeadline(AwaitedCall.JOIN, member_id), until_ms)
         elif error is Error.NONE and isinstance(call, SyncGroup):
-            self._deadlines.cancel(CallDeadline(AwaitedCall.SYNC, call.member_id))
+            self._deadlines.cancel(CallDeadline(AwaitedCall.SYNC, member_id))
+        return member_id
 
-    def _set_deadline(
-        self, awaited: AwaitedCall, member_id: str, timeout_ms: int, now: Now
-    ) -> None:
-        self._deadlines.set(
-            CallDeadline(awaited, member_id), now.steady_ms + timeout_ms - self._excused_ms
-        )
-
-    def pass_time(self, now: Now) -> None:
-        """Do what is due by now; not to be called while there is no room."""
-        for awaited, member_id in self._deadlines.due(now.steady_ms - self._excused_ms):
+    def due(self, now: Now) -> Iterator[Rule]:
+        """Yield the rules of what is due by now; each is to be decided before the next."""
+        for awaited, member_id in self._deadlines.due(now.steady_ms):
             if awaited is AwaitedCall.FIRST_JOIN:
                 self._expected.pop(member_id, None)
             else:
-                self._told_to_rejoin.discard(member_id)
-                self._expire(member_id, now)
-
-    def _expire(self, member_id: str, now: Now) -> None:
-        self._host.carry_out(lambda group, soft: expire(group, soft, member_id, now.wall_ms), now)
+                self._called.discard(member_id)
+                yield _expiry_of(member_id, now.wall_ms)
 
     def next_ms(self) -> int | None:
         """Return when something may be due next, steady clock."""
-        next_ms = self._deadlines.next_ms()
-        return None if next_ms is None else next_ms + self._excused_ms
+        return self._deadlines.next_ms()
+
+
+def _expiry_of(member_id: str, now_ms: int) -> Rule:
+    return lambda group, soft: expire(group, soft, member_id, now_ms)
+
+
+# -- the rules
+
+
+def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translation) -> Decision:
+    """Return a classic member's assignment; nothing is written."""
+    member = _member(group, call.member_id, call.instance_id, call.generation)
+    if isinstance(member, Error):
+        return Decision(soft, reply=SyncGroupReply(member))
+    classic = member.metadata.classic
+    protocol = classic.protocol if classic else ""
+    has = translation.protocol_type, protocol
+    named = call.protocol_type, call.protocol
+    if any(each is not None and each != own for each, own in zip(named, has, strict=True)):
+        message = f"the member was told to speak {' '.join(has)}"
+        error = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error, message=message))
+    is_behind = member.current.member_epoch < group.assignment_epoch
+    if is_behind and member.state is not MemberState.UNREVOKED:
+        return Decision(soft, reply=SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
+    try:
+        assignment = translation.assignment(
+            protocol, assignment_content(group, member, translation)
+        )
+    except (UnreadableError, UnwritableError) as error:
+        message = f"what {member.member_id} is to run cannot be told in {protocol}: {error}"
+        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error_code, message=message))
+    return Decision(soft, reply=SyncGroupReply(Error.NONE, *has, assignment))
+
+
+def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
+    """Tell a classic member whether it has to rejoin; nothing is written."""
+    member = _member(group, call.member_id, call.instance_id, call.generation)
+    if isinstance(member, Error):
+        return Decision(soft, reply=ClassicHeartbeatReply(member))
+    must_rejoin = _must_rejoin(group, member)
+    error = Error.REBALANCE_IN_PROGRESS if must_rejoin else Error.NONE
+    return Decision(soft, reply=ClassicHeartbeatReply(error))
+
+
+def _must_rejoin(group: Group, member: Member) -> bool:
+    """Tell whether a member has to rejoin to reach its target."""
+    current = member.current
+    if current.member_epoch < group.assignment_epoch or current.state is MemberState.UNREVOKED:
+        return True
+    if current.state is not MemberState.UNRELEASED:
+        return False
+    awaited = group.share_of(member.member_id) - current.assigned.keys()
+    return awaited.isdisjoint(group.owner)
+
+
+def _member(
+    group: Group, member_id: str, instance_id: str | None, generation: int
+) -> Member | Error:
+    """Return the classic member that sent a call, or why the call is refused."""
+    owner = None if instance_id is None else group.instances.get(instance_id)
+    if owner is not None and owner != member_id:
+        return Error.FENCED_INSTANCE_ID
+    member = group.members.get(member_id)
+    if member is None or member.metadata.classic is None or (instance_id and owner is None):
+        return Error.UNKNOWN_MEMBER_ID
+    return member if member.current.member_epoch == generation else Error.ILLEGAL_GENERATION
+
+
+def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:
+    """Remove members, with one epoch bump for all; the answer has a result for each.
+
+    Operators remove a static member by its instance id alone, whichever protocol it speaks, and any
+    member of a group of consumers by its member id, as at Kafka's broker.
+    """
+    gone: dict[str, Member] = {}
+    results = [
+        LeaverReply(each.member_id, each.instance_id, _leave(group, each, gone))
+        for each in call.leavers
+    ]
+    reply = LeaveGroupReply(Error.NONE, tuple(results))
+    if not gone:
+        return Decision(soft, reply=reply)
+    seats = [*gone.values()]
+    records: list[Record] = close_seats(group, seats)
+    if len(seats) < len(group.members):
+        records += losses(group, soft, _by_themselves(group, soft, call, seats, now_ms), now_ms)
+    records.append(bump(group, Why.MEMBER_LEFT, _subject(seats), now_ms))
+    return with_target(group, Decision(soft, tuple(records), reply), now_ms)
+
+
+def _leave(group: Group, leaver: Leaver, gone: dict[str, Member]) -> Error:
+    owner = None if leaver.instance_id is None else group.instances.get(leaver.instance_id)
+    if leaver.member_id and owner not in {None, leaver.member_id}:
+        return Error.FENCED_INSTANCE_ID
+    member = group.members.get(leaver.member_id or owner or "")
+    is_operators = not leaver.member_id
+    is_unknown = leaver.instance_id is not None and owner is None
+    if member is None or is_unknown or member.member_id in gone:
+        return Error.UNKNOWN_MEMBER_ID
+    if member.metadata.classic is None and group.topics is None and not is_operators:
+        return Error.UNKNOWN_MEMBER_ID
+    gone[member.member_id] = member
+    return Error.NONE
+
+
+def _by_themselves(
+    group: Group, soft: SoftState, call: LeaveGroup, seats: Sequence[Member], now_ms: int
+) -> list[Departure]:
+    """Return the departures of those that leave by themselves and are not being removed."""
+    own = {each.member_id for each in call.leavers}
+    return [
+        departure_of_leaver(group, soft, each, now_ms)
+        for each in seats
+        if each.member_id in own and removal_of(group, each) is None
+    ]
+
+
+def _subject(seats: Sequence[Member]) -> str:
+    first = Departure(seats[0], Why.MEMBER_LEFT).cause.subject
+    return first + (f" and {len(seats) - 1} more" if len(seats) > 1 else "")
+
+
+def expire(group: Group, soft: SoftState, member_id: str, now_ms: int) -> Decision:
+    """Remove a classic member that did not rejoin, or did not send SyncGroup, in time.
+
+    Its work is lost, as with an expired session. Nothing happens to one that is gone, or that
+    speaks the connect protocol by now.
+    """
+    member = group.members.get(member_id)
+    if member is None or member.metadata.classic is None:
+        return Decision(soft)
+    departure = silent_departure(group, soft, member, Why.REBALANCE_EXPIRED)
+    return with_target(group, depart(group, soft, departure, now_ms), now_ms)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ....actors.messages.errors import Error
-from ....actors.messages.groups import PackedCall
+from ....actors.messages.groups import HostCall
 
 OnHold = Callable[[Callable[[], None]], None]
 """A callback for a call that a group has accepted, but answers later (a long poll, for example).
@@ -51,14 +51,14 @@ class RepeatedCall:
 
     __slots__ = ("call", "number", "stream_number")
 
-    def __init__(self, call: PackedCall) -> None:
+    def __init__(self, call: HostCall) -> None:
         self.call = call
         self.number = 0
         self.stream_number = 0
         """The number of the stream on which it was sent; 0: it was not sent yet."""
 
 
-class PendingCall(NamedTuple):
+class CallInFlight(NamedTuple):
     """A call whose reply a task awaits."""
 
     answered: "asyncio.Future[Any]"

@@ -7,7 +7,7 @@ A request for several groups becomes one call for each, whose replies are merged
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ....actors.messages.groups import PackedCall
+from ....actors.messages.groups import HostCall
 from . import admin, connect, consumers, members, offsets
 from .frames import Request, response_class
 from .served import (
@@ -32,7 +32,7 @@ from .served import (
 class _Translation(NamedTuple):
     """The translation of one API."""
 
-    ask: Callable[[Request, str], Sequence[PackedCall]]
+    ask: Callable[[Request, str], Sequence[HostCall]]
     """Returns the calls of a request; the text is the client's host."""
     answer: Callable[[Request, Any, Sequence[Any]], Any]
     """Builds a response of the given class from the replies in the order of the calls."""
@@ -59,7 +59,7 @@ _TRANSLATIONS: Final[Mapping[int, _Translation]] = {
 }
 
 
-def calls_of(request: Request, client_host: str) -> Sequence[PackedCall]:
+def calls_of(request: Request, client_host: str) -> Sequence[HostCall]:
     """Return the calls of groups for a request."""
     return _TRANSLATIONS[request.head.api].ask(request, client_host)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final
 
-from ....actors.group.actor import GroupOpened, OpenGroup, Ping
 from ....actors.messages.orders import ReleaseSeats
 from ....actors.shards.actor import ShardOpened
+from ....actors.shards.host_actor import GroupOpened, OpenGroup, Ping
 from ....actors.shards.workers_group import WorkersGroupActor
 from ....actors.timing import Backoff
 from ....actors.transport.actor import Actor, Address

@@ -13,10 +13,10 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from ....actors.group.actor import GroupOpened, Ping, Pong
 from ....actors.messages.commands import CommandReply
 from ....actors.messages.errors import Error
 from ....actors.shards.actor import ShardOpened
+from ....actors.shards.host_actor import GroupOpened, Ping, Pong
 from ....actors.transport.actor import Actor, Address, Failure, address_key
 from ....events.log.process import kill, process_of
 from ...cluster.messages import (

@@ -115,7 +115,7 @@ class Crew(ClassicDriver):
 
     def settle(self) -> None:
         """Run all timers that are due."""
-        self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
+        self.run_timers()
         for name, worker in [*self.workers.items()]:
             for at_ms in [each for each in worker.stopping if each <= self.now_ms]:
                 gone = worker.stopping.pop(at_ms)

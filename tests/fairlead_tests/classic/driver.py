@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from fairlead.actors.classic.coordinator import ClassicCoordinator
-from fairlead.actors.classic.state import Answer, Asked, ClassicSettings
-from fairlead.actors.group.legality import Legality
+from fairlead.actors.classic.coordinator import ClassicCommand, ClassicCoordinator, MemberCall
+from fairlead.actors.classic.refusals import refusal_of
+from fairlead.actors.classic.state import ClassicSettings, PendingCall
+from fairlead.actors.group.state.legality import Legality
 from fairlead.actors.messages.classic import (
     ClassicCall,
     ClassicHeartbeat,
@@ -16,17 +17,19 @@ from fairlead.actors.messages.classic import (
     Leaver,
     SyncGroup,
 )
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import encode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
-from fairlead.events.log.space import NoRoomError
+from fairlead.events.log.space import NoSpaceError
 from fairlead.events.model import ClassicProtocol
 from fairlead.events.records import ClassicGroup
 
 SESSION_MS, REBALANCE_MS = 6_000, 20_000
 AT_ONCE = ClassicSettings(initial_delay_ms=0, least_session_ms=1_000)
-BY_GRANTS = replace(AT_ONCE, goes_by_grants=True)
+BY_GRANTS = replace(AT_ONCE, grants_from_log=True)
 WALL_MS = 1_700_000_000_000
 
 
@@ -52,47 +55,64 @@ class ClassicDriver:
         """Restart from the log, as a new process; pending calls get no reply."""
         self.group: Group = restore(self.group_id, self.entries, len(self.entries))
         self.legality = Legality()
-        self.coordinator = ClassicCoordinator(
-            self.group, self, self.now_ms, lambda: f"u{next(self.ids)}"
-        )
+        self.coordinator = ClassicCoordinator(self.group, self.now_ms)
+
+    def decide(self, command: ClassicCommand) -> None:
+        """Decide a command, write its record at once, and keep the replies; no call gets two."""
+        decision = self.coordinator.decide(command, self.settings, self.now)
+        if decision.record is not None:
+            self.write(decision.record)
+        self.coordinator.apply(decision, self.now_ms)
+        for answer in decision.answers:
+            reply = answer.reply
+            assert isinstance(reply, ClassicReply)
+            assert reply.number not in self.said
+            self.said[reply.number] = reply
 
     def write(self, record: ClassicGroup) -> None:
         """Append a record at once."""
         if not self.has_room:
-            raise NoRoomError("the disk is full")
+            raise NoSpaceError("the disk is full")
         entry = Entry(len(self.entries), *encode(record)[:3], WALL_MS, encode(record).value)
         self.legality.check(self.group, record)
         self.entries.append(entry)
         evolve(self.group, record, entry.offset)
 
-    def say(self, answer: Answer) -> None:
-        """Keep the replies; no call may get two."""
-        assert answer.to.number not in self.said
-        assert answer.reply.number == answer.to.number
-        self.said[answer.to.number] = answer.reply
+    @property
+    def now(self) -> Now:
+        """The current time."""
+        return Now(WALL_MS + self.now_ms, self.now_ms)
 
     def ask(self, call: ClassicCall) -> int:
         """Send a call; return its number."""
         number = next(self.numbers)
-        wall_ms = WALL_MS + self.now_ms
-        asked = Asked("somebody", number)
-        self.coordinator.take(call, asked, self.settings, wall_ms, self.now_ms)
+        caller = PendingCall("somebody", number)
+        try:
+            self.decide(MemberCall(call, caller, f"u{next(self.ids)}"))
+        except NoSpaceError as error:
+            refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
+            self.said[number] = replace(refused, number=number)
         return number
 
     def asks(self, call: ClassicCall) -> ClassicReply | None:
         """Send a call; return its reply, None if that is held."""
         return self.said.get(self.ask(call))
 
+    def run_timers(self) -> None:
+        """Do what is due."""
+        for command in self.coordinator.due(self.now_ms):
+            self.decide(command)
+
     def passes(self, milliseconds: int) -> None:
         """Advance the clock, running all timers meanwhile."""
         end_ms = self.now_ms + milliseconds
         while (due_ms := self.coordinator.next_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
-            self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
+            self.run_timers()
             if self.coordinator.next_ms() == due_ms:
                 self.now_ms += 1
         self.now_ms = max(self.now_ms, end_ms)
-        self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
+        self.run_timers()
 
     @property
     def generation(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.actors.classic.rounds import elect_protocol
+from fairlead.actors.classic.rules import elect_protocol
 from fairlead.events.model import ClassicMember, ClassicProtocol
 
 

@@ -9,7 +9,7 @@ from fairlead.actors.messages.classic import JoinGroupReply, Leaver, SyncGroup, 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.group import Member
-from fairlead.events.log.space import RESERVE_BYTES, Room
+from fairlead.events.log.space import RESERVE_BYTES, DiskSpace
 from fairlead.events.model import (
     Cause,
     ClassicMetadata,
@@ -388,11 +388,11 @@ def upgrade_too_big(driver: MixedDriver, expect: Any) -> None:
 @plays("migration", "upgrade-write-fails")
 def upgrade_write_fails(driver: MixedDriver, _: Any) -> None:
     one, _two = seven(driver)
-    driver.shard.see_room(Room(Path(), 0, RESERVE_BYTES), driver.now)
+    driver.shard.set_disk_space(DiskSpace(Path(), 0, RESERVE_BYTES), driver.now)
     assert driver.asks(driver.joining("n1")) == []
     assert driver.group.type is GroupType.CLASSIC
-    driver.shard.see_room(Room(Path(), RESERVE_BYTES), driver.now)
-    driver.shard.take(driver.joining("n1"), "n1", driver.now)  # and its process ends
+    driver.shard.set_disk_space(DiskSpace(Path(), RESERVE_BYTES), driver.now)
+    driver.shard.submit(driver.joining("n1"), "n1", driver.now)  # and its process ends
     driver.open()
     assert driver.group.type is GroupType.CLASSIC
     assert driver.group.group_epoch == 7

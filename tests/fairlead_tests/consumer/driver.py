@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from fairlead.actors.consumer.offsets.deleted_topics import topics_changed
-from fairlead.actors.consumer.shard import ConsumerShard
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import drain
+from fairlead.actors.consumer.calls import CONSUMERS
+from fairlead.actors.consumer.offsets.clean_up import topics_changed
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import (
     ConsumerGroupHeartbeat,
@@ -57,6 +59,10 @@ def topic(name: str, partitions: int, life: int = 0) -> Topic:
     return Topic(f"{name}#{life}", partitions)
 
 
+AT_ONCE = replace(CONSUMERS, holds_heartbeats=False)
+"""A group of consumers whose heartbeats are answered at once."""
+
+
 @dataclass
 class ConsumerDriver:
     """Drives the shard of one group, as its process does."""
@@ -83,8 +89,13 @@ class ConsumerDriver:
         self.seen = None
         group: Group = restore(self.group_id, entries, len(entries))
         ledger = OffsetLedger(self.offsets)
-        self.shard = ConsumerShard(
-            group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}"
+        self.shard = GroupShard(
+            group,
+            AT_ONCE,
+            self.settings,
+            ledger,
+            self.now_ms,
+            CoordinatorProcess(new_id=lambda: f"u{next(self.ids)}"),
         )
         if is_told:
             self.sees(self.topics)
@@ -116,14 +127,14 @@ class ConsumerDriver:
         """Send the current topics to the group."""
         changed = topics_changed(self.seen, topics)
         self.topics = self.seen = topics
-        self.shard.take(TopicsSeen(topics, changed=changed), "cluster", self.now)
+        self.shard.submit(TopicsSeen(topics, changed=changed), "cluster", self.now)
         self.flush()
 
     def ask(self, request: ConsumerRequest) -> int:
         """Send a request; return its number."""
         number = next(self.numbers)
         numbered: Any = request
-        self.shard.take(replace(numbered, number=number), "somebody", self.now)
+        self.shard.submit(replace(numbered, number=number), "somebody", self.now)
         self.flush()
         return number
 
@@ -134,17 +145,22 @@ class ConsumerDriver:
     def asks_plain(self, request: ConsumerRequest) -> Any:
         """Send a request whose reply has no number; return the reply."""
         self.said.pop(0, None)
-        self.shard.take(request, "somebody", self.now)
+        self.shard.submit(request, "somebody", self.now)
         self.flush()
         return self.said.get(0)
+
+    def repeats(self, call: ClassicHeartbeat | ConsumerGroupHeartbeat) -> Any:
+        """Send a heartbeat by the fast path; return its reply, None if it has to be decided."""
+        answers = self.shard.repeat(call, "somebody", self.now)
+        return None if answers is None else answers[0].reply
 
     def passes(self, milliseconds: int) -> None:
         """Advance the clock, running all timers meanwhile."""
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
-            due_ms = self.shard.next_ms(self.now)
+            due_ms = self.shard.next_tick_ms(self.now)
             self.now_ms = min(end_ms, max(due_ms, self.now_ms + 1))
-            self.shard.pass_time(self.now)
+            self.shard.run_timers(self.now)
             self.flush()
 
     def joins(self, member_id: str, *names: str, **told: Any) -> ConsumerGroupHeartbeatReply:

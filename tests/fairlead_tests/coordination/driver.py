@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.members.request_filter import first_epoch
-from fairlead.actors.group.shard import AddressedReply, drain
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.messages.commands import ConnectRequest
+from fairlead.actors.messages.commands import AddressedReply, ConnectRequest
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -67,8 +68,8 @@ class CoordinatorDriver:
         group: Group = restore("connect", *self.control.load())
         ledger, self.opened = OffsetLedger(self.offsets), self.opened + 1
         number = first_epoch(self.opened)
-        self.coordinator = Coordinator(
-            group, self.settings, ledger, self.now_ms, coordinator_epoch=number
+        self.coordinator = GroupShard(
+            group, WORKERS, self.settings, ledger, self.now_ms, CoordinatorProcess(number)
         )
 
     def close(self) -> None:
@@ -103,12 +104,12 @@ class CoordinatorDriver:
     def passes(self, milliseconds: int) -> list[AddressedReply]:
         """Advance the clock, and run the coordinator's timers."""
         self.now_ms += milliseconds
-        self.coordinator.pass_time(self.now)
+        self.coordinator.run_timers(self.now)
         return self.flush()
 
     def send(self, command: ConnectRequest) -> list[AddressedReply]:
         """Send a command of the principal "someone"; return all replies."""
-        self.coordinator.take(command, "someone", self.now)
+        self.coordinator.submit(command, "someone", self.now)
         return self.flush()
 
     def request(self, member: str, epoch: int | None = None, **fields: Any) -> Heartbeat:
@@ -122,7 +123,7 @@ class CoordinatorDriver:
     def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
         """Send heartbeats in one batch, each from its member."""
         for each in requests:
-            self.coordinator.take(each, each.member_id, self.now)
+            self.coordinator.submit(each, each.member_id, self.now)
         return self.flush()
 
     def beat(self, member: str, **fields: Any) -> list[AddressedReply]:

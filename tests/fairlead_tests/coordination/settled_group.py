@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from fairlead.actors.group.shard import AddressedReply
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import AddressedReply, CommandReply
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs
@@ -77,7 +76,7 @@ class SettledGroup(CoordinatorDriver):
         else:
             owned = tuple(sorted(current.assigned))
             self.asks(replace(self.full(member), owned=owned))
-        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
+        computation = self.coordinator.state.soft.computation
         if computation is not None and computation.member_id == member:
             self.compute(member)
 

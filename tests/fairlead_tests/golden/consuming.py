@@ -3,14 +3,15 @@
 from itertools import count
 from typing import Any
 
-from fairlead.actors.consumer.shard import ConsumerShard
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, TopicOffset
 from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.consumer.driver import AT_ONCE
 from fairlead_tests.coordination.driver import CoordinatorDriver
 
 TOPICS = {"flights": Topic("FLIGHTS", 4), "trains": Topic("TRAINS", 2)}
@@ -22,11 +23,18 @@ class Consuming:
     def __init__(self, stage: CoordinatorDriver, offsets: GroupLog) -> None:
         ids, self.stage = map(str, count()), stage
         ledger = OffsetLedger(offsets)
-        self.shard = ConsumerShard(stage.group, stage.settings, ledger, 0, lambda: next(ids), 1)
+        self.shard = GroupShard(
+            stage.group,
+            AT_ONCE,
+            stage.settings,
+            ledger,
+            0,
+            CoordinatorProcess(1, lambda: next(ids)),
+        )
 
     def ask(self, request: ConsumerRequest) -> None:
         """Send a request, and write its records."""
-        self.shard.take(request, "someone", self.stage.now)
+        self.shard.submit(request, "someone", self.stage.now)
         drain(self.shard, self.stage, self.stage.now)
 
     def beat(self, member_id: str, epoch: int | None = None, **said: Any) -> None:

@@ -12,9 +12,10 @@ from random import Random
 from typing import Any
 
 from fairlead.actors.assignors.built_in import incremental
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import AddressedReply, drain
-from fairlead.actors.group.typed_shard import TypedShard
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.classic import (
     JoinGroup,
     JoinGroupReply,
@@ -22,7 +23,7 @@ from fairlead.actors.messages.classic import (
     Leaver,
     SyncGroup,
 )
-from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.commands import AddressedReply, GroupRequest
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import (
     CommitOffsets,
@@ -101,7 +102,7 @@ class Stage(CoordinatorDriver):
 
     def compute_if_due(self, member_id: str) -> None:
         """Let a member compute the target if it is elected."""
-        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
+        computation = self.coordinator.state.soft.computation
         if computation is not None and computation.member_id == member_id:
             self.compute(member_id)
 
@@ -375,11 +376,18 @@ def crew(stage: Stage) -> None:
     """Two of Connect's workers share a connector: a task moves from one to the other."""
     ids = map(str, count())
     settings = replace(stage.settings, initial_delay_ms=0)
-    shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
+    shard = GroupShard(
+        stage.group,
+        WORKERS,
+        settings,
+        OffsetLedger(stage.offsets),
+        0,
+        CoordinatorProcess(1, lambda: next(ids)),
+    )
     tasks = "a-0", "a-1"
 
     def ask(request: GroupRequest) -> list[AddressedReply]:
-        shard.take(request, "someone", stage.now)
+        shard.submit(request, "someone", stage.now)
         return [*drain(shard, stage, stage.now)]
 
     def joins(url: str, member_id: str, *runs: str, instance_id: str | None = None) -> None:
@@ -412,10 +420,17 @@ def migration(stage: Stage) -> None:
     """A classic group is converted to the connect type by a join, and back."""
     ids = map(str, count())
     settings = replace(stage.settings, initial_delay_ms=0)
-    shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
+    shard = GroupShard(
+        stage.group,
+        WORKERS,
+        settings,
+        OffsetLedger(stage.offsets),
+        0,
+        CoordinatorProcess(1, lambda: next(ids)),
+    )
 
     def ask(request: GroupRequest) -> list[AddressedReply]:
-        shard.take(request, "someone", stage.now)
+        shard.submit(request, "someone", stage.now)
         return [*drain(shard, stage, stage.now)]
 
     def joins(member_id: str, *runs: str, instance_id: str) -> None:
@@ -462,10 +477,12 @@ def classic(stage: Stage) -> None:
     """Members of the classic protocol come and go; when they have left, one of ours joins."""
     ids = map(str, count())
     ledger = OffsetLedger(stage.offsets)
-    shard = TypedShard(stage.group, stage.settings, ledger, 0, lambda: next(ids), 1)
+    shard = GroupShard(
+        stage.group, WORKERS, stage.settings, ledger, 0, CoordinatorProcess(1, lambda: next(ids))
+    )
 
     def ask(request: GroupRequest) -> list[AddressedReply]:
-        shard.take(request, "someone", stage.now)
+        shard.submit(request, "someone", stage.now)
         return [*drain(shard, stage, stage.now)]
 
     def joins(name: str, member_id: str = "") -> list[AddressedReply]:
@@ -481,7 +498,7 @@ def classic(stage: Stage) -> None:
     joins("i1")
     joins("i2")
     stage.now_ms += 3_000
-    shard.pass_time(stage.now)
+    shard.run_timers(stage.now)
     first, second = [
         each.reply.member_id
         for each in drain(shard, stage, stage.now)
@@ -494,10 +511,17 @@ def classic(stage: Stage) -> None:
     stage.open()
     stage.asks(stage.joining("W1"))
     stage.leave("W1")
-    shard = TypedShard(stage.group, stage.settings, ledger, stage.now_ms, lambda: next(ids), 1)
+    shard = GroupShard(
+        stage.group,
+        WORKERS,
+        stage.settings,
+        ledger,
+        stage.now_ms,
+        CoordinatorProcess(1, lambda: next(ids)),
+    )
     joins("i3")
     stage.now_ms += 3_000
-    shard.pass_time(stage.now)
+    shard.run_timers(stage.now)
     drain(shard, stage, stage.now)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.host import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
@@ -14,8 +14,8 @@ from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.actors.timing import Now
 from fairlead.events.log.frame import NewEntry
 from fairlead.runtime.kafka.client.reply_handler import (
+    CallInFlight,
     OnHold,
-    PendingCall,
     RepeatedCall,
     ReplyHandler,
     ignore_hold,
@@ -57,7 +57,7 @@ class LocalShard:
 
     async def ask(self, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
         """Return the reply to a call."""
-        pending = PendingCall(asyncio.get_running_loop().create_future(), on_hold)
+        pending = CallInFlight(asyncio.get_running_loop().create_future(), on_hold)
         number = self.send(call, pending)
         try:
             return await pending.answered
@@ -107,14 +107,14 @@ class LocalShard:
             handler.hold(lambda: self._take(EndHold(group_id, call.number)))
 
     def _take(self, call: HostCall) -> None:
-        self.groups.take(call, 1, self.now)
+        self.groups.submit(call, 1, self.now)
         self._deliver()
 
     def pass_to(self, at_ms: int) -> None:
         """Advance the clock, running all timers meanwhile."""
         while (tick_ms := self.groups.next_tick_ms(self.now)) <= at_ms:
             self.now_ms = max(self.now_ms, tick_ms)
-            self.groups.pass_time(self.now)
+            self.groups.run_timers(self.now)
             self._deliver()
         self.now_ms = max(self.now_ms, at_ms)
 

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.typed_shard import TypedShard
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.groups import ConnectCall, ConnectReply
 from fairlead.actors.messages.orders import PutConnector
@@ -29,7 +30,14 @@ class LocalWorkers:
         self.now_ms = 0
         ledger = OffsetLedger(MemoryLog())
         settings = GroupSettings(max_delay_ms=0)
-        self.shard = TypedShard(self.group, settings, ledger, 0, lambda: "made-here", 7)
+        self.shard = GroupShard(
+            self.group,
+            WORKERS,
+            settings,
+            ledger,
+            0,
+            CoordinatorProcess(7, lambda: "made-here"),
+        )
 
     async def ask(self, call: ConnectCall, on_hold: OnHold = ignore_hold) -> ConnectReply:
         """Wait for and return the reply to a call."""
@@ -40,7 +48,7 @@ class LocalWorkers:
 
     def take(self, request: GroupRequest, sender: "asyncio.Future[Any] | None" = None) -> None:
         """Handle a request, and deliver replies."""
-        self.shard.take(request, sender, self._now)
+        self.shard.submit(request, sender, self._now)
         for each in drain(self.shard, self, self._now):
             if each.to is not None and not each.to.done():
                 each.to.set_result(each.reply)

@@ -93,12 +93,12 @@ def is_filled_by_another(disk: Path) -> dict[str, object]:
         found["at first"] = [outcome(log) for _ in range(3)]
         leave(filler, 600 << 10)
         found["low"] = [outcome(log), outcome(log, into_reserve=True)]
-        found["room"] = [log.room.is_low, log.room.is_out]
+        found["room"] = [log.space.is_low, log.space.is_out]
     with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
         found["opened anew"] = [outcome(log), outcome(log, into_reserve=True)]
         fill(filler)
         found["full"] = [outcome(log), outcome(log, into_reserve=True)]
-        found["out"] = [log.room.is_low, log.room.is_out]
+        found["out"] = [log.space.is_low, log.space.is_out]
         filler.unlink()
         found["with space"] = outcome(log)
         found["kept"] = log.verify().entries == log.end

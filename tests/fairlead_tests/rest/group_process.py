@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 
-from fairlead.actors.group.commit import OffsetLedger, commit_offsets
+from fairlead.actors.group.members.commit import OffsetLedger, commit_offsets
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.errors import Error as Told

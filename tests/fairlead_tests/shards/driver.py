@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from fairlead.actors.group.shard import drain
+from fairlead.actors.group.host import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
@@ -23,7 +23,7 @@ from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.actors.timing import Now
 from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from fairlead.events.log.frame import NewEntry
-from fairlead.events.log.space import Room
+from fairlead.events.log.space import DiskSpace
 from fairlead.events.log.writer import GroupLog
 from fairlead_tests.classic.driver import offers
 
@@ -58,7 +58,7 @@ class ShardDriver:
     settings: GroupSettings = AT_ONCE
     kind: type[HostedGroups] = AnsweringAtOnce
     now_ms: int = 0
-    room: Room | None = None
+    room: DiskSpace | None = None
     """The space for log records; None: enough."""
     appends: list[int] = field(default_factory=list[int])
     """The number of entries of each append."""
@@ -106,9 +106,9 @@ class ShardDriver:
     def asks(self, *calls: HostCall) -> list[Reply]:
         """Send calls in one batch; return all replies."""
         if self.room is not None:
-            self.groups.see_room(self.room, self.now)
+            self.groups.set_disk_space(self.room, self.now)
         for call in calls:
-            self.groups.take(replace(call, number=next(self.numbers)), 1, self.now)
+            self.groups.submit(replace(call, number=next(self.numbers)), 1, self.now)
         return [each.reply for each in drain(self.groups, self, self.now)]
 
     def passes(self, milliseconds: int) -> list[Reply]:
@@ -116,7 +116,7 @@ class ShardDriver:
         end_ms, said = self.now_ms + milliseconds, list[Reply]()
         while (tick_ms := self.groups.next_tick_ms(self.now)) <= end_ms:
             self.now_ms = max(self.now_ms, tick_ms)
-            self.groups.pass_time(self.now)
+            self.groups.run_timers(self.now)
             said += [each.reply for each in drain(self.groups, self, self.now)]
         self.now_ms = end_ms
         return said

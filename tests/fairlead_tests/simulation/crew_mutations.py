@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
-from fairlead.actors.classic import calls, grants, rounds
+from fairlead.actors.classic import grants, rules
 from fairlead.actors.group.members.request_filter import CallFilter
 from fairlead.actors.group.translation import upgrade
 from fairlead.actors.worker.classic.calls import MemberCalls
@@ -15,15 +15,14 @@ from fairlead_tests.simulation.mutations import Patch, always
 
 
 def tell_everybody_to_lead(patch: Patch) -> None:
-    original = rounds.join_reply
+    original = rules.join_reply
 
     def joined(turn: Any, member_id: str) -> Any:
         last = turn.generation
-        everybody = rounds._members(turn, last.protocol)
+        everybody = rules._members(turn, last.protocol)
         return replace(original(turn, member_id), leader=member_id, members=everybody)
 
-    patch.setattr(rounds, "join_reply", joined)
-    patch.setattr(calls, "join_reply", joined)
+    patch.setattr(rules, "join_reply", joined)
 
 
 def grant_what_runs_on(patch: Patch) -> None:
@@ -31,7 +30,7 @@ def grant_what_runs_on(patch: Patch) -> None:
 
 
 def take_an_eager_member_at_its_word(patch: Patch) -> None:
-    always(patch, calls, "_stops_first", answer=True)
+    always(patch, rules, "_stops_first", answer=True)
 
 
 # -- §16: conversion

@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group import commit, decide, timers
+from fairlead.actors.group import decide, timers
 from fairlead.actors.group.computing import target
-from fairlead.actors.group.members import admission, depart, reconcile, seats
-from fairlead.actors.group.members import step as steps
+from fairlead.actors.group.members import (
+    admission,
+    commit,
+    depart,
+    heartbeat,
+    reconcile,
+    seats,
+)
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.orders import connector_configs, lifecycle
-from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timers import MemberTimers
 from fairlead.actors.messages.commands import (
@@ -67,7 +72,7 @@ def take_any_claim(patch: Patch) -> None:
 
 
 def take_a_leave_at_its_word(patch: Patch) -> None:
-    always(patch, validate, "_flaw_in_leave", "")
+    always(patch, admission, "_flaw_in_leave", "")
 
 
 # -- §4: one member's next step
@@ -100,7 +105,7 @@ def take_silence_for_an_acknowledgement(patch: Patch) -> None:
             owned = frozenset[Any]()
         return original(current, goal, owned)
 
-    patch.setattr(steps, "reconcile", step)
+    patch.setattr(heartbeat, "reconcile", step)
 
 
 def take_any_word_for_an_acknowledgement(patch: Patch) -> None:
@@ -111,7 +116,7 @@ def take_any_word_for_an_acknowledgement(patch: Patch) -> None:
             owned = owned - current.pending.keys()
         return original(current, goal, owned)
 
-    patch.setattr(steps, "reconcile", step)
+    patch.setattr(heartbeat, "reconcile", step)
 
 
 def grant_what_others_hold(patch: Patch) -> None:
@@ -120,7 +125,7 @@ def grant_what_others_hold(patch: Patch) -> None:
     def step(current: Any, goal: Any, owned: Any) -> Any:
         return original(current, goal._replace(owner={}), owned)
 
-    patch.setattr(steps, "reconcile", step)
+    patch.setattr(heartbeat, "reconcile", step)
 
 
 def be_blocked_by_oneself(patch: Patch) -> None:

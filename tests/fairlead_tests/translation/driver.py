@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from fairlead.actors.assignors.classic.protocol import VERSIONS
 from fairlead.actors.classic.bytes.connect import decode_assignment
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import AddressedReply, drain
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.typed_shard import TypedShard
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
     ClassicHeartbeatReply,
@@ -23,7 +24,7 @@ from fairlead.actors.messages.classic import (
     SyncGroup,
     SyncGroupReply,
 )
-from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.commands import AddressedReply, GroupRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.timing import Now
@@ -70,10 +71,15 @@ class MixedDriver(CoordinatorDriver):
         super().open()
         group: Group = restore("connect", *self.control.load())
         ledger, number = OffsetLedger(self.offsets), self.coordinator.coordinator_epoch
-        self.shard = TypedShard(
-            group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}", number
+        self.shard = GroupShard(
+            group,
+            WORKERS,
+            self.settings,
+            ledger,
+            self.now_ms,
+            CoordinatorProcess(number, lambda: f"u{next(self.ids)}"),
         )
-        self.coordinator = self.shard.sides.modern
+        self.coordinator = self.shard
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the control log, and check all invariants."""
@@ -104,12 +110,12 @@ class MixedDriver(CoordinatorDriver):
     def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
         """Send heartbeats in one batch, each from its member."""
         for each in requests:
-            self.shard.take(each, each.member_id, self.now)
+            self.shard.submit(each, each.member_id, self.now)
         return self.flush()
 
     def send(self, command: GroupRequest) -> list[AddressedReply]:
         """Send any request; return all replies."""
-        self.shard.take(command, "someone", self.now)
+        self.shard.submit(command, "someone", self.now)
         return self.flush()
 
     def passes(self, milliseconds: int) -> list[AddressedReply]:
@@ -118,7 +124,7 @@ class MixedDriver(CoordinatorDriver):
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
             self.now_ms = min(end_ms, self.now_ms + 500)
-            self.shard.pass_time(self.now)
+            self.shard.run_timers(self.now)
             found += self.flush()
         return found
 

@@ -20,7 +20,7 @@ from .....actors.messages.orders import (
 from .....actors.transport.actor import Address
 from .....actors.transport.system import System, SystemConnection, UnreachableError, connect
 from .....events.log.process import ProcessId, is_alive, process_of
-from .....events.log.space import room_at
+from .....events.log.space import disk_space_at
 from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs
 from ....cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from ..server.errors import Unanswered
@@ -165,7 +165,7 @@ class Connection:
 
 def _not_served(group_id: str, data_dir: Path) -> str:
     """Return why a group accepts no commands, if known: its disk may be full."""
-    room = room_at(data_dir)
+    room = disk_space_at(data_dir)
     if room.is_low:
         return f"group {group_id} is not served at this moment: {room.refusal()}"
     return (

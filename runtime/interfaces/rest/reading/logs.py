@@ -18,7 +18,7 @@ from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
-from .....events.log.space import Room, room_at
+from .....events.log.space import DiskSpace, disk_space_at
 from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
 from .....projections.follow.group import Follower
@@ -189,9 +189,9 @@ class NodeLogs:
         self.shards = ShardLogs(data_dir, self._checks)
         """The groups of Kafka clients, which share logs."""
 
-    def room(self) -> Room:
+    def room(self) -> DiskSpace:
         """Return the free space for the logs."""
-        return room_at(self._data_dir)
+        return disk_space_at(self._data_dir)
 
     def group_ids(self) -> list[str]:
         """Return the ids of groups with their own logs."""

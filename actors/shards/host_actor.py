@@ -1,7 +1,7 @@
 """The process of a group: it decides, it writes, and only then it answers.
 
-It knows the group as a `CoordinatorShard`: requests that arrive together are decided together, with
-one append for all (see `shard`). A write that fails, or any other error, has an unknown outcome:
+It knows the group as a `GroupHost`: requests that arrive together are decided together, with one
+append for all (see `group/host`). A write that fails, or any other error, has an unknown outcome:
 the process exits, the supervisor restarts it, and it rebuilds the group from the log. There is no
 rollback and no recovery within the process.
 
@@ -24,21 +24,21 @@ from ...events.log.errors import LogError
 from ...events.log.files import data_bytes
 from ...events.log.frame import NewEntry
 from ...events.log.owner import require_log
-from ...events.log.space import Room
+from ...events.log.space import DiskSpace
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
+from ..group.group_shard import CoordinatorProcess, GroupShard
+from ..group.host import LATE_MS, TICK_MS, GroupHost, LatenessBudget, drain
+from ..group.kind import WORKERS
+from ..group.members.commit import OffsetLedger
+from ..group.members.request_filter import SALTS, first_epoch
+from ..group.state.settings import GroupSettings
 from ..messages.classic import ClassicCall
-from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest
+from ..messages.commands import AddressedReply, DescribeTraffic, GroupCommand, GroupRequest
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from ..timing import Now
 from ..transport.actor import Actor, Address, Failure
-from .commit import OffsetLedger
-from .members.request_filter import SALTS, first_epoch
-from .shard import AddressedReply, CoordinatorShard, drain
-from .state.settings import GroupSettings
-from .timers import LATE_MS, TICK_MS, LatenessBudget
-from .typed_shard import TypedShard
 
 LOGGER = logging.getLogger(__name__)
 Q = TypeVar("Q")
@@ -111,9 +111,9 @@ class HostedLogs:
         """The first entry of the offset log that is readable by itself, as of the last trim."""
 
     @property
-    def room(self) -> Room:
+    def space(self) -> DiskSpace:
         """How much may be written."""
-        return self.control.room
+        return self.control.space
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Make commits durable, and trim the oldest entries."""
@@ -130,7 +130,7 @@ class HostedLogs:
             self._append(self.control, entries, now)
 
     def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
-        """Append entries; if room is low these are only what cannot wait."""
+        """Append entries; if space is low these are only what cannot wait."""
         log.append(log.end, entries, now.wall_ms, into_reserve=True)
         LOGGER.debug("%d entries are durable in %s, up to %d", len(entries), log.path, log.end)
 
@@ -141,13 +141,13 @@ class HostedLogs:
 
 
 class HostActor(Actor, Generic[Q]):
-    """A process that hosts a shard, whose whole state is the fold of its log."""
+    """A process that hosts a host, whose whole state is the fold of its log."""
 
     _logs: HostedLogs
 
     def __init__(self) -> None:
         super().__init__()
-        self._shard: CoordinatorShard[Q] | None = None
+        self._group_host: GroupHost[Q] | None = None
         self._queue: list[tuple[Q, Any]] = []
         """The requests that arrived since the last decision, each with its sender."""
         self._tick_at_ms: int | None = None
@@ -157,7 +157,7 @@ class HostActor(Actor, Generic[Q]):
         self._lateness = LatenessBudget()
         self._has_warned = False
 
-    def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its shard knows it
+    def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its host knows it
         """Queue a request, which is decided together with all others that arrive by then."""
         if not self._queue:
             self.wake_after(0, Flush())
@@ -171,26 +171,26 @@ class HostActor(Actor, Generic[Q]):
 
     def woken(self, payload: object) -> None:
         """Decide what is queued and what is due, make it durable, and answer."""
-        if self._shard is None:
+        if self._group_host is None:
             return
-        shard, now = self._shard, clocks()
+        host, now = self._group_host, clocks()
         is_time = isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms
         if isinstance(payload, Tick) and is_time:
-            self._excuse_lateness(shard, now.steady_ms - payload.at_ms, now.steady_ms)
-        shard.see_room(self._logs.room, now)
+            self._extend_by_lateness(host, now.steady_ms - payload.at_ms, now.steady_ms)
+        host.set_disk_space(self._logs.space, now)
         queue, self._queue = self._queue, []
         for request, sender in queue:
-            shard.take(request, sender, now)
+            host.submit(request, sender, now)
         if is_time:
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
-            shard.pass_time(now)
-            self._warn_of_epochs(shard)
-        self.say(drain(shard, self._logs, now))
-        self._wake_in_time(shard, now)
+            host.run_timers(now)
+            self._warn_of_epochs(host)
+        self.say(drain(host, self._logs, now))
+        self._wake_in_time(host, now)
 
     def stopping(self) -> None:
         """Close the logs."""
-        if self._shard is not None:
+        if self._group_host is not None:
             self._logs.close()
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
@@ -200,33 +200,33 @@ class HostActor(Actor, Generic[Q]):
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
-    def begin(self, shard: CoordinatorShard[Q], now: Now) -> None:
-        """Take requests for this shard from now on."""
-        self._shard = shard
-        self._wake_in_time(shard, now)
+    def begin(self, host: GroupHost[Q], now: Now) -> None:
+        """Take requests for this host from now on."""
+        self._group_host = host
+        self._wake_in_time(host, now)
         gc.collect()
-        gc.freeze()  # the shard lives as long as the process: no collection has to walk it
+        gc.freeze()  # the host lives as long as the process: no collection has to walk it
 
-    def _excuse_lateness(self, shard: CoordinatorShard[Q], late_ms: int, now_ms: int) -> None:
+    def _extend_by_lateness(self, host: GroupHost[Q], late_ms: int, now_ms: int) -> None:
         """Extend the members' timers if this process was held up for long."""
         if late_ms >= LATE_MS:
-            excused_ms = self._lateness.spend(late_ms, now_ms)
+            excused_ms = self._lateness.grant(late_ms, now_ms)
             LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, excused_ms)
-            shard.excuse(excused_ms)
+            host.extend_timers(excused_ms)
 
-    def _wake_in_time(self, shard: CoordinatorShard[Q], now: Now) -> None:
+    def _wake_in_time(self, host: GroupHost[Q], now: Now) -> None:
         """Set the next tick, unless an earlier one is set.
 
         For what is due already it is set for now: a tick counts as late from its own time on.
         """
-        at_ms = max(shard.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
+        at_ms = max(host.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
         if self._tick_at_ms is None or at_ms < self._tick_at_ms:
             self._tick_at_ms = at_ms
             self.wake_after(max(0, at_ms - now.steady_ms) / 1_000, Tick(at_ms))
 
-    def _warn_of_epochs(self, shard: CoordinatorShard[Q]) -> None:
+    def _warn_of_epochs(self, host: GroupHost[Q]) -> None:
         """Log once that the group's epoch is high."""
-        if not self._has_warned and (warning := shard.warning):
+        if not self._has_warned and (warning := host.warning):
             self._has_warned = True
             LOGGER.warning(warning)
 
@@ -240,28 +240,31 @@ class GroupActor(HostActor[GroupRequest]):
             self._open(message, sender)
         elif isinstance(message, Ping):
             self.send(sender, Pong())
-        elif self._shard is None:
+        elif self._group_host is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
-            self.send(sender, self._shard.traffic())
+            self.send(sender, self._group_host.traffic())
         elif isinstance(message, CommitOffsets | ClassicCall | GroupCommand):
             self.enqueue(message, sender)
         else:
             self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
-        if self._shard is None:
+        if self._group_host is None:
             now, kinds = clocks(), (CONTROL, OFFSETS)
             self._logs = HostedLogs(order.folder, order.group_id, kinds, had_logs=order.had_logs)
             control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
             group = restore(order.group_id, *control.load())
             number = first_epoch(control.epoch, secrets.randbelow(SALTS))
-            shard = TypedShard(group, order.settings, ledger, now.steady_ms, new_id, number)
-            self.begin(shard, now)
+            process = CoordinatorProcess(number, new_id)
+            host = GroupShard(group, WORKERS, order.settings, ledger, now.steady_ms, process)
+            self.begin(host, now)
             told = "group %s is open at entry %d of its log, with %d members and %d connectors"
             sizes = len(group.members), len(group.connectors)
             LOGGER.info(told, order.group_id, control.end, *sizes)
-        number = NO_COORDINATOR_EPOCH if self._shard is None else self._shard.coordinator_epoch
+        number = (
+            NO_COORDINATOR_EPOCH if self._group_host is None else self._group_host.coordinator_epoch
+        )
         end = self._logs.control.end
         self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
 

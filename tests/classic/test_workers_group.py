@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
-from fairlead.actors.group.commit import OffsetLedger
-from fairlead.actors.group.shard import AddressedReply, drain
+from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
+from fairlead.actors.group.host import drain
+from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.typed_shard import TypedShard
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
     ClassicHeartbeatReply,
@@ -23,7 +23,7 @@ from fairlead.actors.messages.classic import (
     SyncGroup,
     SyncGroupReply,
 )
-from fairlead.actors.messages.commands import CommandReply, GroupRequest
+from fairlead.actors.messages.commands import AddressedReply, CommandReply, GroupRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.actors.messages.orders import (
@@ -32,6 +32,7 @@ from fairlead.actors.messages.orders import (
     EndMember,
     PutConnector,
 )
+from fairlead.actors.shards.host_actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
@@ -53,20 +54,25 @@ class TypedDriver(CoordinatorDriver):
         super().open()
         ids, ledger = map(str, count()), OffsetLedger(self.offsets)
         settings, number = self.settings, self.coordinator.coordinator_epoch
-        self.shard = TypedShard(
-            self.group, settings, ledger, self.now_ms, lambda: next(ids), number
+        self.shard = GroupShard(
+            self.group,
+            WORKERS,
+            settings,
+            ledger,
+            self.now_ms,
+            CoordinatorProcess(number, lambda: next(ids)),
         )
-        self.coordinator = self.shard.sides.modern
+        self.coordinator = self.shard
 
     def ask(self, request: GroupRequest) -> list[AddressedReply]:
         """Have anything decided; returns all that is said."""
-        self.shard.take(request, "someone", self.now)
+        self.shard.submit(request, "someone", self.now)
         return list(drain(self.shard, self, self.now))
 
-    def lapse(self, parse_duration: int) -> list[AddressedReply]:
+    def lapse(self, milliseconds: int) -> list[AddressedReply]:
         """Let time pass for both sides."""
-        self.now_ms += parse_duration
-        self.shard.pass_time(self.now)
+        self.now_ms += milliseconds
+        self.shard.run_timers(self.now)
         return list(drain(self.shard, self, self.now))
 
     def first(self) -> JoinGroupReply:
@@ -209,10 +215,10 @@ def test_both_sides_write_into_one_log_in_the_order_in_which_they_decide(
     driver: TypedDriver,
 ) -> None:
     joined = driver.first()
-    driver.shard.take(PutConnector("connect", "a", {"name": "a"}), "someone", driver.now)
+    driver.shard.submit(PutConnector("connect", "a", {"name": "a"}), "someone", driver.now)
     sync = SyncGroup("connect", joined.member_id, 1)
-    driver.shard.take(sync, "someone", driver.now)
-    driver.shard.take(PutConnector("connect", "b", {"name": "b"}), "someone", driver.now)
+    driver.shard.submit(sync, "someone", driver.now)
+    driver.shard.submit(PutConnector("connect", "b", {"name": "b"}), "someone", driver.now)
     end = driver.group.end
     assert len(drain(driver.shard, driver, driver.now)) == 3
     assert driver.control.end == end

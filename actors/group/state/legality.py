@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ...events.group import Group
-from ...events.model import MemberState, Why
-from ...events.records import (
+from ....events.group import Group
+from ....events.model import MemberState, Why
+from ....events.records import (
     ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
@@ -23,7 +23,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ..messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
+from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
 
 REMEMBERED: Final = 256
 """How many records are kept for the report."""
@@ -123,8 +123,8 @@ def _in_step(group: Group, record: CurrentAssignment) -> str:
     member_id, member = record.member_id, group.members.get(record.member_id)
     if member is None:
         return f"{member_id} takes a step and is no member"
-    if record.member_epoch > group.assignment_epoch:
-        return f"{member_id} is at {record.member_epoch}, beyond {group.assignment_epoch}"
+    if record.member_epoch > group.target.assignment_epoch:
+        return f"{member_id} is at {record.member_epoch}, beyond {group.target.assignment_epoch}"
     old = member.current
     if not _may_go(old.member_epoch, record.member_epoch):
         return f"{member_id} goes back from {old.member_epoch} to {record.member_epoch}"

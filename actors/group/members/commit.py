@@ -9,8 +9,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
-from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
-from ...events.commits import (
+from ....events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
+from ....events.commits import (
     NO_COST,
     Commit,
     CommitId,
@@ -20,17 +20,17 @@ from ...events.commits import (
     Offset,
     TaskProgress,
 )
-from ...events.connectors import OffsetsAltered
-from ...events.entries.codec import UnwritableRecordError, decode, encode
-from ...events.entries.group_keys import Latest
-from ...events.group import Group, token_of
-from ...events.kafka.consumers import ConsumerOffset
-from ...events.log.frame import Entry, NewEntry
-from ...events.model import Key, Resource
-from ...events.records import Record, Tombstone
-from ..messages.errors import Error
-from ..messages.members import CommitOffsets, CommitReply, CommitVerdict
-from .state.soft_state import DecisionFacts
+from ....events.connectors import OffsetsAltered
+from ....events.entries.codec import UnwritableRecordError, decode, encode
+from ....events.entries.group_keys import Latest
+from ....events.group import Group, token_of
+from ....events.kafka.consumers import ConsumerOffset
+from ....events.log.frame import Entry, NewEntry
+from ....events.model import Key, Resource
+from ....events.records import Record, Tombstone
+from ...messages.errors import Error
+from ...messages.members import CommitOffsets, CommitReply, CommitVerdict
+from ..state.soft_state import DecisionFacts
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task has to do."""
@@ -127,7 +127,7 @@ class OffsetLedger:
         self._log, self._encode = log, encode
         self._laid: MutableMapping[tuple[type, Key], Record | None] = {}
         """What was decided and is not durable yet, by type and key; None for a tombstone."""
-        self._entries: list[NewEntry] = []
+        self.entries: list[NewEntry] = []
         """The entries of that which were not handed out yet."""
 
     def facts(self, has_acknowledged: Callable[[str], bool] = lambda _: True) -> DecisionFacts:
@@ -172,17 +172,17 @@ class OffsetLedger:
 
     def write(self, records: Sequence[Record]) -> None:
         """Queue decided records; raises `UnwritableRecordError`, and queues none then."""
-        self._entries += [self._encode(record) for record in records]
+        self.entries += [self._encode(record) for record in records]
         self.lay(records)
 
     def hand_out(self) -> list[NewEntry]:
         """Return the entries that were decided since the last call."""
-        entries, self._entries = self._entries, []
+        entries, self.entries = self.entries, []
         return entries
 
     def advance(self) -> None:
         """Take note that what was handed out is durable: from now on it is read from the log."""
-        if not self._entries:
+        if not self.entries:
             self._laid.clear()
 
     def offset(self, connector: str, partition: Document) -> Document | None:

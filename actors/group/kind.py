@@ -1,0 +1,96 @@
+"""The kinds of groups: what distinguishes one type of group from another to its `GroupShard`.
+
+All kinds have the same shell, timers, long poll and classic members. A kind brings the rules of its
+own protocol, how the bytes of its classic members are read, and which further calls it serves.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ...events.group import Group
+from ...events.log.space import DiskSpace
+from ..assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
+from ..classic.coordinator import ClassicCoordinator
+from ..messages.commands import Command, Reply
+from ..messages.members import HeartbeatReply
+from ..messages.orders import DeleteGroup
+from ..timing import Now
+from .decide import decide
+from .members.commit import OffsetLedger
+from .state.settings import GroupSettings
+from .state.soft_state import Decision, SoftState
+from .translation.connect import CONNECT_TRANSLATION
+from .translation.protocol import Translation
+
+
+class KindCalls(Protocol):
+    """What a kind of group serves beside the commands of any group, in its clients' own words."""
+
+    def translate(self, request: Any, space: DiskSpace, now: Now) -> Command | Reply | None:  # noqa: ANN401
+        """Return the command that a request stands for, or its answer; None: it is no such call."""
+        ...
+
+    def answer(self, request: Any, reply: HeartbeatReply) -> Reply:  # noqa: ANN401
+        """Return the answer to a translated heartbeat."""
+        ...
+
+    def remember(self, request: Any, end: int, reply: Reply) -> None:  # noqa: ANN401
+        """Keep the answer to a heartbeat for its repetitions; the log ended at `end` before it."""
+        ...
+
+    def repeat(self, request: Any) -> Reply | None:  # noqa: ANN401
+        """Return the answer to a repeated heartbeat without news; None: it has to be decided."""
+        ...
+
+    def due(self, settings: GroupSettings, space: DiskSpace, now: Now) -> Iterator[Command]:
+        """Do what is due by now, and yield what the group has to decide."""
+        ...
+
+    def next_ms(self, settings: GroupSettings) -> int:
+        """Return when something may be due next, steady clock."""
+        ...
+
+
+OpensCalls = Callable[[Group, ClassicCoordinator, OffsetLedger, GroupSettings, int], KindCalls]
+"""Makes the calls of one group; the last argument is the time, steady clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKind:
+    """What distinguishes one kind of group from others."""
+
+    decide: Callable[[Group, SoftState, Command, int], Decision]
+    """Decides a command of a member or of people."""
+    complete: Callable[[Group, Decision], Decision]
+    """Completes the decision of a classic member's call by what else ends with removed members."""
+    translation: Translation
+    """How the bytes of its classic members are read."""
+    removal: Callable[[str], Command]
+    """Makes the command by which clients delete a group without members, by its id."""
+    server_assignors: Mapping[str, Computes]
+    """The assignors that the coordinator itself runs, by name."""
+    grants_from_log: bool = False
+    """Whether classic members start only what the log grants them, and number their calls."""
+    parks_lost_work: bool = True
+    """Whether the work of a lost member waits for it, and that of a member that is away."""
+    looks_regularly: bool = True
+    """Whether things may be due that have no timer, such as the end of a connector's work."""
+    holds_heartbeats: bool = True
+    """Whether heartbeats without news are held; else each is answered at once."""
+    is_of_clients: bool = False
+    """Whether members need an answer to each request; workers ignore all but that to their last."""
+    open_calls: OpensCalls | None = None
+    """Makes what serves further calls; None: there are none."""
+
+
+def _as_it_is(group: Group, decision: Decision) -> Decision:
+    """Add nothing: what is configured does not depend on the members."""
+    del group
+    return decision
+
+
+WORKERS: Final = GroupKind(
+    decide, _as_it_is, CONNECT_TRANSLATION, DeleteGroup, SERVER_ASSIGNORS, grants_from_log=True
+)
+"""The group of a node's own workers."""
