@@ -1,4 +1,4 @@
-"""The address and key of an actor system, free ports, and the owner of a port in use."""
+"""Addresses: host and port, the key of an actor system, free ports, the owner of a port in use."""
 
 import errno
 import ipaddress
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psutil
 
@@ -19,6 +19,33 @@ CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 FIRST_PORT: Final = 10_000
 TRIES: Final = 100
 UNSEEN: Final = "a program that cannot be seen from here, of another user or container"
+
+
+class HostPort(NamedTuple):
+    """A host and a port; port 0 to listen at is any free port."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The base URL of a server there."""
+        return f"http://{bracketed(self.host)}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect to it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def bracketed(host: str) -> str:
+    """Return a host as in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """The settings of the listener for Kafka clients, and their validation."""
 
-import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final, NamedTuple
 
 from ...actors.settings import SettingType, whole, word
+from ...actors.transport.ports import LOOPBACK, HostPort
 from ...events.placement import split_list
 from ..pipeline.distribution import pip_install
-from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, MILLISECONDS_OR_NONE, PORT_MAX
+from .kinds import INT32_MAX, MILLISECONDS, MILLISECONDS_OR_NONE, PORT_MAX
 from .setting import SAME, Contradiction, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
@@ -19,40 +19,28 @@ MOST_GROUPS: Final = 100_000
 OFFERED: Final = "127.0.0.1:9092"
 
 
-class KafkaAddress(NamedTuple):
-    """A host and a port, and whether connections are encrypted."""
+class KafkaListener(NamedTuple):
+    """The address of the listener for Kafka's clients, and whether connections are encrypted."""
 
-    host: str
-    port: int
+    address: HostPort
     is_encrypted: bool = False
 
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect to it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
-
-def parse_kafka_listener(text: str) -> KafkaAddress:
+def parse_kafka_listener(text: str) -> KafkaListener:
     """Parse `PLAINTEXT://HOST:PORT` or `SSL://HOST:PORT`; raises `ValueError`."""
-    scheme, separator, place = text.partition("://")
+    scheme, separator, address = text.partition("://")
     if scheme not in {PLAINTEXT, SSL} or not separator:
         raise ValueError(f"it begins with neither {PLAINTEXT}:// nor {SSL}://")
-    host, port = parse_place(place, LOOPBACK)
-    return KafkaAddress(host, port, scheme == SSL)
+    return KafkaListener(parse_address(address, LOOPBACK), scheme == SSL)
 
 
-def parse_place(text: str, default_host: str = "") -> tuple[str, int]:
+def parse_address(text: str, default_host: str = "") -> HostPort:
     """Parse HOST:PORT; raises `ValueError`."""
     host, separator, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or default_host
     if not separator or not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
         raise ValueError(f"{text!r} is not HOST:PORT")
-    return host, int(port)
+    return HostPort(host, int(port))
 
 
 def _check_listener(text: str) -> str:
@@ -63,7 +51,7 @@ def _check_listener(text: str) -> str:
 
 def _check_servers(text: str) -> str:
     for each in split_list(text):
-        parse_place(each)
+        parse_address(each)
     return text
 
 
@@ -85,14 +73,15 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[Contradiction]:
     """Yield conflicts between the settings of the listener."""
     if not settings.kafka_listeners:
         return
-    address, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
+    listener, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
     if find_spec("kio") is None:
         yield Contradiction((at,), f"{at} needs kio: {pip_install('kafka-listener')}")
     if not settings.kafka_bootstrap_servers:
         servers = "kafka.bootstrap.servers"
         text = f"{at} is set and {servers} is not: name the brokers behind"
         yield Contradiction((at, servers), text)
-    if not (address.is_encrypted or address.is_loopback or settings.kafka_plaintext == "anywhere"):
+    is_local = listener.address.is_loopback
+    if not (listener.is_encrypted or is_local or settings.kafka_plaintext == "anywhere"):
         yield Contradiction(
             (at, "kafka.plaintext"),
             f"{at} = {settings.kafka_listeners} is not a loopback address, and any client there"
@@ -104,7 +93,7 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[Contradiction]:
         text = f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
         yield Contradiction(names, text)
     stores = settings.kafka_ssl_keystore_location, settings.kafka_ssl_truststore_location
-    if address.is_encrypted and not all(stores):
+    if listener.is_encrypted and not all(stores):
         names = "kafka.ssl.keystore.location", "kafka.ssl.truststore.location"
         text = f"{at} is encrypted, and needs both {names[0]} and {names[1]}"
         yield Contradiction((at, *names), text)

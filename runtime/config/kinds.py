@@ -3,12 +3,12 @@
 Each domain describes its allowed values in words, which error messages quote.
 """
 
-import ipaddress
 import re
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from ...actors.settings import SettingType, whole, word
+from ...actors.transport.ports import LOOPBACK, HostPort
 from ...events.placement import (
     LARGEST_CAPACITY,
     LONGEST_LABEL,
@@ -31,7 +31,6 @@ MEMORY_MIN_MIB: Final = 64
 """An idle assignor process uses half of it."""
 WORKER_MEMORY_MIN_MIB: Final = 2_048  # 1.3 GiB of these Arrow sets aside, used or not
 
-LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
 
 _CLUSTER = re.compile(
@@ -44,42 +43,19 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 
 
-class Endpoint(NamedTuple):
-    """The address on which the REST interface listens; port 0 is any free port."""
-
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        """The base URL."""
-        return f"http://{bracketed(self.host)}:{self.port}"
-
-
-def bracketed(host: str) -> str:
-    """Return a host as in a URL: an IPv6 address in brackets."""
-    return f"[{host}]" if ":" in host else host
-
-
-def parse_listener(text: str) -> Endpoint:
-    """Parse the URL of a listener; raises `ValueError` with the reason.
+def parse_listener(text: str) -> HostPort:
+    """Parse the URL of a listener of REST; raises `ValueError` with the reason.
 
     As in Kafka Connect the host may be omitted, but the default is loopback, not all interfaces.
     """
     if "," in text:
         raise ValueError("only one listener is supported")
-    parts = urlsplit(text)
+    parts = urlsplit(text.strip())
     if parts.scheme != "http":
         raise ValueError("only http is supported")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc:
         raise ValueError("the URL may only have a host and a port")
-    host = parts.hostname or LOOPBACK
-    if not _is_loopback(host):
-        raise ValueError(
-            f"{host} is not a loopback address, and the REST interface has no authentication:"
-            " listen on loopback and put a proxy in front of it"
-        )
-    return Endpoint(host, REST_PORT if parts.port is None else parts.port)
+    return HostPort(parts.hostname or LOOPBACK, REST_PORT if parts.port is None else parts.port)
 
 
 def cores_of(master: str, available: int) -> int:
@@ -90,17 +66,13 @@ def cores_of(master: str, available: int) -> int:
     return available if found[1] == "*" else int(found[1] or 1)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _check_listener(text: str) -> str:
-    parse_listener(text)
+    listener = parse_listener(text)
+    if not listener.is_loopback:
+        raise ValueError(
+            f"{listener.host} is not a loopback address, and the REST interface has no"
+            " authentication: listen on loopback and put a proxy in front of it"
+        )
     return text
 
 

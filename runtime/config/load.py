@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ...actors.group.state.settings import GroupSettings, MigrationPolicy
 from ...actors.settings import Value
+from ...actors.transport.ports import HostPort, bracketed
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities, split_list
 from ..pipeline.engines.settings import (
@@ -26,7 +27,7 @@ from .contradictions import Contradictory, cluster_needs, connect_needs, flaws_i
 from .group_keys import ASSIGNOR_CONF
 from .kafka_keys import flaws_in_kafka
 from .keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
-from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
+from .kinds import bytes_of, cores_of, parse_listener
 from .setting import Contradiction
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
@@ -55,7 +56,7 @@ class Config(NodeSettings):
         return self.data_path / "groups" / quote(self.group_id, safe="")
 
     @property
-    def listener(self) -> Endpoint:
+    def listener(self) -> HostPort:
         """The address on which the REST interface listens."""
         return parse_listener(self.listeners)
 

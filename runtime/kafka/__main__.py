@@ -22,9 +22,9 @@ from setproctitle import setproctitle
 
 from ...actors.transport import log_levels
 from ...actors.transport.log_format import LogOutput
+from ...actors.transport.ports import HostPort
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
-from .broker_responses import HostPort
 from .counts import Counts
 from .groups import Groups
 from .server import Limits, Listener

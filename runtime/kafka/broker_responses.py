@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from ...actors.transport.ports import HostPort
 from .wire.frames import Request, item_class, make, response_class
 from .wire.served import (
     API_VERSIONS,
@@ -34,13 +35,6 @@ OF_BROKERS: Final = 1
 """The endpoint type of brokers in DescribeCluster; others are controllers."""
 MANY_KEYS: Final = 4
 """The first version of FindCoordinator with several keys."""
-
-
-class HostPort(NamedTuple):
-    """An address."""
-
-    host: str
-    port: int
 
 
 class Broker(NamedTuple):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from ...actors.transport.ports import HostPort
 from .broker_responses import (
-    HostPort,
     MapBroker,
     find_group_coordinator,
     is_for_groups,

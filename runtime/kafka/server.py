@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from .broker_responses import Broker, HostPort, brokers_of
+from ...actors.transport.ports import HostPort
+from .broker_responses import Broker, brokers_of
 from .client.stream import Stream
 from .connection import ClientConnection, ListenerPort
 from .counts import Counts

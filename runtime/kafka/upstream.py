@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from .broker_responses import HostPort
+from ...actors.transport.ports import HostPort
 from .client.stream import Stream
 from .wire.bounds import FRAME_SECONDS
 from .wire.frames import LENGTH, Head, Request, make, read_response, request_class, write_request

@@ -3,8 +3,8 @@
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.actors.transport.ports import HostPort
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.server.listeners import RestListener
 from fairlead_tests.rest.client import HERE, Client
 
 FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
@@ -73,7 +73,7 @@ def test_who_names_a_listener_is_answered(client: Client, headers: dict[str, str
 
 
 def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(api: RestApi) -> None:
-    listeners = [RestListener("127.0.0.1", 8083), RestListener("10.1.2.3", 80)]
+    listeners = [HostPort("127.0.0.1", 8083), HostPort("10.1.2.3", 80)]
     client = Client(make_app(api.service, listeners, ["etl.example", "[fe80::1]:99"]))
     for place in ("etl.example", "etl.example:1234", "[fe80::1]:99", "10.1.2.3", "localhost:80"):
         for scheme in ("http", "https") if place.startswith("etl") else ("http",):

@@ -13,20 +13,21 @@ import pytest
 import uvicorn
 from rest.conftest import RestApi
 
+from fairlead.actors.transport.ports import HostPort
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.server import listeners
-from fairlead.runtime.interfaces.rest.server.listeners import RestListener, listen, where
+from fairlead.runtime.interfaces.rest.server.listeners import listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
 
 
 @pytest.fixture
-def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
+def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostPort]:
     """Where the real server listens, one of little patience."""
     monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.8))
     monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
-    (bound,) = listen([RestListener("127.0.0.1", 0)])
+    (bound,) = listen([HostPort("127.0.0.1", 0)])
     app = make_app(api.service, [where(bound)])
     server = listeners.RestServer(
         uvicorn.Config(app, http=listeners.ReceiveTimeoutProtocol, log_config=None, ws="none")
@@ -39,7 +40,7 @@ def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListene
     assert not thread.is_alive()
 
 
-def test_a_trickle_of_headers_is_ended(place: RestListener) -> None:
+def test_a_trickle_of_headers_is_ended(place: HostPort) -> None:
     with closing(socket.create_connection(place, WAIT)) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
         heard = _trickle(slow, b"x-more: 1\r\n")
@@ -47,12 +48,12 @@ def test_a_trickle_of_headers_is_ended(place: RestListener) -> None:
     assert heard.endswith(b"connection: close\r\n\r\n" + LATE)
 
 
-def test_a_connection_that_says_nothing_is_ended(place: RestListener) -> None:
+def test_a_connection_that_says_nothing_is_ended(place: HostPort) -> None:
     with closing(socket.create_connection(place, WAIT)) as silent:
         assert _all(silent).endswith(LATE)
 
 
-def test_a_trickle_of_a_body_is_ended_without_a_change(place: RestListener, api: RestApi) -> None:
+def test_a_trickle_of_a_body_is_ended_without_a_change(place: HostPort, api: RestApi) -> None:
     head = f"POST /connectors HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
     with closing(socket.create_connection(place, WAIT)) as slow:
@@ -62,7 +63,7 @@ def test_a_trickle_of_a_body_is_ended_without_a_change(place: RestListener, api:
     assert api.gateway.sent == []
 
 
-def test_a_further_request_on_a_connection_is_given_its_own_time(place: RestListener) -> None:
+def test_a_further_request_on_a_connection_is_given_its_own_time(place: HostPort) -> None:
     get = f"GET / HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n\r\n".encode()
     with closing(socket.create_connection(place, WAIT)) as kept:
         for _ in range(3):
@@ -73,7 +74,7 @@ def test_a_further_request_on_a_connection_is_given_its_own_time(place: RestList
         assert _trickle(kept, b"y").endswith(LATE)
 
 
-def test_those_that_wait_longest_make_room_for_others(place: RestListener) -> None:
+def test_those_that_wait_longest_make_room_for_others(place: HostPort) -> None:
     with ExitStack() as stack:
         crowd = [
             stack.enter_context(closing(socket.create_connection(place, WAIT))) for _ in range(30)
@@ -84,7 +85,7 @@ def test_those_that_wait_longest_make_room_for_others(place: RestListener) -> No
 
 
 def test_each_answer_has_the_date_of_its_time(
-    place: RestListener, monkeypatch: pytest.MonkeyPatch
+    place: HostPort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def date_at(seconds: float) -> str:
         monkeypatch.setattr(time, "time", lambda: seconds)
@@ -95,7 +96,7 @@ def test_each_answer_has_the_date_of_its_time(
 
 
 def test_a_server_that_nobody_asks_does_not_wake(
-    place: RestListener, monkeypatch: pytest.MonkeyPatch
+    place: HostPort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses, sleep = list[float](), asyncio.sleep
 

@@ -221,7 +221,7 @@ def _serve(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     for each in sockets:
-        LOGGER.info("listening at %s", where(each))
+        LOGGER.info("listening at %s", where(each).url)
     # The first command would wait for what takes half a second to import.
     Thread(target=service.find_plugins, name="plugins", daemon=True).start()
     gc.freeze()  # what was imported stays: to collect it would take longest when the process ends

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ....actors.transport.ports import HostPort
 from ....projections.metrics.processes import RequestMetrics
 from .commands.service import Service
 from .routes.connectors import (
@@ -36,7 +37,7 @@ from .routes.groups import groups, plan, worker_orders
 from .routes.node import health, loggers, metrics, workers
 from .server.bodies import limited
 from .server.errors import HANDLERS, JSON, ApiError, error_reply
-from .server.listeners import DEFAULT, RestListener, parse
+from .server.listeners import DEFAULT, parse
 from .server.openapi import describe
 from .server.paths import ConnectPaths
 from .server.principals import Identify, identify
@@ -77,7 +78,7 @@ Place = tuple[str, int | None]
 
 def make_app(
     service: Service,
-    listeners: Sequence[RestListener] = (parse(DEFAULT),),
+    listeners: Sequence[HostPort] = (parse(DEFAULT),),
     hosts: Sequence[str] = (),
     identify: Identify = identify,
 ) -> Starlette:
@@ -150,9 +151,7 @@ class RequestMeter:
 class OriginCheck:
     """ASGI middleware that refuses requests for another host or from a page of another site."""
 
-    def __init__(
-        self, app: ASGIApp, listeners: Iterable[RestListener], allowed: Iterable[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, listeners: Iterable[HostPort], allowed: Iterable[str]) -> None:
         """Allow the listeners' addresses, and further hosts as `HOST` or `HOST:PORT`."""
         self._app = app
         #: The allowed hosts and ports.

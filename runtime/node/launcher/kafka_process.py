@@ -12,7 +12,7 @@ from ....actors.group.state.settings import ShardLimits
 from ....events.log.process import ProcessId
 from ....events.placement import split_list
 from ...cluster.spec import KafkaSpec, NodeSpec
-from ...config.kafka_keys import parse_kafka_listener, parse_place
+from ...config.kafka_keys import parse_address, parse_kafka_listener
 from ...config.load import Config
 from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
 from ...processes.tied import BriefedProcess
@@ -131,10 +131,9 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         return None
     listener = parse_kafka_listener(config.kafka_listeners)
     return KafkaSpec(
-        listener.host,
-        listener.port,
-        config.kafka_advertised_host_name or listener.host,
-        tuple(parse_place(each) for each in split_list(config.kafka_bootstrap_servers)),
+        *listener.address,
+        config.kafka_advertised_host_name or listener.address.host,
+        tuple(parse_address(each) for each in split_list(config.kafka_bootstrap_servers)),
         config.kafka_group_shards,
         config.kafka_max_connections,
         config.kafka_max_connections_per_ip,

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free
+from ....actors.transport.ports import PortTakenError, check_free
 from ...cluster.spec import NodeSpec
+from ...config.kinds import parse_listener
 from ...config.load import Config
 from ...pipeline.engines.settings import SQL_MEANINGS
 from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
@@ -120,9 +120,9 @@ class RestProcess(TiedProcess):
 
     def _explain_exit(self, url: str) -> str:
         code = None if self._process is None else self._process.wait()
-        error_text, listener = f"its REST interface did not start (exit code {code})", urlsplit(url)
+        error_text = f"its REST interface did not start (exit code {code})"
         try:
-            check_free(listener.hostname or LOOPBACK, listener.port or 0)
+            check_free(*parse_listener(url))
         except PortTakenError as error:
             return f"{error_text}: {error}"
         return error_text
@@ -148,9 +148,8 @@ class RestProcess(TiedProcess):
 
 def _address_of(url: str) -> tuple[int, tuple[Any, ...]] | None:
     """Return the family and the address at which a listener takes connections; None: nowhere."""
-    listener = urlsplit(url)
+    host, port = parse_listener(url)
     with suppress(OSError):
-        host, port = listener.hostname or LOOPBACK, listener.port or 0
         for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
                 tried.settimeout(_CONNECT_SECONDS)

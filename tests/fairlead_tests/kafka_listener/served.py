@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.shards.hosting import HostedGroups
-from fairlead.runtime.kafka.broker_responses import HostPort
+from fairlead.actors.transport.ports import HostPort
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
 from fairlead.runtime.kafka.server import Limits, Listener

@@ -16,17 +16,16 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from types import FrameType
-from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from .....actors.transport.ports import HostPort
+from ....config.kinds import parse_listener
 from .errors import JSON, error_reply
 
 DEFAULT = "http://127.0.0.1:8083"
-LOOPBACK = "127.0.0.1"
 BACKLOG = 128
 HEAD_SECONDS = 10.0
 """The limit from the connection, or the first byte of a later request, to the last header."""
@@ -44,34 +43,19 @@ class CannotListen(Exception):  # noqa: N818  # says what happened
     """The URL of a listener is malformed, or its port cannot be bound."""
 
 
-class RestListener(NamedTuple):
-    """An address to listen on; port 0 is any free port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return its URL."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
-
-
-def parse(text: str) -> RestListener:
+def parse(text: str) -> HostPort:
     """Parse `http://host:port`; raises `CannotListen`.
 
     The default host is loopback: other machines can connect only if a host is given.
     """
     try:
-        parts = urlsplit(text.strip())
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        parts, host, port = urlsplit(""), None, None
-    if parts.scheme != "http" or port is None or parts.path not in {"", "/"}:
-        raise CannotListen(f"{text!r} is no listener: write http://HOST:PORT, as {DEFAULT}")
-    return RestListener(host or LOOPBACK, port)
+        return parse_listener(text)
+    except ValueError as error:
+        why = f"{text!r} is no listener: {error}; write http://HOST:PORT, as {DEFAULT}"
+        raise CannotListen(why) from None
 
 
-def listen(listeners: Sequence[RestListener]) -> list[socket.socket]:
+def listen(listeners: Sequence[HostPort]) -> list[socket.socket]:
     """Return a listening socket for each listener; raises `CannotListen` and closes all."""
     with ExitStack() as undo:
         sockets = [undo.enter_context(_listen(listener)) for listener in listeners]
@@ -79,13 +63,13 @@ def listen(listeners: Sequence[RestListener]) -> list[socket.socket]:
     return sockets
 
 
-def where(bound: socket.socket) -> RestListener:
+def where(bound: socket.socket) -> HostPort:
     """Return the address of a listening socket."""
     host, port = bound.getsockname()[:2]
-    return RestListener(host, port)
+    return HostPort(host, port)
 
 
-def _listen(listener: RestListener) -> socket.socket:
+def _listen(listener: HostPort) -> socket.socket:
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given; else a response takes 40 ms longer.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -96,7 +80,7 @@ def _listen(listener: RestListener) -> socket.socket:
     except OSError as error:
         bound.close()
         raise CannotListen(
-            f"cannot listen at {listener}: {error.strerror or error}; free the port, or choose"
+            f"cannot listen at {listener.url}: {error.strerror or error}; free the port, or choose"
             " another with `listeners`"
         ) from None
     return bound
