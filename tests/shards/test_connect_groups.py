@@ -1,4 +1,4 @@
-"""A shard hosts groups of Connect's workers as it hosts those of consumers: the first join decides."""
+"""A shard hosts groups of Connect workers as it hosts those of consumers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
