@@ -33,9 +33,6 @@ NOT_YET = {
     "events",
     "runtime/interfaces/replies",
     "runtime/interfaces/rest",
-    "runtime/pipeline/formats",
-    "runtime/pipeline/stores/files",
-    "runtime/pipeline/stores/kafka",
 }
 """Folders whose words are still to be mended."""
 

@@ -101,12 +101,12 @@ class RegisteredSchema(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-def avro_schema(told: RegisteredSchema) -> AvroSchema:
+def avro_schema(registered: RegisteredSchema) -> AvroSchema:
     """Parse a schema of the registry; raises `AvroRefused`."""
-    if told.kind != "AVRO":
-        raise AvroRefused(f"it is {told.kind}, not Avro")
+    if registered.kind != "AVRO":
+        raise AvroRefused(f"it is {registered.kind}, not Avro")
     try:
-        documents = [json.loads(each) for each in (*told.references, told.text)]
+        documents = [json.loads(each) for each in (*registered.references, registered.text)]
         bare, numbers = [_bare(each) for each in documents], count()
         marked = [_tagged(each, numbers) for each in bare]
         has_branches = next(numbers) > 0
@@ -248,7 +248,7 @@ def _record(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401  # a sche
         if not _NAME.fullmatch(each.name):
             raise AvroRefused(f"Avro has no name for column {each.name!r}: rename it")
     space, _, last = name.rpartition(".")
-    made = [
+    written = [
         {
             "name": each.name,
             "type": optional_of(each.type, f"{name}.{each.name}"),
@@ -256,7 +256,7 @@ def _record(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401  # a sche
         }
         for each in fields
     ]
-    return {"type": "record", "name": last, "namespace": space, "fields": made}
+    return {"type": "record", "name": last, "namespace": space, "fields": written}
 
 
 def _written(kind: pa.DataType, name: str) -> Any:  # noqa: ANN401  # JSON

@@ -91,13 +91,13 @@ def csv_reason(schema: StructType, options: Mapping[str, str], values: TextValue
     """Return the reason for a bad csv row: a wrong number of values, or the first bad value."""
     texts = ", ".join(f"_{number} STRING" for number in range(len(schema.fields)))
     parsed = sf.from_csv(sf.col(RAW), f"{texts}, {RAW} STRING", {**options, **KEEPING})
-    found = sf.when(parsed[RAW].isNotNull(), f"does not have {len(schema.fields)} values")
+    reason = sf.when(parsed[RAW].isNotNull(), f"does not have {len(schema.fields)} values")
     for number, each in enumerate(schema.fields):
         if not isinstance(each.dataType, StringType):
             text = parsed[f"_{number}"]
             hint = values.hint(text, each.dataType)
-            found = found.when(values.is_misfit(text, each.dataType), _about(each, text, hint))
-    return found.otherwise(_misfit(schema))
+            reason = reason.when(values.is_misfit(text, each.dataType), _about(each, text, hint))
+    return reason.otherwise(_misfit(schema))
 
 
 def json_reason(
@@ -109,7 +109,7 @@ def json_reason(
     """
     line = sf.col(raw)
     whole = sf.from_json(line, "MAP<STRING, STRING>", dict(options))
-    found = sf.when(whole.isNull(), "is not a JSON object")
+    reason = sf.when(whole.isNull(), "is not a JSON object")
     for each in schema.fields:
         alone = StructType([each])
         read = with_raw(values.schema_to_read(alone))
@@ -118,8 +118,8 @@ def json_reason(
         if values.converted(alone):
             is_bad |= values.is_misfit(parsed.getField(each.name), each.dataType)
         text = whole[each.name]
-        found = found.when(is_bad, _about(each, text, values.hint(text, each.dataType)))
-    return found.otherwise(_misfit(schema))
+        reason = reason.when(is_bad, _about(each, text, values.hint(text, each.dataType)))
+    return reason.otherwise(_misfit(schema))
 
 
 def load_json(  # one of them has no default for safety
@@ -144,16 +144,16 @@ def load_json(  # one of them has no default for safety
         return frame
     kinds = {each.name: (frame[quoted(each.name)], each.dataType) for each in other}
     misfits = {name: values.is_misfit(*each) for name, each in kinds.items()}
-    made = {name: values.value(*each) for name, each in kinds.items()}
+    columns = {name: values.value(*each) for name, each in kinds.items()}
     if keeps:
         row = sf.to_json(sf.struct(*(frame[quoted(name)] for name in schema.names)))
         raw = sf.coalesce(frame[RAW], sf.when(reduce(or_, misfits.values()), row))
-        return frame.withColumns({**made, RAW: raw})
+        return frame.withColumns({**columns, RAW: raw})
     if options["mode"].upper() != "FAILFAST":
-        good = {name: sf.when(~misfits[name], value) for name, value in made.items()}
+        good = {name: sf.when(~misfits[name], value) for name, value in columns.items()}
         return frame.withColumns(good)
     fields = {each.name: each for each in other}
-    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(made)
+    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(columns)
 
 
 def load_parquet(
@@ -205,8 +205,8 @@ def folder_values(
     there = {each.name: (frame[quoted(each.name)], each.dataType) for each in columns}
     misfits = {name: values.is_misfit(*each) for name, each in there.items()}
     fields = {each.name: each for each in columns}
-    made = {name: values.value(*each) for name, each in there.items()}
-    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(made)
+    columns_made = {name: values.value(*each) for name, each in there.items()}
+    return _where_all_fit(frame, fields, misfits, values.hint).withColumns(columns_made)
 
 
 def refuse_value(text: "Column", column: StructField, hint: "Column") -> "Column":

@@ -36,13 +36,13 @@ class TwinColumns(BadInput):
 def csv_schema(
     sample: bytes,
     style: CsvStyle,
-    known: Mapping[str, DataType],
+    types: Mapping[str, DataType],
     *,
     tolerant: bool,
 ) -> pa.Schema:
     """Return the columns of complete csv records, and their header if there is one.
 
-    `known` has the types of the schema, by names in lower case; `tolerant`: rows with a wrong
+    `types` are those of the schema, by names in lower case; `tolerant`: rows with a wrong
     number of values are skipped. Raises `BadInput`, `ArrowException`.
     """
     names = list(header_of(sample, style)) if style.header else []
@@ -52,7 +52,7 @@ def csv_schema(
     # A time without a zone is an instant in the session's zone, as in Spark's own inference.
     pairs = zip(names, columns, strict=True)
     kinds = [
-        fit_number_type(_UTC if pa.types.is_timestamp(kind) else kind, known.get(name.lower()), it)
+        fit_number_type(_UTC if pa.types.is_timestamp(kind) else kind, types.get(name.lower()), it)
         for name, (kind, it) in pairs
     ]
     fields = map(mark_long, names, kinds, (values for _, values in columns))
@@ -127,21 +127,21 @@ def mark_long(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field
     return pa.field(name, kind, metadata={_LONG: b""} if is_long else None)
 
 
-def spelt_alike(known: pa.Schema | None, found: pa.Schema | None) -> pa.Schema | None:
-    """Return found columns with the names of known ones, from which they differ in case only."""
-    if known is None or found is None:
-        return found
-    spelt = {name.lower(): name for name in known.names}
-    return pa.schema([each.with_name(spelt.get(each.name.lower(), each.name)) for each in found])
+def spelt_alike(one: pa.Schema | None, other: pa.Schema | None) -> pa.Schema | None:
+    """Return the other columns with the names of the first ones, where they differ in case only."""
+    if one is None or other is None:
+        return other
+    spelt = {name.lower(): name for name in one.names}
+    return pa.schema([each.with_name(spelt.get(each.name.lower(), each.name)) for each in other])
 
 
-def merge_schemas(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+def merge_schemas(one: pa.Schema, other: pa.Schema) -> pa.Schema:
     """Return the columns of both; integers and fractions become STRING if DOUBLE loses digits."""
-    long = {each.name for each in (*known, *found) if _LONG in (each.metadata or {})}
-    mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, known, found)}
+    long = {each.name for each in (*one, *other) if _LONG in (each.metadata or {})}
+    mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, one, other)}
     both = [
         pa.schema([each.with_type(pa.string()) if each.name in mixed else each for each in schema])
-        for schema in (known, found)
+        for schema in (one, other)
     ]
     merged = _united(*both)
     marked = [each.with_metadata({_LONG: b""}) if each.name in long else each for each in merged]
@@ -152,8 +152,8 @@ def _types_of(name: str, *schemas: pa.Schema) -> set[pa.DataType]:
     return {schema.field(name).type for schema in schemas if name in schema.names}
 
 
-def _united(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+def _united(one: pa.Schema, other: pa.Schema) -> pa.Schema:
     try:
-        return pa.unify_schemas([known, found], promote_options="permissive")
+        return pa.unify_schemas([one, other], promote_options="permissive")
     except pa.ArrowException:
-        return merge_columns(known, found)
+        return merge_columns(one, other)

@@ -129,27 +129,27 @@ def _way_out(kind: pa.DataType) -> str:
     return ""
 
 
-def find_zone_clash(known: pa.DataType, found: pa.DataType, path: str) -> str:
+def find_zone_clash(one: pa.DataType, other: pa.DataType, path: str) -> str:
     """Return the path of a time that is in UTC in one type and has no zone in the other."""
-    if pa.types.is_struct(known) and pa.types.is_struct(found):
-        theirs = {each.name.lower(): each.type for each in found}
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        theirs = {each.name.lower(): each.type for each in other}
         pairs = (
             find_zone_clash(each.type, theirs[each.name.lower()], f"{path}.{each.name}")
-            for each in known
+            for each in one
             if each.name.lower() in theirs
         )
         return next(filter(None, pairs), "")
-    if pa.types.is_map(known) and pa.types.is_map(found):
-        return find_zone_clash(known.item_type, found.item_type, path)
-    if is_list(known) and is_list(found):
-        return find_zone_clash(known.value_type, found.value_type, path)
-    both = pa.types.is_timestamp(known) and pa.types.is_timestamp(found)
-    return path if both and bool(known.tz) != bool(found.tz) else ""
+    if pa.types.is_map(one) and pa.types.is_map(other):
+        return find_zone_clash(one.item_type, other.item_type, path)
+    if is_list(one) and is_list(other):
+        return find_zone_clash(one.value_type, other.value_type, path)
+    both = pa.types.is_timestamp(one) and pa.types.is_timestamp(other)
+    return path if both and bool(one.tz) != bool(other.tz) else ""
 
 
-def refuse_zone_clash(known: pa.Schema, found: pa.Schema, file: Path) -> None:
+def refuse_zone_clash(one: pa.Schema, other: pa.Schema, file: Path) -> None:
     """Raise `BadInput` if times of a column are in UTC in some files only."""
-    ours, theirs = (pa.struct([*each]) for each in (known, found))
+    ours, theirs = (pa.struct([*each]) for each in (one, other))
     if path := find_zone_clash(ours, theirs, "").removeprefix("."):
         raise BadInput(
             f"{file}: column {quoted(path)} has times in UTC in some files, and times without a "

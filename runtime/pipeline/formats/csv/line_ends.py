@@ -160,7 +160,7 @@ class CommentFilter:
     """Removes comment lines from one text: lines outside of quotes that begin with a character."""
 
     def __init__(self, letter: str, separator: str, quote: str, escape: str) -> None:
-        """Take the comment character (empty: there are no comments) and the csv dialect."""
+        """Begin a text of a csv dialect; `letter` begins a comment, empty: there are none."""
         self._letter = letter.encode()
         self._quote = quote.encode()
         self._quotes = LineEndUnifier(separator, quote, escape)
@@ -196,13 +196,15 @@ class CommentFilter:
 def whole_records(sample: bytes, quote: str, escape: str) -> bytes:
     """Return the complete records of a sample; empty if the first one is incomplete."""
     mark, before = quote.encode(), escape.encode()
-    seen = sample.replace(2 * before, b"  ").replace(before + mark, b"  ") if before else sample
-    inside = seen.count(mark) % 2 if mark else 0
+    unescaped = (
+        sample.replace(2 * before, b"  ").replace(before + mark, b"  ") if before else sample
+    )
+    inside = unescaped.count(mark) % 2 if mark else 0
     end = len(sample)
     while end:
-        at = max(seen.rfind(b"\n", 0, end), seen.rfind(b"\r", 0, end - 1))
+        at = max(unescaped.rfind(b"\n", 0, end), unescaped.rfind(b"\r", 0, end - 1))
         if mark:
-            inside ^= seen.count(mark, max(at, 0), end) % 2
+            inside ^= unescaped.count(mark, max(at, 0), end) % 2
         if not inside:
             return sample[: at + 1]
         end = max(at, 0)

@@ -65,7 +65,7 @@ _IN_VALUES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PlainForm:
-    """What decides which records of a file are plain: its format, as it is read in a session."""
+    """The format of a file, as it is read in a session: it decides which records are plain."""
 
     columns: StructType
     style: CsvStyle
@@ -80,7 +80,7 @@ class PlainRecords:
     """Tells how far a csv text consists of plain records, chunk by chunk."""
 
     def __init__(self, form: PlainForm, names: Sequence[str], odd: str) -> None:
-        """Take the format, and the names of the columns of a file without a header.
+        """Begin a text of a format, with the names of the columns if it has no header.
 
         `odd` is the pattern of odd texts, for what is not plain.
         """

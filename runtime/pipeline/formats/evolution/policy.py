@@ -81,20 +81,20 @@ class SchemaPolicy:
         return self.mode == WIDEN
 
     def admit(
-        self, declared: StructType, known: StructType, found: StructType, where: str
+        self, declared: StructType, current: StructType, actual: StructType, where: str
     ) -> Admitted:
-        """Return the schema to read an input of schema `found` with; raises `SchemaRefused`.
+        """Return the schema to read an input of schema `actual` with; raises `SchemaRefused`.
 
-        `known` is `declared` with the changes that this attempt has accepted so far. Refusals
+        `current` is `declared` with the changes that this attempt has accepted so far. Refusals
         depend on `declared` alone, so that each attempt of a task decides alike. Incompatible types
         are left to the reader, which sees the values.
         """
-        union = _united(known, found, self.is_exact)
+        union = _united(current, actual, self.is_exact)
         wide = [each for each in union.differences if each.wider is not None]
         new = [each for each in wide if each.is_new]
         if self.mode == LEAVE_OUT:
-            return Admitted(known, tuple(each.column for each in new))
-        beyond = _united(declared, found, self.is_exact).differences
+            return Admitted(current, tuple(each.column for each in new))
+        beyond = _united(declared, actual, self.is_exact).differences
         refused = [
             each
             for each in beyond
@@ -109,7 +109,7 @@ class SchemaPolicy:
                 "cannot be columns. Nothing of it was read. To read it, have its producer name it "
                 f"alike, or give {self.given_by} without one of them"
             )
-        return Admitted(union.schema if wide else known)
+        return Admitted(union.schema if wide else current)
 
     def remark(self, left_out: Sequence[str], of: str) -> str:
         """Return the status remark for columns that were left out; `of`: `files` or `records`."""
@@ -135,9 +135,9 @@ class SchemaPolicy:
 
 
 @lru_cache(256)
-def _united(known: StructType, found: StructType, is_exact: bool) -> Union:  # noqa: FBT001
+def _united(one: StructType, other: StructType, is_exact: bool) -> Union:  # noqa: FBT001
     """Return the union of two schemas; cached, since thousands of files may share a schema."""
-    return unite_schemas(known, found, is_exact=is_exact)
+    return unite_schemas(one, other, is_exact=is_exact)
 
 
 @lru_cache(256)

@@ -85,13 +85,13 @@ def widen_type(one: DataType, other: DataType) -> DataType | None:
     return None
 
 
-def unite_schemas(known: StructType, found: StructType, *, is_exact: bool = False) -> Union:
+def unite_schemas(current: StructType, actual: StructType, *, is_exact: bool = False) -> Union:
     """Return the union of two schemas; a column without a common type keeps its known type.
 
     `is_exact`: names are case sensitive.
     """
     walk = _Walk(is_exact)
-    schema = walk.struct(known, found, "")
+    schema = walk.struct(current, actual, "")
     return Union(schema, tuple(walk.differences))
 
 
@@ -102,35 +102,35 @@ class _Walk:
         self._is_exact = is_exact
         self.differences: list[Difference] = []
 
-    def struct(self, known: StructType, found: StructType, path: str) -> StructType:
-        theirs = {self._name(each.name): each for each in found.fields}
-        ours = {self._name(each.name) for each in known.fields}
+    def struct(self, current: StructType, actual: StructType, path: str) -> StructType:
+        theirs = {self._name(each.name): each for each in actual.fields}
+        ours = {self._name(each.name) for each in current.fields}
         fields = [
             StructField(each.name, self._type(each.dataType, other.dataType, path + each.name))
             if (other := theirs.get(self._name(each.name)))
             else each
-            for each in known.fields
+            for each in current.fields
         ]
-        return StructType([*fields, *self._new(found, ours, path)])
+        return StructType([*fields, *self._new(actual, ours, path)])
 
-    def _new(self, found: StructType, ours: set[str], path: str) -> Iterator[StructField]:
-        for each in found.fields:
+    def _new(self, actual: StructType, ours: set[str], path: str) -> Iterator[StructField]:
+        for each in actual.fields:
             if self._name(each.name) not in ours:
                 column = path + each.name
                 self.differences.append(Difference(column, None, each.dataType, each.dataType))
                 yield StructField(each.name, each.dataType)
 
-    def _type(self, known: DataType, found: DataType, path: str) -> DataType:
-        if isinstance(known, StructType) and isinstance(found, StructType):
-            return self.struct(known, found, f"{path}.")
-        if isinstance(known, ArrayType) and isinstance(found, ArrayType):
-            return ArrayType(self._type(known.elementType, found.elementType, path))
-        if isinstance(known, MapType) and isinstance(found, MapType):
-            return MapType(known.keyType, self._type(known.valueType, found.valueType, path))
-        holds = widen_type(known, found)
-        if holds != known:
-            self.differences.append(Difference(path, known, found, holds))
-        return holds or known
+    def _type(self, current: DataType, actual: DataType, path: str) -> DataType:
+        if isinstance(current, StructType) and isinstance(actual, StructType):
+            return self.struct(current, actual, f"{path}.")
+        if isinstance(current, ArrayType) and isinstance(actual, ArrayType):
+            return ArrayType(self._type(current.elementType, actual.elementType, path))
+        if isinstance(current, MapType) and isinstance(actual, MapType):
+            return MapType(current.keyType, self._type(current.valueType, actual.valueType, path))
+        holds = widen_type(current, actual)
+        if holds != current:
+            self.differences.append(Difference(path, current, actual, holds))
+        return holds or current
 
     def _name(self, name: str) -> str:
         return name if self._is_exact else name.lower()

@@ -48,13 +48,13 @@ class JsonColumns:
 
     def __init__(
         self,
-        known: StructType,
+        schema: StructType,
         *,
         is_one: bool = False,
         refuse: Callable[[int], None] | None = None,
         refuse_text: Callable[[int, str], None] | None = None,
     ) -> None:
-        """Take the known schema; `is_one`: the text may be one value of many lines.
+        """Begin a text with the schema so far; `is_one`: it may be one value of many lines.
 
         `refuse` is called with the number, from 1, of a line with text after its first value, which
         readers would ignore. `refuse_text` is called with the number of a line that no reader may
@@ -64,28 +64,28 @@ class JsonColumns:
         self._refuse_text = refuse_text
         self._lines = 0
         """The number of lines before the current block."""
-        self._known = {each.name: each.dataType for each in known.fields}
+        self._known = {each.name: each.dataType for each in schema.fields}
         self._is_one = is_one
         self._left = b""
         """The last, incomplete line."""
         self._found: pa.Schema = pa.schema([])
 
     def feed(self, text: bytes) -> None:
-        """Take the next chunk of the text, in UTF-8."""
+        """Parse the next chunk of the text, in UTF-8."""
         self._left += text
         if self._is_one or len(self._left) < _BLOCK:
             return
         end = max(self._left.rfind(b"\n"), self._left.rfind(b"\r")) + 1
         block, self._left = self._left[:end], self._left[end:]
-        self._take(block)
+        self._parse(block)
 
     def end(self) -> pa.Schema:
-        """Take the end of the text; return all columns that have a value."""
+        """End the text; return all columns that have a value."""
         block, self._left = self._left, b""
-        self._take(block)
+        self._parse(block)
         return self._found
 
-    def _take(self, block: bytes) -> None:
+    def _parse(self, block: bytes) -> None:
         if not block.strip():
             self._lines += _line_count(block)
             return
@@ -116,25 +116,25 @@ class JsonColumns:
 
 
 def fit_number_type(
-    kind: pa.DataType, known: DataType | None, values: pa.ChunkedArray | None = None
+    kind: pa.DataType, wanted: DataType | None, values: pa.ChunkedArray | None = None
 ) -> pa.DataType:
     """Return the type of parsed values, with numbers as the number type that the schema has.
 
     JSON does not tell the width of a number: integers that fit the known type get it. Other
     numbers, and those within nested values, get null: the reader finds values that do not fit.
     """
-    if pa.types.is_struct(kind) and isinstance(known, StructType):
-        names = {each.name: each.dataType for each in known.fields}
+    if pa.types.is_struct(kind) and isinstance(wanted, StructType):
+        names = {each.name: each.dataType for each in wanted.fields}
         fields = [
             field.with_type(fit_number_type(field.type, names.get(field.name))) for field in kind
         ]
         return pa.struct([field for field in fields if not pa.types.is_null(field.type)])
-    if pa.types.is_list(kind) and isinstance(known, ArrayType):
-        return pa.list_(fit_number_type(kind.value_type, known.elementType))
+    if pa.types.is_list(kind) and isinstance(wanted, ArrayType):
+        return pa.list_(fit_number_type(kind.value_type, wanted.elementType))
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if not is_number or not isinstance(known, NumericType) or isinstance(known, LongType):
+    if not is_number or not isinstance(wanted, NumericType) or isinstance(wanted, LongType):
         return kind
-    short = _SHORT.get(type(known))
+    short = _SHORT.get(type(wanted))
     if values is None or short is None or not pa.types.is_integer(kind):
         return pa.null()
     ends = pc.min_max(values).as_py().values()
@@ -145,10 +145,10 @@ def fit_number_type(
     return short
 
 
-def merge_columns(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+def merge_columns(one: pa.Schema, other: pa.Schema) -> pa.Schema:
     """Return the columns of both schemas; a column of two incompatible types becomes a string."""
-    fields = {field.name: field for field in known}
-    for field in found:
+    fields = {field.name: field for field in one}
+    for field in other:
         before = fields.get(field.name, field)
         try:
             pair = [pa.schema([before]), pa.schema([field])]

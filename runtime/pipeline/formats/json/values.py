@@ -83,7 +83,7 @@ class JsonValues:
         return self.texts.is_misfit(read, kind)
 
     def hint(self, read: "Column", kind: DataType) -> "Column":
-        """Return what else is to be said of a text that does not fit; empty: nothing."""
+        """Return a hint about a text that does not fit; empty: there is none."""
         return self.texts.hint(read, kind)
 
     def _has_misfit(self, values: "Column", kind: DataType) -> "Column":

@@ -1,1 +1,1 @@
-"""What Spark's readers are given, and what they would take for another value than a text says."""
+"""Spark's readers: the options they get, and the texts they would take for other values."""

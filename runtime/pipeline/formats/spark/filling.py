@@ -47,8 +47,8 @@ def _column(wanted: StructField, read: StructField | None) -> "Column":
     if read is None:
         return sf.lit(None).cast(wanted.dataType).alias(wanted.name)
     name = quoted(wanted.name)
-    made = _value(name, wanted.dataType, read.dataType)
-    return (sf.col(name) if made == name else sf.expr(made)).alias(wanted.name)
+    converted = _value(name, wanted.dataType, read.dataType)
+    return (sf.col(name) if converted == name else sf.expr(converted)).alias(wanted.name)
 
 
 def _value(sql: str, wanted: DataType, read: DataType) -> str:
@@ -57,19 +57,19 @@ def _value(sql: str, wanted: DataType, read: DataType) -> str:
         return sql
     if isinstance(wanted, StructType) and isinstance(read, StructType):
         theirs = {each.name.lower(): each.dataType for each in read.fields}
-        made = ", ".join(
+        converted = ", ".join(
             f"{literal(each.name)}, "
             + _value(f"{sql}.{quoted(each.name)}", each.dataType, theirs[each.name.lower()])
             for each in wanted.fields
         )
-        return f"IF({sql} IS NULL, NULL, named_struct({made}))"
+        return f"IF({sql} IS NULL, NULL, named_struct({converted}))"
     if isinstance(wanted, ArrayType) and isinstance(read, ArrayType):
         return _transformed(sql, _value("one", wanted.elementType, read.elementType))
     if isinstance(wanted, MapType) and isinstance(read, MapType):
         keys = _value("name", wanted.keyType, read.keyType)
         values = _value("one", wanted.valueType, read.valueType)
-        made = f"transform_values({sql}, (name, one) -> {values})"
-        return f"transform_keys({made}, (name, one) -> {keys})"
+        converted = f"transform_values({sql}, (name, one) -> {values})"
+        return f"transform_keys({converted}, (name, one) -> {keys})"
     return _leaf(sql, wanted, read)
 
 

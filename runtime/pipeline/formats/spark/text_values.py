@@ -117,7 +117,7 @@ class TextValues:
         return there.isNotNull() & sf.coalesce(is_other, sf.expr("true"))
 
     def hint(self, text: "Column", kind: DataType) -> "Column":
-        """Return what else is to be said of a text that does not fit; empty: nothing."""
+        """Return a hint about a text that does not fit; empty: there is none."""
         if isinstance(kind, NumericType):
             is_code = text.rlike(NUMERIC_CODE) & self._typed(text, kind).isNotNull()
             return sf.when(is_code, OF_CODES).otherwise("")

@@ -21,19 +21,19 @@ def folder_columns(path: str) -> tuple[FolderColumn, ...]:
 
     Raises `BadInput` for a folder without a name or a value, and for a name that comes twice.
     """
-    found: dict[str, FolderColumn] = {}
+    columns: dict[str, FolderColumn] = {}
     for part in path.split("/")[:-1]:
         name, mark, value = part.partition("=")
         if not mark:
             continue
         name = unquote(name)
-        if not name or not value or name.lower() in found:
+        if not name or not value or name.lower() in columns:
             raise BadInput(
                 f"the folder {part!r} names no column with a value, or one that a folder above it "
                 "names: rename it, or move the file"
             )
-        found[name.lower()] = FolderColumn(name, part)
-    return tuple(found.values())
+        columns[name.lower()] = FolderColumn(name, part)
+    return tuple(columns.values())
 
 
 def folder_names(paths: Iterable[str]) -> tuple[str, ...]:

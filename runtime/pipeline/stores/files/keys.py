@@ -257,21 +257,21 @@ def _flaws_in_places(config: Mapping[str, str], options: str, path: str) -> Mapp
 
 def flaws_in_reading(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of a source's options, by the key to change."""
-    found = dict(_flaws_in_places(config, SOURCE_OPTION, SOURCE_PATH))
+    flaws = dict(_flaws_in_places(config, SOURCE_OPTION, SOURCE_PATH))
     for name in strip_prefix(SOURCE_OPTION, config):
         text = config[SOURCE_OPTION + name].lower()
         if name.lower() in _CHOOSING or (name.lower() in _FORGIVING and text != "false"):
-            found[SOURCE_GLOB] = (
+            flaws[SOURCE_GLOB] = (
                 f"only this key selects files: leave out {SOURCE_OPTION}{name}, with which "
                 "Spark would skip files that count as read"
             )
     if config.get(SOURCE_FORMAT) == "csv":
-        found |= _flaws_in_csv(config)
+        flaws |= _flaws_in_csv(config)
     fmt, given = config.get(SOURCE_FORMAT, ""), strip_prefix(SOURCE_OPTION, config)
     named = {each: given[each] for each in given if each.lower() not in _PLACES | _CHOOSING}
     for name, why in flaws_in_options(READING, fmt, named):
-        found.setdefault(SOURCE_FORMAT, f"{SOURCE_OPTION}{name} {why}")
-    return found
+        flaws.setdefault(SOURCE_FORMAT, f"{SOURCE_OPTION}{name} {why}")
+    return flaws
 
 
 def refuse_flaws_in_reading(config: Mapping[str, str]) -> None:
@@ -282,41 +282,41 @@ def refuse_flaws_in_reading(config: Mapping[str, str]) -> None:
 
 def flaws_in_writing(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the errors of a sink's options, by the key to change."""
-    found = dict(_flaws_in_places(config, SINK_OPTION, SINK_PATH))
+    flaws = dict(_flaws_in_places(config, SINK_OPTION, SINK_PATH))
     fmt, given = config.get(SINK_FORMAT, ""), strip_prefix(SINK_OPTION, config)
     named = {each: given[each] for each in given if each.lower() not in _PLACES}
     for name, why in flaws_in_options(WRITING, fmt, named):
-        found.setdefault(SINK_FORMAT, f"{SINK_OPTION}{name} {why}")
-    return found
+        flaws.setdefault(SINK_FORMAT, f"{SINK_OPTION}{name} {why}")
+    return flaws
 
 
 def _flaws_in_csv(config: Mapping[str, str]) -> Mapping[str, str]:
-    given = options_of(SOURCE_OPTION, config)
-    found = {
-        key: f"{SOURCE_OPTION}{name} must be one character, and is {given[name]!r}"
+    options = options_of(SOURCE_OPTION, config)
+    flaws = {
+        key: f"{SOURCE_OPTION}{name} must be one character, and is {options[name]!r}"
         for name, key in _LETTERS.items()
-        if len(given.get(name, "")) > 1 and not has_reference(given[name])
+        if len(options.get(name, "")) > 1 and not has_reference(options[name])
     }
-    if given.get(LINE_END, "\n") not in {"\n", "\r", "\r\n"}:
-        found[SOURCE_FORMAT] = (
+    if options.get(LINE_END, "\n") not in {"\n", "\r", "\r\n"}:
+        flaws[SOURCE_FORMAT] = (
             f"leave out {SOURCE_OPTION}lineSep: the line end of each csv file (line feed, "
             "carriage return or both) is detected"
         )
-    name = next((each for each in SEPARATOR if each in given), "")
-    if name and given[name] != "\\t" and not has_reference(given[name]):
-        is_long = len(given[name]) > 1 and _asks_names(config, given)
-        if is_long or not given[name]:
-            found[SOURCE_SEPARATOR] = (
+    name = next((each for each in SEPARATOR if each in options), "")
+    if name and options[name] != "\\t" and not has_reference(options[name]):
+        is_long = len(options[name]) > 1 and _asks_names(config, options)
+        if is_long or not options[name]:
+            flaws[SOURCE_SEPARATOR] = (
                 f"{SOURCE_OPTION}{name} must be one character, or \\t, and is "
-                f"{given[name]!r}: with several characters, headers cannot be read and schemas "
+                f"{options[name]!r}: with several characters, headers cannot be read and schemas "
                 f"cannot be inferred. Set {SOURCE_HEADER}=false and {SOURCE_SCHEMA} to "
                 "use it"
             )
-    return found
+    return flaws
 
 
-def _asks_names(config: Mapping[str, str], given: Mapping[str, str]) -> bool:
+def _asks_names(config: Mapping[str, str], options: Mapping[str, str]) -> bool:
     """Tell whether the columns of csv files come from the files themselves."""
-    header = given.get("header", config.get(SOURCE_HEADER, "true")).strip().lower()
+    header = options.get("header", config.get(SOURCE_HEADER, "true")).strip().lower()
     adds = config.get(EVOLUTION) in {ADD_COLUMNS, WIDEN}
     return header == "true" or adds or not config.get(SOURCE_SCHEMA)

@@ -76,7 +76,7 @@ class TopicFacts(NamedTuple):
 
 
 class TopicLimits(NamedTuple):
-    """What a topic accepts."""
+    """The limits of the records that a topic accepts."""
 
     record_bytes: int
     """The largest record, `max.message.bytes`."""
@@ -157,19 +157,19 @@ class KafkaCluster:
         if not topics:
             return {}
         with self.translate_errors():
-            asked = self._admin.describe_topics(
+            futures = self._admin.describe_topics(
                 TopicCollection([*topics]), request_timeout=self._timeout_s
             )
-        found: dict[str, TopicFacts] = {}
-        for name, answer in asked.items():
+        described: dict[str, TopicFacts] = {}
+        for name, answer in futures.items():
             with self.translate_errors(f"topic {name}: "):
                 topic = self._unless_missing(answer)
                 if topic is not None:
                     topic_id = str(topic.topic_id)
-                    found[name] = TopicFacts(
+                    described[name] = TopicFacts(
                         "" if topic_id == _NO_ID else topic_id, len(topic.partitions)
                     )
-        return found
+        return described
 
     def create(self, topic: str, replicas: int) -> None:
         """Create a topic with one partition, unless it exists."""
@@ -196,40 +196,40 @@ class KafkaCluster:
         level = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
         with self.translate_errors():
             try:
-                found = self._listed(places, to, level)
+                listed = self._listed(places, to, level)
             except KafkaException as error:
                 if error.args[0].code() not in _OTHER_EPOCH:
                     raise
                 # The leader has changed; this client would use its cached metadata for minutes.
                 self._admin = make_client(AdminClient, self._settings, self.trouble)
-                found = self._listed(places, to, level)
-        late = [place for place, at in found.items() if at < 0]
-        return {**found, **self.offsets(late, SeekEnd.LATEST, is_committed=is_committed)}
+                listed = self._listed(places, to, level)
+        late = [place for place, at in listed.items() if at < 0]
+        return {**listed, **self.offsets(late, SeekEnd.LATEST, is_committed=is_committed)}
 
     def _listed(
         self, places: Collection[TopicPlace], to: Seek, level: IsolationLevel
     ) -> Mapping[TopicPlace, int]:
-        asked = self._admin.list_offsets(
+        futures = self._admin.list_offsets(
             {TopicPartition(*place): _spec(to) for place in places},
             isolation_level=level,
             request_timeout=self._timeout_s,
         )
         return {
             TopicPlace(each.topic, each.partition): answer.result(self._timeout_s).offset
-            for each, answer in asked.items()
+            for each, answer in futures.items()
         }
 
     def limits(self, topics: Iterable[str]) -> Mapping[str, TopicLimits]:
         """Return what each topic accepts."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
         with self.translate_errors():
-            asked = self._admin.describe_configs(resources, request_timeout=self._timeout_s)
-        found: dict[str, TopicLimits] = {}
-        for resource, answer in asked.items():
+            futures = self._admin.describe_configs(resources, request_timeout=self._timeout_s)
+        limits: dict[str, TopicLimits] = {}
+        for resource, answer in futures.items():
             with self.translate_errors(f"topic {resource.name}: "):
                 config = answer.result(self._timeout_s)
-            found[resource.name] = _limits({name: each.value for name, each in config.items()})
-        return found
+            limits[resource.name] = _limits({name: each.value for name, each in config.items()})
+        return limits
 
     def unreachable(self, error: KafkaError) -> Exception:
         """Return the exception for a missing answer."""

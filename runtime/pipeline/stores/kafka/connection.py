@@ -106,16 +106,16 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
     if flaws := refused_settings(config, overrides):
         raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
     mine = strip_prefix(f"{end}.", config)
-    made: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
+    own: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
     for name, *values in _JAAS_OPTION.findall(mine.get(_JAAS, "")):
-        made.setdefault(f"sasl.{name}", "".join(values))
+        own.setdefault(f"sasl.{name}", "".join(values))
     for key, path in locations(end, config).items():
         if flaw := flaw_in_plain_file(path):
             raise ConfigInvalid(f"{key}: {flaw}")
-    given = {
+    overridden = {
         JAVA_NAMES.get(key, key): value for key, value in strip_prefix(overrides, config).items()
     }
-    return {**made, **store_settings(end, mine), **_DEFAULTS, **given}
+    return {**own, **store_settings(end, mine), **_DEFAULTS, **overridden}
 
 
 def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[str, str]:

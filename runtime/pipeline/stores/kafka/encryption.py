@@ -75,21 +75,21 @@ def store_keys(end: str) -> Sequence[Definition]:
     )
 
 
-def store_settings(end: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return librdkafka's settings for stores; `given` without the end's prefix.
+def store_settings(end: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return librdkafka's settings for stores; `options` without the end's prefix.
 
     Raises `ConfigInvalid` for a file that cannot be used.
     """
-    made: dict[str, str] = {}
-    if path := given.get(TRUSTSTORE):
-        made |= _trusted(end, path, given.get(_TRUST_PASSWORD, ""))
-    if path := given.get(KEYSTORE):
-        made |= _own(end, path, given.get(_STORE_PASSWORD, ""))
+    settings: dict[str, str] = {}
+    if path := options.get(TRUSTSTORE):
+        settings |= _trusted(end, path, options.get(_TRUST_PASSWORD, ""))
+    if path := options.get(KEYSTORE):
+        settings |= _own(end, path, options.get(_STORE_PASSWORD, ""))
     texts = {"ssl.ca.pem": TRUSTED, "ssl.certificate.pem": _CHAIN, "ssl.key.pem": _KEY}
-    made |= {setting: given[key] for setting, key in texts.items() if given.get(key)}
-    if given.get(_HOST_CHECK, "https") == "":
-        made[_HOST_CHECK] = "none"
-    return made
+    settings |= {setting: options[key] for setting, key in texts.items() if options.get(key)}
+    if options.get(_HOST_CHECK, "https") == "":
+        settings[_HOST_CHECK] = "none"
+    return settings
 
 
 def _trusted(end: str, path: str, password: str) -> Mapping[str, str]:
@@ -97,13 +97,13 @@ def _trusted(end: str, path: str, password: str) -> Mapping[str, str]:
     if _PEM in store:
         return {"ssl.ca.location": path}
     try:
-        found = load_pkcs12(store, password.encode() or None)
+        opened = load_pkcs12(store, password.encode() or None)
     except ValueError:
         raise ConfigInvalid(
             f"{end}.{TRUSTSTORE}: {path} is neither PEM nor PKCS12, or {end}.{_TRUST_PASSWORD} "
             "does not open it"
         ) from None
-    certificates = [*([found.cert] if found.cert else ()), *found.additional_certs]
+    certificates = [*([opened.cert] if opened.cert else ()), *opened.additional_certs]
     texts = [each.certificate.public_bytes(Encoding.PEM).decode() for each in certificates]
     return {"ssl.ca.pem": "".join(texts)}
 

@@ -27,10 +27,10 @@ class ShadowGroup:
         places = [TopicPartition(*place, at) for place, at in offsets.items()]
         try:
             self._client.commit(offsets=places, asynchronous=True)
-            self._client.poll(0)  # which takes the answers to what was told before
+            self._client.poll(0)  # lets librdkafka handle the answers to earlier commits
         except KafkaException:
             return  # the next one says more
 
     def close(self) -> None:
-        """Let go of the connections, once what was handed on is sent."""
+        """Close the connections, once the commits are sent."""
         end_in_background(self._client.close)

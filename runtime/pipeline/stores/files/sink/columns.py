@@ -36,44 +36,44 @@ _NESTED: Final = (StructType, ArrayType, MapType)
 def reconcile_columns(
     root: Path,
     place: SinkLocation,
-    found: StructType,
+    incoming: StructType,
     *,
     last: StructType | None = None,
     may_evolve: bool,
 ) -> StructType:
-    """Return the schema of all files, extended for rows of schema `found` if that is allowed.
+    """Return the schema of all files, extended for rows of schema `incoming` if it may be.
 
-    `last` is the last result for `found`. Concurrent tasks are serialised by a lock. Raises
+    `last` is the last result for them. Concurrent tasks are serialised by a lock. Raises
     `SchemaRefused`.
     """
     shown = place.root
     path = root / COLUMNS / f"{escape_name(Resource(place.connector))}.json"
-    known = _read(path, shown)
-    if known is not None and known in (found, last):
-        return known
-    if twins := find_twins(found):
+    recorded = _read(path, shown)
+    if recorded is not None and recorded in (incoming, last):
+        return recorded
+    if twins := find_twins(incoming):
         raise SchemaRefused(flaw_of_twins(twins))
     make_folder(path.parent)
     with _locked(path.parent):
-        known = _read(path, shown)
-        if known is None:
-            replace_durably(path, found.jsonValue())
-            return found
-        union = unite_schemas(known, found)
+        recorded = _read(path, shown)
+        if recorded is None:
+            replace_durably(path, incoming.jsonValue())
+            return incoming
+        union = unite_schemas(recorded, incoming)
         _refuse(shown, union.differences, may_evolve=may_evolve)
         if union.differences:
             replace_durably(path, union.schema.jsonValue())
-        return union.schema if union.differences else known
+        return union.schema if union.differences else recorded
 
 
-def align_columns(frame: "DataFrame", found: StructType, columns: StructType) -> "DataFrame":
+def align_columns(frame: "DataFrame", incoming: StructType, columns: StructType) -> "DataFrame":
     """Return rows with the columns that all files have, in their order."""
-    theirs = {each.name.lower(): each for each in found.fields}
+    theirs = {each.name.lower(): each for each in incoming.fields}
     pairs = [(each, theirs.get(each.name.lower())) for each in columns.fields]
-    is_same = [each.name for each in columns.fields] == [each.name for each in found.fields]
+    is_same = [each.name for each in columns.fields] == [each.name for each in incoming.fields]
     if is_same and all(there and _is_as(there.dataType, each.dataType) for each, there in pairs):
         return frame
-    made = []
+    aligned = []
     for each, there in pairs:
         if there is None:
             column = sf.lit(None).cast(each.dataType)
@@ -81,8 +81,8 @@ def align_columns(frame: "DataFrame", found: StructType, columns: StructType) ->
             column = frame[quoted(there.name)]
             if not _is_as(there.dataType, each.dataType):
                 column = column.cast(each.dataType)
-        made.append(column.alias(each.name))
-    return frame.select(*made)
+        aligned.append(column.alias(each.name))
+    return frame.select(*aligned)
 
 
 def _is_as(found: object, known: object) -> bool:
@@ -90,17 +90,17 @@ def _is_as(found: object, known: object) -> bool:
     return found == known or isinstance(known, _NESTED)
 
 
-def _refuse(shown: Path, found: tuple[Difference, ...], *, may_evolve: bool) -> None:
+def _refuse(shown: Path, differences: tuple[Difference, ...], *, may_evolve: bool) -> None:
     """Raise `SchemaRefused` if the schema of the files must not change so."""
-    incompatible = [str(each) for each in found if each.wider is None]
+    incompatible = [str(each) for each in differences if each.wider is None]
     if incompatible:
         raise SchemaRefused(
             f"{shown} was written with other types: column {', '.join(incompatible)}. No type "
             f"holds the values of both: cast it by a transform, or set another {keys.SINK_PATH}"
         )
-    if found and not may_evolve:
-        new = ", ".join(str(each) for each in found if each.is_new)
-        wide = ", ".join(str(each) for each in found if not each.is_new)
+    if differences and not may_evolve:
+        new = ", ".join(str(each) for each in differences if each.is_new)
+        wide = ", ".join(str(each) for each in differences if not each.is_new)
         reasons = (f"no column {new}" if new else "", f"a narrower column {wide}" if wide else "")
         raise SchemaRefused(
             f"the files in {shown} have {' and '.join(filter(None, reasons))}: set "

@@ -220,26 +220,26 @@ def _write(path: Path, fields: dict[str, object]) -> None:
 
 
 def _write_once(path: Path, fields: dict[str, object]) -> None:
-    made = write_beside(path, fields)
+    temporary = write_beside(path, fields)
     try:
         with suppress(FileExistsError):
-            _put(made, path)
+            _put(temporary, path)
             sync_path(path.parent)
     finally:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _put(made: Path, path: Path) -> None:
+def _put(temporary: Path, path: Path) -> None:
     """Put a whole file where none is; raises `FileExistsError`.
 
     Where a file has only one name (FAT, object stores), two processes at the same moment may both
     do it. The one whose file is replaced finds that out before its next batch.
     """
     try:
-        os.link(made, path)
+        os.link(temporary, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
         if path.exists():
             raise FileExistsError(path) from None
-        made.rename(path)
+        temporary.rename(path)

@@ -43,7 +43,7 @@ class NullFolderCounter:
     """Counts the rows with such texts in each batch, and warns once."""
 
     def __init__(self, folders: Sequence[str], warn: Callable[[str], None]) -> None:
-        """Take the names of the partition columns, which are case insensitive."""
+        """Watch the partition columns, whose names are case insensitive."""
         self._folders = frozenset(each.lower() for each in folders)
         self._warn = warn
         self._has_warned = False

@@ -80,19 +80,19 @@ def _publish(
     if not manifest.files:
         return
     staged = root / manifest.staging
-    found = {
+    files = {
         str(final_path(commit_id, file, manifest.claim)): staged / file
         for file in data_files(staged)
     }
     batch = _Publication(root, manifest, commit_id, rows_of)
-    parts = manifest.parts or batch.find_parts(found, gives_up=gives_up)
+    parts = manifest.parts or batch.find_parts(files, gives_up=gives_up)
     if not gives_up:
-        batch.refuse_missing([each for each in parts if each.path not in found])
-    present = [each for each in parts if each.path in found]
+        batch.refuse_missing([each for each in parts if each.path not in files])
+    present = [each for each in parts if each.path in files]
     for part in present:
-        batch.check_staged(part, found[part.path])
+        batch.check_staged(part, files[part.path])
     for part in present:
-        batch.move(part, found[part.path])
+        batch.move(part, files[part.path])
     for home in filter(Path.is_dir, {(root / each.path).parent for each in parts}):
         sync_path(home)
     remove_emptied(staged, root)

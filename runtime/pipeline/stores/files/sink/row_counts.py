@@ -40,13 +40,13 @@ def counter_of(form: WriteFormat) -> RowsOf | None:
     """
     if form.name == "parquet":
         return lambda file: int(papq.read_metadata(file).num_rows)
-    given = form.options
-    is_ascii = all(given.get(each, "utf-8").lower() in _AS_ASCII for each in ENCODING)
-    is_hidden = given.get("compression", given.get("codec", "")).lower() in _OF_HADOOP
-    is_pretty = given.get("pretty", "false").lower() == "true"  # each row has many lines
-    if not is_ascii or is_hidden or is_pretty or given.get("linesep", "\n") != "\n":
+    options = form.options
+    is_ascii = all(options.get(each, "utf-8").lower() in _AS_ASCII for each in ENCODING)
+    is_hidden = options.get("compression", options.get("codec", "")).lower() in _OF_HADOOP
+    is_pretty = options.get("pretty", "false").lower() == "true"  # each row has many lines
+    if not is_ascii or is_hidden or is_pretty or options.get("linesep", "\n") != "\n":
         return None
-    count = _lines if form.name == "json" else _records_of(given)
+    count = _lines if form.name == "json" else _records_of(options)
     if count is None:
         return None
     return lambda file: -1 if file.suffix[1:] in _OF_HADOOP else count(_chunks(file))
@@ -56,28 +56,28 @@ def _lines(chunks: Iterator[bytes]) -> int:
     return sum(each.count(b"\n") for each in chunks)
 
 
-def _records_of(given: Mapping[str, str]) -> Callable[[Iterator[bytes]], int] | None:
+def _records_of(options: Mapping[str, str]) -> Callable[[Iterator[bytes]], int] | None:
     """Return what counts the records in the text of a csv file; None: they cannot be counted."""
-    quote = given.get("quote", '"').encode()
-    is_doubled = given.get("escape", "\\").encode() == quote
-    is_always_quoted = given.get("escapequotes", "true").lower() == "true"
+    quote = options.get("quote", '"').encode()
+    is_doubled = options.get("escape", "\\").encode() == quote
+    is_always_quoted = options.get("escapequotes", "true").lower() == "true"
     if len(quote) != 1 or quote == b"\0" or not is_doubled or not is_always_quoted:
         return None
-    titles = int(given.get("header", "false").lower() == "true")
+    titles = int(options.get("header", "false").lower() == "true")
     return lambda chunks: max(0, _records(chunks, quote) - titles)
 
 
 def _records(chunks: Iterator[bytes], quote: bytes) -> int:
     """Count the line ends outside of quotes; a doubled quote leaves and enters them at once."""
-    found, is_quoted = 0, False
+    count, is_quoted = 0, False
     for chunk in chunks:
         if quote not in chunk:  # to count is twice as fast as to split
-            found += 0 if is_quoted else chunk.count(b"\n")
+            count += 0 if is_quoted else chunk.count(b"\n")
             continue
         pieces = chunk.split(quote)
-        found += sum(each.count(b"\n") for each in pieces[is_quoted::2])
+        count += sum(each.count(b"\n") for each in pieces[is_quoted::2])
         is_quoted ^= len(pieces) % 2 == 0
-    return found
+    return count
 
 
 def _chunks(file: Path) -> Iterator[bytes]:

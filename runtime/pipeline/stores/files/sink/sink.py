@@ -178,7 +178,7 @@ class FileSink(Sink["DataFrame"]):
     def _write(
         self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
     ) -> Written:
-        """Let Spark write a batch to a folder; if executors run elsewhere, they create it."""
+        """Write a batch to a folder by Spark; if executors run elsewhere, they create it."""
         if not elsewhere:
             staging.make_batch_folder(where)
         try:

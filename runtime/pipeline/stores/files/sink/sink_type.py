@@ -29,7 +29,7 @@ class FilesSinkType(SinkType):
     ignores_case: ClassVar[bool] = True
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
+        """Start with a config; raises `ConfigInvalid` for a folder that the node does not allow."""
         super().__init__(context, config, settings)
         context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
 

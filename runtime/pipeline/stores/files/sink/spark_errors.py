@@ -1,4 +1,4 @@
-"""What an error of Spark while it writes a batch says of the sink."""
+"""The errors of a sink behind those of Spark, which writes a batch."""
 
 from pathlib import Path
 from typing import Final

@@ -149,12 +149,12 @@ def replace_durably(path: Path, fields: Mapping[str, object]) -> None:
 def write_beside(path: Path, fields: Mapping[str, object]) -> Path:
     """Write a JSON file durably under a temporary name beside its path; return that path."""
     make_folder(path.parent)
-    made = path.with_name(f".{path.name}.{token_hex(4)}.new")
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.new")
     try:
-        made.write_text(json.dumps(fields))
-        sync_path(made)
+        temporary.write_text(json.dumps(fields))
+        sync_path(temporary)
     except OSError:  # on a full disk each attempt would leave one
         with suppress(OSError):
-            made.unlink()
+            temporary.unlink()
         raise
-    return made
+    return temporary

@@ -46,7 +46,7 @@ _TIMES = {
 
 
 class Written(NamedTuple):
-    """What a writer says it wrote."""
+    """The rows that a writer says it wrote."""
 
     rows: int
     parts: frozenset[int] = frozenset()
@@ -69,13 +69,13 @@ class WriteFormat:
 
         By default, csv is RFC 4180 and timestamps have all digits, unlike Spark's defaults.
         """
-        given = options_of(SINK_OPTION, config)
+        overrides = options_of(SINK_OPTION, config)
         name = settings.text(keys.SINK_FORMAT)
         options = {} if name == "parquet" else _TIMES
         if name == "csv":
-            options = options | _RFC_4180 | {"escape": given.get("quote", '"')}
+            options = options | _RFC_4180 | {"escape": overrides.get("quote", '"')}
         most = settings.number(keys.SINK_FILE_BYTES)
-        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
+        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **overrides}, most)
 
     def write(
         self,
@@ -110,13 +110,13 @@ class WriteFormat:
         In csv with one column a null would be an empty line, which Spark skips: it is written as an
         empty text, so that the row is kept.
         """
-        given = self.options
-        if self.name != "csv" or "nullvalue" in given:
+        options = self.options
+        if self.name != "csv" or "nullvalue" in options:
             return self.options
         folders = {each.lower() for each in self.partition_by}
         if sum(each.lower() not in folders for each in rows.schema.names) != 1:
             return self.options
-        return {**self.options, "nullvalue": 2 * given.get("quote", "") or '""'}
+        return {**self.options, "nullvalue": 2 * options.get("quote", "") or '""'}
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
         """Repartition rows: few files, but all cores write; more files if they must be small."""
@@ -151,7 +151,7 @@ class SmallBatches:
     """Decides which batches of one sink are small, and writes them."""
 
     def __init__(self, file_bytes: int) -> None:
-        """Take the most input of one file; 0: not plain parquet in one folder, so none is small."""
+        """Start with the most input of one file; 0: files are not plain, so no batch is small."""
         self._most_bytes = min(_MOST_BYTES, file_bytes)
         self._rows_per_byte = inf
         """The rows per input byte of the last batch that Spark wrote."""

@@ -33,7 +33,7 @@ _COARSE_NS: Final = 3_000_000_000
 for file systems with times in whole seconds."""
 
 
-class News(NamedTuple):
+class NewFiles(NamedTuple):
     """The files that changed since a version; None: the file was removed.
 
     `is_all`: `files` is the complete list, and other files were removed.
@@ -121,17 +121,17 @@ class FileIndex:
         folder, slash, name = path.rpartition("/")
         return self._arrivals.was_moved_in(self._watches.get(folder + slash, -1), name)
 
-    def since(self, version: int) -> News:
+    def since(self, version: int) -> NewFiles:
         """Return the changes since a version; 0: all files."""
         with self._lock:
             now = self._base + len(self._log)
             if version < self._base or version == 0:
-                return News(now, dict(self._files), is_all=True)
+                return NewFiles(now, dict(self._files), is_all=True)
             paths = self._log[version - self._base :]
-            return News(now, {path: self._files.get(path) for path in paths}, is_all=False)
+            return NewFiles(now, {path: self._files.get(path) for path in paths}, is_all=False)
 
     def _look(self, *, everything: bool) -> None:
-        seen: dict[str, _Folder] = {}
+        listed: dict[str, _Folder] = {}
         waiting = [""]
         while waiting:
             path = waiting.pop()
@@ -140,13 +140,13 @@ class FileIndex:
             except (FileNotFoundError, NotADirectoryError):
                 continue  # removed meanwhile
             # At once: if another folder cannot be read, this one need not be read again.
-            seen[path] = self._folders[path] = folder
+            listed[path] = self._folders[path] = folder
             waiting.extend(folder.entries.folders)
-        for path in self._folders.keys() - seen.keys():
+        for path in self._folders.keys() - listed.keys():
             self._note(self._folders.pop(path).entries.files, {})
             self._watches.pop(path, None)
         self.skipped = {
-            path: why for each in seen.values() for path, why in each.entries.skipped.items()
+            path: why for each in listed.values() for path, why in each.entries.skipped.items()
         }
         if len(self._log) > 1_000 + 2 * len(self._files):
             self._base += len(self._log)
@@ -154,11 +154,11 @@ class FileIndex:
 
     def _folder(self, path: str, *, everything: bool) -> _Folder:
         """Return a folder, read again if it has changed; record the changes."""
-        known = self._folders.get(path)
+        indexed = self._folders.get(path)
         read_ns = time.time_ns()
         stamp = self._stamp(path)
-        if known is None or everything or not known.is_unchanged(stamp):
-            before = known.entries.files if known else {}
+        if indexed is None or everything or not indexed.is_unchanged(stamp):
+            before = indexed.entries.files if indexed else {}
             self._watches[path] = watch = self._arrivals.watch(self._root / path)
             self._arrivals.wake_on_arrival(watch, self.wake)
             entries = read_folder(
@@ -168,10 +168,10 @@ class FileIndex:
                 None if everything else before,
                 is_confined=self._is_confined,
             )
-            known = _Folder(stamp, read_ns, entries)
+            indexed = _Folder(stamp, read_ns, entries)
             self._note(before, entries.files)
-        self._fill(known.entries)
-        return known
+        self._fill(indexed.entries)
+        return indexed
 
     def _stamp(self, path: str) -> tuple[int, int]:
         try:
@@ -245,34 +245,34 @@ class QuietPeriod:
         there = {each.path for each in unread}
         self._report_at = {path: due for path, due in self._report_at.items() if path in there}
         for each in unread:
-            found = stat_file(self._root, each.path)
-            if found is None or not found.size:
+            state = stat_file(self._root, each.path)
+            if state is None or not state.size:
                 continue
             whole = now - self._min_age_s if self._was_moved_in(each.path) else now
-            known, since = before.get(each.path) or (found, now - self._age_s(found, is_timed))
-            self._seen[each.path] = (found, min(since, whole) if known == found else now)
-            if known != found:
+            earlier, since = before.get(each.path) or (state, now - self._age_s(state, is_timed))
+            self._seen[each.path] = (state, min(since, whole) if earlier == state else now)
+            if earlier != state:
                 self._report_at.setdefault(each.path, now + _GROWS_LONG_S)
         aged = now - self._min_age_s
-        every = [found for found, _ in self._seen.values()]
-        return every, [found for found, since in self._seen.values() if since <= aged]
+        every = [state for state, _ in self._seen.values()]
+        return every, [state for state, since in self._seen.values() if since <= aged]
 
     def _age_s(self, found: SourceFile, is_timed: Callable[[str], bool]) -> float:
         """Return for how long a file is known to be unchanged, at most the minimum age."""
         folder, _, _ = found.path.rpartition("/")
         return min(self._min_age_s, unchanged_s(found.changed_ns)) if is_timed(folder) else 0.0
 
-    def is_complete(self, planned: SourceFile, found: SourceFile) -> bool:
+    def is_complete(self, planned: SourceFile, present: SourceFile) -> bool:
         """Tell whether a planned file is still complete in its present state."""
         if not self._min_age_s:
             return True
-        if found != planned:
+        if present != planned:
             return False
-        if is_open_for_writing(self._root / found.path):
+        if is_open_for_writing(self._root / present.path):
             due = time.monotonic() + _OPEN_LONG_S
-            self._report_at[found.path] = min(due, self._report_at.get(found.path, due))
+            self._report_at[present.path] = min(due, self._report_at.get(present.path, due))
             return False
-        self._report_at.pop(found.path, None)
+        self._report_at.pop(present.path, None)
         return True
 
     @property

@@ -106,7 +106,7 @@ class LookAhead:
                 return
             keeps = keeps_text and held < MOST_HELD
             with suppress(Exception):  # the read scans the file again, and reports the error
-                self._found[each] = found = survey_file(
+                self._found[each] = survey = survey_file(
                     form,
                     self._root / each.path,
                     self._copies,
@@ -114,7 +114,7 @@ class LookAhead:
                     root=self._root,
                     keeps_text=keeps,
                 )
-                held += held_of(found)
+                held += held_of(survey)
 
 
 def survey_file(  # two of them have defaults
@@ -132,17 +132,17 @@ def survey_file(  # two of them have defaults
     `keeps_text` see `survey_csv`.
     """
     named = folders_of(file, root)
-    found = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
-    own = {each.lower() for each in found.header or (found.columns or StructType()).names}
+    survey = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
+    own = {each.lower() for each in survey.header or (survey.columns or StructType()).names}
     folders = tuple(each for each in named if each.name.lower() not in own)
     shadowed = tuple(each.name for each in named if each not in folders)
-    found = replace(found, folders=folders, shadowed=shadowed)
-    if found.path != file:
-        path = copies.place(found.path, within, folders) if folders else found.path
-        return replace(found, path=path, base=copies.base)
+    survey = replace(survey, folders=folders, shadowed=shadowed)
+    if survey.path != file:
+        path = copies.place(survey.path, within, folders) if folders else survey.path
+        return replace(survey, path=path, base=copies.base)
     if is_misread(file) or shadowed:
-        return replace(found, path=copies.link(file, within, folders), base=copies.base)
-    return replace(found, base=root)
+        return replace(survey, path=copies.link(file, within, folders), base=copies.base)
+    return replace(survey, base=root)
 
 
 def _looked_at(
@@ -198,31 +198,31 @@ def _refuse_text(file: Path, line: int, why: str) -> None:
     raise BadInput(f"{file}: line {line} {why}: correct it, or move the file away")
 
 
-def held_of(found: FileSurvey) -> int:
+def held_of(survey: FileSurvey) -> int:
     """Return the bytes of a compressed file's text in memory."""
-    return len(found.text or b"") if is_compressed(found.path) else 0
+    return len(survey.text or b"") if is_compressed(survey.path) else 0
 
 
-def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
+def admit(form: ReadFormat, survey: FileSurvey, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
     """Return the format extended by a file's new columns, and the columns that are left out.
 
     Raises `SchemaRefused` if new columns are not allowed.
     """
-    form, more = _admit_folders(form, found)
-    if found.columns is None:
+    form, more = _admit_folders(form, survey)
+    if survey.columns is None:
         return form, more
     known = form.columns
-    schema, left_out = form.policy.admit(form.declared, known, found.columns, str(file))
+    schema, left_out = form.policy.admit(form.declared, known, survey.columns, str(file))
     if schema is known:
         return form, (*left_out, *more)
     refuse_twins(schema.fieldNames(), f"{file}: ")
     return replace(form, grown=schema), (*left_out, *more)
 
 
-def _admit_folders(form: ReadFormat, found: FileSurvey) -> tuple[ReadFormat, tuple[str, ...]]:
+def _admit_folders(form: ReadFormat, survey: FileSurvey) -> tuple[ReadFormat, tuple[str, ...]]:
     """Return the format extended by the columns that folders name, or those that are left out."""
     known = {each.lower() for each in form.columns.names}
-    new = [each.name for each in found.folders if each.name.lower() not in known]
+    new = [each.name for each in survey.folders if each.name.lower() not in known]
     if not new or not form.policy.adds:
         return form, tuple(new)
     fields = [*form.columns.fields, *(StructField(name, StringType()) for name in new)]
@@ -237,28 +237,30 @@ def _of_parquet(form: ReadFormat, file: Path) -> FileSurvey:
     """
     try:
         with asking_about(file):
-            found = parquet_columns(file)
+            stored = parquet_columns(file)
     except (pa.ArrowException, OSError):
         return FileSurvey(file)
-    _refuse_misread(form, file, found)
-    kept = [(each, with_values(each.type)) for each in found]
+    _refuse_misread(form, file, stored)
+    kept = [(each, with_values(each.type)) for each in stored]
     fields = [each.with_type(kind) for each, kind in kept if kind is not None]
-    none = frozenset(each.name.lower() for each in found if pa.types.is_null(each.type))
-    odd = {each.name.lower(): each.type for each in found if is_converted(each.type)}
+    none = frozenset(each.name.lower() for each in stored if pa.types.is_null(each.type))
+    odd = {each.name.lower(): each.type for each in stored if is_converted(each.type)}
     converted = {name: kind for name, kind in odd.items() if name not in none}
     columns = parse_ddl(to_ddl(pa.schema(fields)))
     return FileSurvey(file, columns=columns, valueless=none, converted=converted)
 
 
-def _refuse_misread(form: ReadFormat, file: Path, found: pa.Schema) -> None:
+def _refuse_misread(form: ReadFormat, file: Path, stored: pa.Schema) -> None:
     known = {each.lower() for each in form.columns.names}
     try:
         if form.policy.mode != LEAVE_OUT:
-            refuse_unreadable(pa.schema([each for each in found if each.name.lower() not in known]))
+            refuse_unreadable(
+                pa.schema([each for each in stored if each.name.lower() not in known])
+            )
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from None
     if form.is_inferred:
-        refuse_zone_clash(arrow_schema_of(form.columns), found, file)
+        refuse_zone_clash(arrow_schema_of(form.columns), stored, file)
 
 
 def _of_csv(

@@ -162,27 +162,27 @@ class ReadFormat:
         wanted = [types[name.lower()] for name in self.folders if name.lower() in types]
         return folder_values(frame, wanted, values) if wanted else frame
 
-    def _with_columns_of(self, found: FileSurvey) -> "ReadFormat":
+    def _with_columns_of(self, survey: FileSurvey) -> "ReadFormat":
         """Return this format with the columns of one file, and the types of the schema."""
-        names = tuple(each.name for each in found.folders)
-        inner = replace(self, folders=names, base=str(found.base) if names else "")
-        return inner._with_own_columns(found)  # noqa: SLF001  # of this class
+        names = tuple(each.name for each in survey.folders)
+        inner = replace(self, folders=names, base=str(survey.base) if names else "")
+        return inner._with_own_columns(survey)  # noqa: SLF001  # of this class
 
-    def _with_own_columns(self, found: FileSurvey) -> "ReadFormat":
-        if _is_unlike(found):
-            absent = {*found.valueless, *(each.lower() for each in self.folders)}
+    def _with_own_columns(self, survey: FileSurvey) -> "ReadFormat":
+        if _is_unlike(survey):
+            absent = {*survey.valueless, *(each.lower() for each in self.folders)}
             has = [each for each in self.columns.fields if each.name.lower() not in absent]
-            read = [field_to_read(each, found.converted) for each in has]
+            read = [field_to_read(each, survey.converted) for each in has]
             return replace(self, grown=StructType(read))
-        if found.columns is None or self.name != "csv":
+        if survey.columns is None or self.name != "csv":
             # Without a header, columns are in schema order.
-            own = self.names_in_files(found.header, found.folders)
-            there = {each.lower() for each in (found.columns or StructType()).names}
+            own = self.names_in_files(survey.header, survey.folders)
+            there = {each.lower() for each in (survey.columns or StructType()).names}
             read = [e for e in self.columns.fields if e.name in own or e.name.lower() in there]
             return replace(self, grown=StructType(read))
         types = {each.name.lower(): each for each in self.columns.fields}
         # Columns that are not in the schema have no values, and are dropped later.
-        read = [types.get(each.lower(), StructField(each, StringType())) for each in found.header]
+        read = [types.get(each.lower(), StructField(each, StringType())) for each in survey.header]
         return replace(self, grown=StructType(read))
 
     def _read(
@@ -300,18 +300,18 @@ def _above(folder: str) -> dict[str, str]:
     return {"basepath": f"file:{folder}"} if folder else {}
 
 
-def _group(found: FileSurvey) -> tuple[tuple[str, ...], ...]:
+def _group(survey: FileSurvey) -> tuple[tuple[str, ...], ...]:
     """Return the key by which files with the same columns are grouped."""
-    header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
-    converted = sorted(f"{name} {kind}" for name, kind in found.converted.items())
-    names = tuple(each.name for each in found.folders)
-    folders = (*names, str(found.base)) if names else ()
-    return header, tuple(sorted(found.valueless)), tuple(converted), folders
+    header = tuple(each.lower() for each in survey.header) if survey.columns is not None else ()
+    converted = sorted(f"{name} {kind}" for name, kind in survey.converted.items())
+    names = tuple(each.name for each in survey.folders)
+    folders = (*names, str(survey.base)) if names else ()
+    return header, tuple(sorted(survey.valueless)), tuple(converted), folders
 
 
-def _is_unlike(found: FileSurvey) -> bool:
+def _is_unlike(survey: FileSurvey) -> bool:
     """Tell whether a file has columns that Spark cannot read with their types."""
-    return bool(found.valueless or found.converted)
+    return bool(survey.valueless or survey.converted)
 
 
 class _Way(NamedTuple):
@@ -350,14 +350,14 @@ def read_csv_files(
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _is_misread(form: "ReadFormat", found: FileSurvey) -> bool:
+def _is_misread(form: "ReadFormat", survey: FileSurvey) -> bool:
     """Tell whether to read all of a file as text and convert it afterwards, which costs more.
 
     Spark's reader knows only one text for null, refuses `""` in a number column instead of reading
     null, and takes `01234` for a number.
     """
     has_types = any(not isinstance(each.dataType, StringType) for each in form.columns.fields)
-    is_misread = found.quotes_nothing or found.is_odd
+    is_misread = survey.quotes_nothing or survey.is_odd
     return len(form.style.nulls) > 1 or (is_misread and has_types)
 
 

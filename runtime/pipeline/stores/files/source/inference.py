@@ -69,36 +69,36 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
     Raises `BadInput` with the file that does not fit, and `NotReady` if no csv file has a value.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
-    known: pa.Schema | None = None
+    merged: pa.Schema | None = None
     unread: BadInput | None = None
     for file in _sampled(files, sample_bytes) if fmt == MULTILINE_JSON else files:
         try:
-            found = _schema(fmt, file, style, share, tolerant=tolerant)
+            schema = _schema(fmt, file, style, share, tolerant=tolerant)
         except BadInput as error:
             if strict or isinstance(error, TwinColumns) or not is_about_file(error):
                 raise
             unread = unread or error
         else:
-            found = found if fmt in _EXACT else spelt_alike(known, found)
-            known = _joined(known, found, file, style if fmt == "csv" else None, evolution)
-    if known is None or not known.names:
+            schema = schema if fmt in _EXACT else spelt_alike(merged, schema)
+            merged = _joined(merged, schema, file, style if fmt == "csv" else None, evolution)
+    if merged is None or not merged.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
-    refuse_twins(known.names)
-    if fmt == "csv" and {*known.types} == {NOTHING}:
+    refuse_twins(merged.names)
+    if fmt == "csv" and {*merged.types} == {NOTHING}:
         raise unread or NotReady(
             f"no value in {len(files)} file(s) to infer a schema from; put a file with values "
             f"there, or set `{keys.SOURCE_SCHEMA}`"
         )
-    own = {name.lower() for name in known.names}
+    own = {name.lower() for name in merged.names}
     named = [pa.field(name, pa.string()) for name in folders if name.lower() not in own]
-    return to_ddl(pa.schema([*known, *named]))
+    return to_ddl(pa.schema([*merged, *named]))
 
 
 def csv_columns(
     file: Path,
     style: CsvStyle,
     limit: int,
-    known: Mapping[str, DataType],
+    types: Mapping[str, DataType],
     *,
     has_empty_texts: bool,
     tolerant: bool,
@@ -107,20 +107,20 @@ def csv_columns(
 
     A type for a column without values would be a guess, and permanent. Such a column becomes a
     STRING only if it may have a text: `""`, or a value after the sample.
-    `known` has the types of the schema, by the names in lower case. `has_empty_texts`: the file may
+    `types` are those of the schema, by names in lower case. `has_empty_texts`: the file may
     have `""`. `tolerant`: rows with a wrong number of values are skipped. Raises `BadInput`.
     """
-    found = _schema("csv", file, style, limit, known, tolerant=tolerant)
-    kinds = [each.type for each in found or () if each.name.lower() not in known]
-    if found is None or NOTHING not in kinds:
-        return found
+    schema = _schema("csv", file, style, limit, types, tolerant=tolerant)
+    kinds = [each.type for each in schema or () if each.name.lower() not in types]
+    if schema is None or NOTHING not in kinds:
+        return schema
     size = sum(map(len, decode(file, style.encoding, limit + 1)))
     if not is_whole(size, limit, style):
-        return found
-    are_texts = [False] * len(found)
+        return schema
+    are_texts = [False] * len(schema)
     if has_empty_texts:
         are_texts = has_texts(_head(file, limit, style, "csv"), style, tolerant=tolerant)
-    pairs = zip(found, are_texts, strict=True)
+    pairs = zip(schema, are_texts, strict=True)
     return pa.schema([each for each, is_text in pairs if is_text or each.type != NOTHING])
 
 
@@ -129,7 +129,7 @@ def _schema(
     file: Path,
     style: CsvStyle,
     limit: int,
-    known: Mapping[str, DataType] = _NO_TYPES,
+    types: Mapping[str, DataType] = _NO_TYPES,
     *,
     tolerant: bool = False,
 ) -> pa.Schema | None:
@@ -143,7 +143,7 @@ def _schema(
         if not sample.strip():
             return None
         if fmt == "csv":
-            return csv_schema(sample, style, known, tolerant=tolerant)
+            return csv_schema(sample, style, types, tolerant=tolerant)
         return json_schema(sample)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
@@ -194,8 +194,8 @@ def _whole(file: Path, style: CsvStyle) -> bytes:
 
 
 def _joined(
-    known: pa.Schema | None,
-    found: pa.Schema | None,
+    merged: pa.Schema | None,
+    schema: pa.Schema | None,
     file: Path,
     style: CsvStyle | None,
     evolution: str,
@@ -205,16 +205,16 @@ def _joined(
     Raises `BadInput` for a csv file (`style` is given) with other columns, unless `evolution`
     allows them.
     """
-    if known is None or found is None:
-        return found if known is None else known
-    refuse_zone_clash(known, found, file)
+    if merged is None or schema is None:
+        return schema if merged is None else merged
+    refuse_zone_clash(merged, schema, file)
     adds = style is None or (style.header and evolution in {ADD_COLUMNS, WIDEN})
-    if adds or known.names == found.names:
-        return merge_schemas(known, found)
+    if adds or merged.names == schema.names:
+        return merge_schemas(merged, schema)
     if evolution == DEAD_LETTER:
-        return known
+        return merged
     raise BadInput(
-        f"{file}: its columns are {listed_names(found.names)}, those of the files before it "
-        f"{listed_names(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move "
-        "it away"
+        f"{file}: its columns are {listed_names(schema.names)}, those of the files before it "
+        f"{listed_names(merged.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or "
+        "move it away"
     )

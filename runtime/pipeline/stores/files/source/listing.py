@@ -124,7 +124,7 @@ def read_folder(
     root: Path,
     folder: str,
     glob: str,
-    known: Mapping[str, SourceFile] | None = None,
+    checked: Mapping[str, SourceFile] | None = None,
     *,
     is_confined: bool = False,
 ) -> Entries:
@@ -133,19 +133,19 @@ def read_folder(
     Names that begin with a dot or an underscore, files that Hadoop is writing, and empty files are
     ignored. Links, names that are not UTF-8, paths that are too long, special files and closed
     subfolders are skipped with a remark. A glob without a slash is matched with the file's name,
-    others with its relative path. Known files are not checked again. `is_confined`: a file with a
-    second name (a hard link) is skipped, too.
+    others with its relative path. Files in `checked` are not checked again. `is_confined`: a file
+    with a second name (a hard link) is skipped, too.
     """
-    known = known or {}
-    found = Entries()
+    checked = checked or {}
+    listed = Entries()
     try:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 path = folder + entry.name
-                if path in known and not entry.is_symlink():
-                    found.files[path] = known[path]
+                if path in checked and not entry.is_symlink():
+                    listed.files[path] = checked[path]
                 elif not (entry.name.startswith(_HIDDEN) or entry.name.endswith(_BEING_COPIED)):
-                    found.add(root, path, entry, glob, is_confined=is_confined)
+                    listed.add(root, path, entry, glob, is_confined=is_confined)
     except (FileNotFoundError, NotADirectoryError):
         if folder:
             raise
@@ -154,7 +154,7 @@ def read_folder(
         if not folder:
             raise
         return Entries(skipped={folder: Skip.CLOSED})
-    return found
+    return listed
 
 
 def stat_file(root: Path, path: str, *, is_confined: bool = False) -> SourceFile | None:

@@ -71,18 +71,18 @@ class Folder:
             Path(rootless) if rootless else None,
         )
 
-    def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
+    def offset(self, offsets: Mapping[str, Document], file: SourceFile) -> Document | None:
         """Return a file's offset; None: it was not read.
 
         An offset without a folder applies to files of `rootless`. If `rootless` is unknown, it
         applies to a file of exactly its size and time.
         """
-        offset = offsets.get(identity(partition_of(self.root, found.path)))
+        offset = offsets.get(identity(partition_of(self.root, file.path)))
         if offset is not None:
             return offset
-        rootless = offsets.get(identity({"path": found.path}))
+        rootless = offsets.get(identity({"path": file.path}))
         if self.rootless is None:
-            return rootless if rootless and dict(rootless) == offset_of(found) else None
+            return rootless if rootless and dict(rootless) == offset_of(file) else None
         return rootless if normpath(self.rootless) == normpath(self.root) else None
 
     def has_offset(self, offsets: Mapping[str, Document]) -> bool:
@@ -104,9 +104,9 @@ def partition_of(root: Path, path: str) -> Document:
     return {"root": normpath(root), "path": path}
 
 
-def offset_of(found: SourceFile) -> dict[str, int]:
+def offset_of(file: SourceFile) -> dict[str, int]:
     """Return the offset of a file that was read in this state."""
-    return {"size": found.size, "modified_ms": found.modified_ms}
+    return {"size": file.size, "modified_ms": file.modified_ms}
 
 
 def check_offset(root: Path, glob: str, partition: Document, offset: Document | None) -> None:
@@ -144,29 +144,29 @@ def seek(root: Path, glob: str, to: Seek, offsets: Offsets) -> Offsets:
     if to is SeekEnd.EARLIEST:
         own = (each for each, _ in offsets if each.get("root", normpath(root)) == normpath(root))
         return [PartitionOffset(each, None) for each in own]
-    known = {identity(partition): offset for partition, offset in offsets}
-    return sorted(_changes(root, _there(root, glob), to, known), key=lambda each: str(each[0]))
+    logged = {identity(partition): offset for partition, offset in offsets}
+    return sorted(_changes(root, _there(root, glob), to, logged), key=lambda each: str(each[0]))
 
 
 def lag_of(offsets: Offsets, latest: Offsets) -> Lag:
     """Return the files that are not read as they are now, and their bytes."""
-    known = {identity(partition): offset for partition, offset in offsets}
-    unread = [each.offset for each in latest if known.get(identity(each.partition)) != each.offset]
+    logged = {identity(partition): offset for partition, offset in offsets}
+    unread = [each.offset for each in latest if logged.get(identity(each.partition)) != each.offset]
     return Lag(len(unread), sum(int(str(each["size"])) for each in unread if each))
 
 
 def _changes(
-    root: Path, files: Iterable[SourceFile], to: Seek, known: Mapping[str, Document | None]
+    root: Path, files: Iterable[SourceFile], to: Seek, logged: Mapping[str, Document | None]
 ) -> Iterator[PartitionOffset]:
     """Yield the changed offsets of existing files."""
     until_ms = to.timestamp() * 1_000 if isinstance(to, datetime) else float("inf")
-    for found in files:
-        own, rootless = partition_of(root, found.path), {"path": found.path}
-        if found.modified_ms >= until_ms:
-            read = (each for each in (own, rootless) if identity(each) in known)
+    for file in files:
+        own, rootless = partition_of(root, file.path), {"path": file.path}
+        if file.modified_ms >= until_ms:
+            read = (each for each in (own, rootless) if identity(each) in logged)
             yield from (PartitionOffset(each, None) for each in read)
-        elif known.get(identity(own)) != offset_of(found):
-            yield PartitionOffset(own, offset_of(found))
+        elif logged.get(identity(own)) != offset_of(file):
+            yield PartitionOffset(own, offset_of(file))
 
 
 def _there(root: Path, glob: str) -> Sequence[SourceFile]:

@@ -139,7 +139,7 @@ class Reading:
         self._merges = self._may_merge and not (is_one or elsewhere)
         self._form = self._form.in_session(spark)
         try:
-            found = self._look_through(files)
+            surveys = self._look_through(files)
         except OSError as error:
             where = self._within or tempfile.gettempdir()
             if error.errno in _NO_ROOM:
@@ -153,10 +153,10 @@ class Reading:
             ) from error
         if self._merges:
             with suppress(OSError):  # without disk space they are read one by one
-                found = merge_small_files(
-                    found, lambda: cores_of(spark), self._copies, self._within
+                surveys = merge_small_files(
+                    surveys, lambda: cores_of(spark), self._copies, self._within
                 )
-        good, self.rejects = self._form.rows(spark, found, self._copies)
+        good, self.rejects = self._form.rows(spark, surveys, self._copies)
         return good
 
     def verify(self) -> None:
@@ -168,8 +168,8 @@ class Reading:
         self._ahead.begin(self._form, files, self._within, keeps_text=self._merges)
 
     def _look_through(self, files: Sequence[SourceFile]) -> list[FileSurvey]:
-        known, self._copies = self._ahead.take(self._form)
-        found: list[FileSurvey] = []
+        ahead, self._copies = self._ahead.take(self._form)
+        surveys: list[FileSurvey] = []
         lost: list[LostRange] = []
         refused: BadInput | None = None
         held = 0
@@ -177,7 +177,7 @@ class Reading:
             file = self._root / each.path
             try:
                 keeps = self._merges and held < MOST_HELD
-                surveyed = known.get(each) or survey_file(
+                surveyed = ahead.get(each) or survey_file(
                     self._form,
                     file,
                     self._copies,
@@ -189,7 +189,7 @@ class Reading:
                 self._form, left_out = admit(self._form, surveyed, file)
                 self.left_out |= dict.fromkeys(left_out)
                 self.shadowed |= dict.fromkeys(surveyed.shadowed)
-                found.append(surveyed)
+                surveys.append(surveyed)
             except BadInput as error:
                 if not self._is_tolerated(error):
                     if not is_about_file(error):
@@ -204,7 +204,7 @@ class Reading:
             raise refused
         if lost:
             raise Unreadable(lost)
-        return found
+        return surveys
 
     def _is_tolerated(self, error: BadInput) -> bool:
         """Tell whether the batch continues without the file of an error."""
@@ -240,9 +240,9 @@ class Reading:
             self._read_last(read, blamed)
         return blamed
 
-    def _read_last(self, found: SourceFile, error: BadInput) -> None:
-        """Let the source plan an unreadable file last, so that it does not block others."""
-        self.deferred.add([found])
+    def _read_last(self, file: SourceFile, error: BadInput) -> None:
+        """Plan an unreadable file last, so that it does not block others."""
+        self.deferred.add([file])
         error.is_deferred = True
 
     def narrow(self, error: Exception) -> bool:

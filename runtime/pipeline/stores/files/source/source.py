@@ -88,17 +88,17 @@ class FileSource(Source[SourceFile]):
         size = 0
         while self._pending and len(taken) < most_files:
             planned = self._pending[0]
-            found = self._stat(planned.path)
-            is_full = found and size + found.size > most_bytes
+            present = self._stat(planned.path)
+            is_full = present and size + present.size > most_bytes
             if taken and (is_full or not self._reading.deferred.fits(planned, taken)):
                 break
             self._pending_bytes -= self._pending.popleft().size
-            if found and found.size and self._quiet_period.is_complete(planned, found):
-                taken.append(found)
-                size += found.size
-                self._unread.pop(found.path, None)
+            if present and present.size and self._quiet_period.is_complete(planned, present):
+                taken.append(present)
+                size += present.size
+                self._unread.pop(present.path, None)
         self._planned = taken
-        advances = tuple(self._advance(found) for found in taken)
+        advances = tuple(self._advance(present) for present in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
         remarks = (self._remark, *self._incomplete_remarks(), *self._columns_remarks())
@@ -137,13 +137,13 @@ class FileSource(Source[SourceFile]):
         self._check_root()
         for planned in ranges:
             file = self._folder.root / planned.path
-            found = self._stat(planned.path)
-            if found is None:
+            present = self._stat(planned.path)
+            if present is None:
                 raise _passing(f"{file}: gone, or behind a link, since the batch was planned")
-            if found != planned:
+            if present != planned:
                 raise _passing(
                     f"{file}: changed while it was read ({planned.size} bytes before, "
-                    f"{found.size} now); move files in when they are complete, "
+                    f"{present.size} now); move files in when they are complete, "
                     "or set `source.min.age.ms`"
                 )
 
@@ -212,17 +212,17 @@ class FileSource(Source[SourceFile]):
             raise SourceAway(f"{missing}: is it not mounted?") from None
         except OSError as error:
             raise away_of(folder.root, error) from error
-        news = index.since(self._version)
-        self._version = news.version
-        if news.is_all:
+        new_files = index.since(self._version)
+        self._version = new_files.version
+        if new_files.is_all:
             self._unread.clear()
             self._changed.clear()
-            self._reading.deferred.keep(news.files)
-        for path, found in news.files.items():
+            self._reading.deferred.keep(new_files.files)
+        for path, file in new_files.files.items():
             if bucket_of(path) in folder.share:
-                self._classify(path, found, offsets)
-        for found in self._planned:  # a batch that was not committed is planned again
-            self._classify(found.path, self._stat(found.path), offsets)
+                self._classify(path, file, offsets)
+        for file in self._planned:  # a batch that was not committed is planned again
+            self._classify(file.path, self._stat(file.path), offsets)
         self._planned = ()
         skipped = {
             path: why for path, why in index.skipped.items() if bucket_of(path) in folder.share
@@ -244,21 +244,21 @@ class FileSource(Source[SourceFile]):
         return sorted(ripe, key=lambda each: (turn(each), each.modified_ms, each.path))
 
     def _classify(
-        self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
+        self, path: str, file: SourceFile | None, offsets: Mapping[str, Document]
     ) -> None:
         """Record a file as unread, changed or read, by its offset; None: it is gone."""
         self._unread.pop(path, None)
         self._changed.pop(path, None)
-        if found is None or not found.size:
+        if file is None or not file.size:
             self._reading.deferred.forget(path)
             return
-        offset = self._folder.offset(offsets, found)
+        offset = self._folder.offset(offsets, file)
         if offset is None:
-            self._unread[path] = found
+            self._unread[path] = file
             return
         self._reading.deferred.forget(path)
-        if dict(offset) != offset_of(found):
-            self._changed[path] = found, offset
+        if dict(offset) != offset_of(file):
+            self._changed[path] = file, offset
 
     def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
         """Update the growth of changed files.
@@ -272,12 +272,12 @@ class FileSource(Source[SourceFile]):
 
     def _warn(self, changed: Mapping[SourceFile, Document], skipped: Mapping[str, Skip]) -> None:
         """Log each changed or skipped file once."""
-        for found, offset in changed.items():
-            if found.path not in self._warned:
-                self._warned.add(found.path)
+        for file, offset in changed.items():
+            if file.path not in self._warned:
+                self._warned.add(file.path)
                 self._context.warn(
-                    f"{self._folder.root / found.path} changed after it was read "
-                    f"({offset.get('size')} bytes then, {found.size} now): it is not read again; "
+                    f"{self._folder.root / file.path} changed after it was read "
+                    f"({offset.get('size')} bytes then, {file.size} now): it is not read again; "
                     f"{REMEDY}"
                 )
         new = {path: why for path, why in skipped.items() if (path, why) not in self._warned}
@@ -285,8 +285,8 @@ class FileSource(Source[SourceFile]):
         for remark in skipped_remarks(new):
             self._context.warn(f"{self._folder.root}: {remark}")
 
-    def _advance(self, found: SourceFile) -> Advance:
-        return Advance(partition_of(self._folder.root, found.path), None, offset_of(found))
+    def _advance(self, file: SourceFile) -> Advance:
+        return Advance(partition_of(self._folder.root, file.path), None, offset_of(file))
 
 
 def _passing(text: str) -> BadInput:

@@ -47,7 +47,7 @@ class FilesSourceType(SourceType):
     prefixes: ClassVar[tuple[str, ...]] = (SOURCE_OPTION,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
+        """Start with a config; raises `ConfigInvalid` for a folder that the node does not allow."""
         super().__init__(context, config, settings)
         context.check_path(keys.SOURCE_PATH, config[keys.SOURCE_PATH])
 
@@ -83,10 +83,10 @@ class FilesSourceType(SourceType):
     def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
         """Look at the folder, and at a sample of its files."""
         schema = config.get(keys.SOURCE_SCHEMA, "")
-        given = SourceColumns(schema, keys.SOURCE_SCHEMA, is_given=bool(schema))
+        declared = SourceColumns(schema, keys.SOURCE_SCHEMA, is_given=bool(schema))
         text = config.get(keys.SOURCE_PATH, "")
         if has_reference(text):
-            return ProbeResult(columns=given)
+            return ProbeResult(columns=declared)
         path, error, warning = Path(text), "", ""
         if flaw := outside.reach.flaw_in_path(text):
             error = flaw
@@ -96,10 +96,10 @@ class FilesSourceType(SourceType):
             error = f"{path} is a file: give the folder that it lies in"
         elif not os.access(path, os.R_OK | os.X_OK):
             error = f"{path} cannot be read by this node's user"
-        elif not given.ddl:
+        elif not declared.ddl:
             return _sampled(config, is_confined=bool(outside.reach.paths))
         errors = {keys.SOURCE_PATH: error} if error else {}
-        return ProbeResult(errors, (warning,) if warning else (), given)
+        return ProbeResult(errors, (warning,) if warning else (), declared)
 
     @classmethod
     def check_offset(

@@ -88,8 +88,8 @@ def survey_csv(
     scan = LineEndScan(style.separator, style.quote, style.escape)
     odd_texts = OddTextScan(records.odd if records else "")
     comments = style.comments()
-    given = _Sized(decode(file, style.encoding))
-    chunks = comments.without(iter(given))
+    decoded = _Sized(decode(file, style.encoding))
+    chunks = comments.without(iter(decoded))
 
     def look(chunk: bytes, *, is_last: bool = False) -> None:
         left = records.feed(chunk, is_last=is_last) if records else chunk
@@ -101,7 +101,7 @@ def survey_csv(
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
-    if style.needs_copy or comments.found or not line_end or _has_padding(file, given.size):
+    if style.needs_copy or comments.found or not line_end or _has_padding(file, decoded.size):
         path, line_end = copies.new(file, within), "\n"
         chunks = style.comments().without(decode(file, style.encoding))
         copies.write(path, _unified(chunks, style))
@@ -133,15 +133,15 @@ def to_utf8(
 ) -> Path:
     """Return a text file or its copy in UTF-8; `show` gets the whole text in chunks."""
     _refuse_opaque(file, "columns and encoding")
-    given = _Sized(decode(file, encoding))
-    chunks = _shown(iter(given), show)
+    decoded = _Sized(decode(file, encoding))
+    chunks = _shown(iter(decoded), show)
     if CsvStyle(encoding=encoding).needs_copy:
         copy = copies.new(file, within)
         copies.write(copy, chunks)
         return copy
     for _ in chunks:
         pass
-    if not _has_padding(file, given.size):
+    if not _has_padding(file, decoded.size):
         return file
     copy = copies.new(file, within)
     copies.write(copy, decode(file, encoding))

@@ -72,7 +72,7 @@ class AvroColumns:
     def __init__(
         self, registry: SchemaRegistry, form: AvroForm, ddl: str, policy: SchemaPolicy
     ) -> None:
-        """Take the columns as DDL, and the policy for other columns."""
+        """Start with the columns as DDL, and the policy for other columns."""
         self._registry = registry
         self._form = form
         self._ddl = ddl

@@ -49,7 +49,7 @@ class AvroEncoder:
         *,
         registers: bool,
     ) -> None:
-        """Take the converter's key, and the config with its subject name strategy.
+        """Start with the converter's key, and the config with its subject name strategy.
 
         `registers`: the schemas of rows are registered; else the latest ones are used.
         """
@@ -67,14 +67,14 @@ class AvroEncoder:
 
         Raises `SchemaRefused`, `RowsRefused`, `SinkAway`, `ConfigInvalid`.
         """
-        made, places = [pa.array([], pa.binary())], [pa.array([], pa.uint64())]
+        parts, places = [pa.array([], pa.binary())], [pa.array([], pa.uint64())]
         for topic in topics:
             target = self._target(topic, columns.schema, is_lone=is_lone)
             places.append(pc.indices_nonzero(pc.equal(topic_of, topic)))
             rows = _numbers(columns.take(places[-1]), target.schema, is_lone=is_lone)
-            made.append(_written(rows, target, is_lone=is_lone))
+            parts.append(_written(rows, target, is_lone=is_lone))
         order = pc.sort_indices(pa.concat_arrays(places))
-        return pa.chunked_array([pa.concat_arrays(made).take(order)])
+        return pa.chunked_array([pa.concat_arrays(parts).take(order)])
 
     def _target(self, topic: str, columns: pa.Schema, *, is_lone: bool) -> _Target:
         key = (topic, columns, is_lone)
@@ -155,16 +155,16 @@ def _numbers(columns: pa.Table, schema: AvroSchema, *, is_lone: bool) -> pa.Tabl
         if is_lone
         else [schema.kind.field(each).type for each in columns.column_names]
     )
-    made = []
+    numbers = []
     for name, column, kind in zip(columns.column_names, columns.columns, kinds, strict=True):
         try:
-            made.append(pc.cast(pc.cast(column, kind), as_numbers(kind)))
+            numbers.append(pc.cast(pc.cast(column, kind), as_numbers(kind)))
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
             told = f"column {name} is {column.type}, and the subject's schema wants {kind}"
             raise SchemaRefused(told) from None
         except pa.ArrowInvalid as error:
             raise RowsRefused(f"column {name}: {error}") from None
-    return pa.table(made, columns.column_names)
+    return pa.table(numbers, columns.column_names)
 
 
 def _written(rows: pa.Table, target: _Target, *, is_lone: bool) -> pa.Array:
@@ -175,7 +175,7 @@ def _written(rows: pa.Table, target: _Target, *, is_lone: bool) -> pa.Array:
         if is_lone
         else (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
     )
-    made: list[bytes | None] = []
+    records: list[bytes | None] = []
     for value in values:
         stream = BytesIO(target.head)
         stream.seek(len(target.head))
@@ -183,5 +183,5 @@ def _written(rows: pa.Table, target: _Target, *, is_lone: bool) -> pa.Array:
             schemaless_writer(stream, target.schema.parsed, value)
         except Exception as error:  # noqa: BLE001  # whatever its checks end in
             raise RowsRefused(f"a row is not what its schema says: {error}") from None
-        made.append(None if value is None else stream.getvalue())
-    return pa.array(made, pa.binary())
+        records.append(None if value is None else stream.getvalue())
+    return pa.array(records, pa.binary())

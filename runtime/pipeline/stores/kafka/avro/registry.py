@@ -66,10 +66,10 @@ class SchemaRegistry:
         """Return the schema of an id; None: there is none. Raises `Away`, `ConfigInvalid`."""
         with self._lock:  # tasks that start together request it once
             if number not in self._by_id:
-                told = self._ask("GET", f"/schemas/ids/{number}")
-                if told is None:
+                document = self._ask("GET", f"/schemas/ids/{number}")
+                if document is None:
                     return None
-                self._by_id[number] = self._registered({**told, "id": number})
+                self._by_id[number] = self._registered({**document, "id": number})
             return self._by_id[number]
 
     def reach(self) -> None:
@@ -79,47 +79,47 @@ class SchemaRegistry:
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         """Return the latest version of a subject; None: there is no such subject."""
-        told = self._ask("GET", f"{_versions(subject)}/latest")
-        return None if told is None else self._registered(told)
+        document = self._ask("GET", f"{_versions(subject)}/latest")
+        return None if document is None else self._registered(document)
 
     def register(self, subject: str, schema: object) -> RegisteredSchema:
         """Register a schema as a subject's latest version, if needed; raises `SchemaRefused`."""
         text = json.dumps(schema)
-        told = self._ask("POST", _versions(subject), {"schema": text})
-        if told is None:
+        document = self._ask("POST", _versions(subject), {"schema": text})
+        if document is None:
             raise self._away(f"{self._shown} takes no schemas for subject {subject}")
-        return RegisteredSchema(self._id(told), "AVRO", text)
+        return RegisteredSchema(self._id(document), "AVRO", text)
 
     @property
     def _shown(self) -> str:
         return f"the schema registry at {', '.join(self._access.urls)}"
 
-    def _registered(self, told: Mapping[str, Any]) -> RegisteredSchema:
-        text, kind = told.get("schema"), told.get("schemaType") or "AVRO"
+    def _registered(self, document: Mapping[str, Any]) -> RegisteredSchema:
+        text, kind = document.get("schema"), document.get("schemaType") or "AVRO"
         if not isinstance(text, str):
             raise self._away(f"{self._shown} gave an answer without a schema")
-        found: dict[tuple[str, int], str] = {}
-        self._refer(told.get("references") or (), found)
-        return RegisteredSchema(self._id(told), str(kind), text, tuple(found.values()))
+        references: dict[tuple[str, int], str] = {}
+        self._refer(document.get("references") or (), references)
+        return RegisteredSchema(self._id(document), str(kind), text, tuple(references.values()))
 
     def _refer(
-        self, references: Sequence[Mapping[str, Any]], found: dict[tuple[str, int], str]
+        self, references: Sequence[Mapping[str, Any]], texts: dict[tuple[str, int], str]
     ) -> None:
         """Fetch referenced schemas, dependencies first."""
         for each in references:
             subject, version = str(each.get("subject")), each.get("version")
-            if not isinstance(version, int) or len(found) > _MOST_REFERENCES:
+            if not isinstance(version, int) or len(texts) > _MOST_REFERENCES:
                 raise self._away(f"{self._shown} gave a reference to a schema that is none")
-            if (subject, version) in found:
+            if (subject, version) in texts:
                 continue
-            told = self._ask("GET", f"{_versions(subject)}/{version}")
-            if told is None:
+            document = self._ask("GET", f"{_versions(subject)}/{version}")
+            if document is None:
                 raise self._away(f"{self._shown} has no version {version} of subject {subject}")
-            self._refer(told.get("references") or (), found)
-            found[subject, version] = str(told.get("schema"))
+            self._refer(document.get("references") or (), texts)
+            texts[subject, version] = str(document.get("schema"))
 
-    def _id(self, told: Mapping[str, Any]) -> int:
-        number = told.get("id")
+    def _id(self, document: Mapping[str, Any]) -> int:
+        number = document.get("id")
         if not isinstance(number, int) or not 0 <= number <= _LARGEST_ID:
             raise self._away(f"{self._shown} gave an answer without an id")
         return number
@@ -154,9 +154,9 @@ class SchemaRegistry:
         return httpx.Response(answer.status_code, content=bytes(content))
 
     def _answer(self, answer: httpx.Response) -> Mapping[str, Any] | None:
-        told = _document(answer)
-        if answer.is_success and told is not None:
-            return told
+        document = _document(answer)
+        if answer.is_success and document is not None:
+            return document
         status = answer.status_code
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             refused = _NotAllowed if status == httpx.codes.FORBIDDEN else ConfigInvalid
@@ -164,7 +164,7 @@ class SchemaRegistry:
                 f"{self._access.secret_key}: {self._shown} does not let this user in: "
                 f"{_told(answer)}"
             )
-        if told is not None and told.get("error_code") in _UNKNOWN:
+        if document is not None and document.get("error_code") in _UNKNOWN:
             return None
         if status in _REFUSED:
             raise SchemaRefused(f"{self._shown} refuses the schema: {_told(answer)}")
@@ -177,13 +177,13 @@ def look_at_registry(
     """Ask a converter's registry with a short timeout; `question` returns a warning, or nothing."""
     how = registry_access(converter, config)
     try:
-        told = question(SchemaRegistry(how, Away, LOOK_S))
+        warning = question(SchemaRegistry(how, Away, LOOK_S))
     except ConfigInvalid as error:
         key, _, why = str(error).partition(": ")
         return ProbeResult({key: why})
     except (Away, NotReady, SchemaRefused) as error:
-        told = str(error)
-    return ProbeResult(warnings=(f"{how.key}: {told}",) if told else ())
+        warning = str(error)
+    return ProbeResult(warnings=(f"{how.key}: {warning}",) if warning else ())
 
 
 def _versions(subject: str) -> str:

@@ -54,7 +54,7 @@ class DeadLetterTopic(Sink["DataFrame"]):
     """Writes the dead letters of one task."""
 
     def __init__(self, sink: KafkaSink, cluster: KafkaCluster, place: LetterTopic) -> None:
-        """Take a sink of texts, and the topic."""
+        """Start with a sink of texts, and the topic."""
         self._sink = sink
         self._cluster = cluster
         self._place = place

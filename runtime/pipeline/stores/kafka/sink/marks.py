@@ -52,7 +52,7 @@ class MarkGroup:
     """The consumer group with a task's marks; not thread-safe."""
 
     def __init__(self, settings: Settings, cluster: KafkaCluster, name: str) -> None:
-        """Take the group's name, without a connection yet."""
+        """Start with the group's name, without a connection yet."""
         self._settings = settings
         self._cluster = cluster
         self._name = name

@@ -26,7 +26,7 @@ class Publisher(RecordSender):
     """Sends the batches of one task in transactions; not thread-safe."""
 
     def __init__(self, settings: Settings, cluster: KafkaCluster, group: str) -> None:
-        """Take the task's group, which is also its transactional id."""
+        """Start with the task's group, which is also its transactional id."""
         super().__init__({**_TRANSACTION, **settings}, {"transactional.id": group})
         self.group = group
         self._marks = MarkGroup(settings, cluster, group)

@@ -52,7 +52,7 @@ class RecordSender:
     """Sends records; not thread-safe."""
 
     def __init__(self, settings: Settings, own: Settings) -> None:
-        """Take the user's settings, and those that users cannot override."""
+        """Start with the user's settings, and those that users cannot override."""
         self._settings = settings
         self._own = own
         self._trouble = LastError()

@@ -54,7 +54,7 @@ class KafkaSink(Sink["pa.Table"]):
         rules: MarkRules,
         cluster_id: str,
     ) -> None:
-        """Take its parts, without a connection yet."""
+        """Start with its parts, without a connection yet."""
         self.at_once: RecordSender | None = None
         """Sends batches without staging, for at-least-once delivery."""
         self._encoder = encoder

@@ -46,14 +46,14 @@ class KafkaSinkType(SinkType):
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return errors of keys that do not fit together, by the key to change."""
-        found = dict(complaints("sink", config, keys.PRODUCER))
+        errors = dict(complaints("sink", config, keys.PRODUCER))
         if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
-            found[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
+            errors[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
         kind = converter_kind(config.get(keys.SINK_KEY_CONVERTER, "string"))
         if kind not in {"json", AVRO} and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
-            found[keys.SINK_KEY_CONVERTER] = "a key of several columns needs json or avro"
-        found |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
-        return found
+            errors[keys.SINK_KEY_CONVERTER] = "a key of several columns needs json or avro"
+        errors |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
+        return errors
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:

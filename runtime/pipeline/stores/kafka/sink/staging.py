@@ -36,7 +36,7 @@ class StagingFolder:
     """The staging folder of all tasks; raises `SinkAway` if it cannot be used."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder, which is created at the first write."""
+        """Start with the folder, which is created at the first write."""
         self.root = root
 
     def name_of(self, commit_id: CommitId) -> str:

@@ -31,7 +31,7 @@ class AvroDecoder(RecordDecoder):
     """Decodes values in Avro; their columns are known beforehand."""
 
     def __init__(self, rows: KafkaRows, columns: AvroColumns) -> None:
-        """Take the decoder of the columns."""
+        """Start with the decoder of the columns."""
         super().__init__(rows)
         self._columns = columns
         self._rejects: list[Rejects] = []
@@ -53,16 +53,16 @@ class AvroDecoder(RecordDecoder):
     def decode(self, spark: "SparkSession", table: pa.Table) -> pa.Table:
         """Return the rows in Arrow; raises `BadInput`, `SchemaRefused`."""
         self._rejects, flaws = [], Flaws({}, {})
-        found = self._columns.decode(table, flaws)
+        decoded = self._columns.decode(table, flaws)
         if twins := find_twins(self._columns.current, self._rows.metadata):
             raise ConfigInvalid(columns_clash(*twins))
         beside = self._metadata(table)
         for name, column in zip(beside.column_names, beside.columns, strict=True):
-            found = found.append_column(name, column)
-        return self._without(spark, table, found, flaws)
+            decoded = decoded.append_column(name, column)
+        return self._without(spark, table, decoded, flaws)
 
     def _without(
-        self, spark: "SparkSession", table: pa.Table, found: pa.Table, flaws: Flaws
+        self, spark: "SparkSession", table: pa.Table, decoded: pa.Table, flaws: Flaws
     ) -> pa.Table:
         """Remove bad rows, or raise for the first of them."""
         bad = flaws.unreadable | flaws.unfit
@@ -74,15 +74,15 @@ class AvroDecoder(RecordDecoder):
             raise SchemaRefused(record_error(table, row, bad[row]))
         if bad:
             self._rejects.append(reject_records(spark, table, bad))
-            return without_rows(found, bad)
-        return found
+            return without_rows(decoded, bad)
+        return decoded
 
 
 class AvroKeyDecoder(AvroDecoder):
     """Decodes keys in Avro; another decoder decodes the values."""
 
     def __init__(self, rows: KafkaRows, columns: AvroColumns, values: RecordDecoder) -> None:
-        """Take the decoders of keys and of values."""
+        """Start with the decoders of keys and of values."""
         super().__init__(rows, columns)
         self._values = values
 
@@ -154,13 +154,13 @@ def registered_columns(
     form = KEYS if converter == keys.KEY_CONVERTER else VALUES
     named_by = subject_strategy(converter, config)
     if named_by == BY_TOPIC:
-        found = _of_topics(registry, converter, topics)
+        schemas = _of_topics(registry, converter, topics)
     else:
-        found = _of_records(registry, converter, records()[form.column])
+        schemas = _of_records(registry, converter, records()[form.column])
     columns = pa.schema([])
-    for subject, told in found.items():
+    for subject, schema in schemas.items():
         try:
-            kind = as_columns(form.of(avro_schema(told)))
+            kind = as_columns(form.of(avro_schema(schema)))
         except AvroRefused as refused:
             raise ConfigInvalid(f"{converter}: {subject} cannot be used: {refused}") from None
         columns = merge_columns(columns, pa.schema(list(kind)))

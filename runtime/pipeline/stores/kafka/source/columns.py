@@ -185,7 +185,7 @@ def read_sample(
 
 def _read(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
     """Read about `SAMPLE` records of each partition, from some offsets on."""
-    found, rows = [empty_table()], 0
+    tables, rows = [empty_table()], 0
     deadline = time.monotonic() + REQUEST_S
     reader.go_to(starts)
     while reader.has_more and rows < SAMPLE * len(starts) and time.monotonic() < deadline:
@@ -193,9 +193,9 @@ def _read(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table
         if records is None:
             time.sleep(_PAUSE_S)
         else:
-            found.append(records.table)
+            tables.append(records.table)
             rows += records.table.num_rows
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)
 
 
 def _metadata(names: Sequence[str]) -> Sequence[str]:

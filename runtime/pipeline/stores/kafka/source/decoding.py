@@ -73,7 +73,7 @@ class RecordDecoder(ABC):
     """Decodes the records of one batch after another."""
 
     def __init__(self, rows: KafkaRows) -> None:
-        """Take the shared settings."""
+        """Start with the shared settings."""
         self._rows = rows
 
     @abstractmethod
@@ -112,7 +112,7 @@ class PlainDecoder(RecordDecoder):
     """Leaves values as texts or bytes."""
 
     def __init__(self, rows: KafkaRows, *, has_texts: bool) -> None:
-        """Take whether values become texts."""
+        """Start; `has_texts`: values become texts."""
         super().__init__(rows)
         self._has_texts = has_texts
 
@@ -128,7 +128,7 @@ class JsonDecoder(RecordDecoder):
     """Decodes JSON objects; their columns are known beforehand."""
 
     def __init__(self, rows: KafkaRows, ddl: str, policy: SchemaPolicy | None = None) -> None:
-        """Take the columns as DDL, and the policy for other columns."""
+        """Start with the columns as DDL, and the policy for other columns."""
         super().__init__(rows)
         self._ddl = ddl
         self._policy = policy or SchemaPolicy()
@@ -300,7 +300,7 @@ class HeaderDecoder(RecordDecoder):
     """
 
     def __init__(self, rows: KafkaRows, others: RecordDecoder) -> None:
-        """Take the decoder of keys and values."""
+        """Start with the decoder of keys and values."""
         super().__init__(rows)
         self._others = others
         self._rejects: list[Rejects] = []

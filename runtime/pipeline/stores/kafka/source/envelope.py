@@ -90,21 +90,21 @@ class EnvelopeDecoder(JsonDecoder):
     def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
         """Return the rows of one schema; None: it is unusable, and the rows are rejected."""
         try:
-            known = _parsed_schema(schema)
-            columns = columns_of(known, PARSED)
-            flaw = flaw_of(known, PARSED)
+            envelope_schema = _parsed_schema(schema)
+            columns = columns_of(envelope_schema, PARSED)
+            flaw = flaw_of(envelope_schema, PARSED)
             self._refuse_cases(columns)
         except SchemaUnknown as unknown:
             why = f"its schema cannot be used: {unknown}"
             self._part_bad(spark, part, dict.fromkeys(range(part.num_rows), why))
             return None
         self._last = schema if columns.select else self._last
-        part = self._with_payloads(spark, part, known, columns)
-        found = parse_ddl(columns.ddl)
-        parsed = self._parsed(spark, with_flaws(part), found)
+        part = self._with_payloads(spark, part, envelope_schema, columns)
+        spark_schema = parse_ddl(columns.ddl)
+        parsed = self._parsed(spark, with_flaws(part), spark_schema)
         if flaw:
             parsed = parsed.withColumn(FLAW, sf.expr(f"coalesce({FLAW}, {flaw})"))
-        frame = self._sound(parsed, found)
+        frame = self._sound(parsed, spark_schema)
         offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
 

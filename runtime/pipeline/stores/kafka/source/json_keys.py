@@ -76,7 +76,7 @@ class JsonKeyDecoder(RecordDecoder):
     """Decodes keys in JSON; another decoder decodes the values."""
 
     def __init__(self, rows: KafkaRows, ddl: str, values: RecordDecoder) -> None:
-        """Take the column `_key` as DDL, empty for envelopes, and the decoder of values."""
+        """Start with the column `_key` as DDL, empty for envelopes, and the decoder of values."""
         super().__init__(rows)
         self._ddl = ddl
         self._values = values
@@ -117,7 +117,7 @@ class JsonKeyDecoder(RecordDecoder):
         """Return the column of keys; notes the bad ones, whose places are null."""
         texts = values_of(texts)
         flaws = find_text_flaws(texts).to_pylist()
-        found: dict[bytes, dict[int, Any]] = {}
+        by_schema: dict[bytes, dict[int, Any]] = {}
         for row, text in enumerate(texts.to_pylist()):
             if text is None:
                 continue
@@ -129,8 +129,8 @@ class JsonKeyDecoder(RecordDecoder):
             except KeyUnfit as unfit:
                 bad[row] = str(unfit)
             else:
-                found.setdefault(schema, {})[row] = value
-        return self._united(found, len(texts), bad)
+                by_schema.setdefault(schema, {})[row] = value
+        return self._united(by_schema, len(texts), bad)
 
     def _parts(self, text: bytes, flaw: str | None) -> tuple[bytes, bytes]:
         """Return the schema, empty for plain JSON, and the payload of a key."""
@@ -150,16 +150,16 @@ class JsonKeyDecoder(RecordDecoder):
         return self._forms[schema]
 
     def _united(
-        self, found: Mapping[bytes, Mapping[int, Any]], count: int, bad: dict[int, str]
+        self, by_schema: Mapping[bytes, Mapping[int, Any]], count: int, bad: dict[int, str]
     ) -> pa.ChunkedArray:
         """Return the keys of all schemas in one column, in the order of their rows."""
         kind = self._form(b"").type if self._ddl else self._last
-        united = pa.table({KEY: pa.nulls(0, pa.null() if found else kind)})
+        united = pa.table({KEY: pa.nulls(0, pa.null() if by_schema else kind)})
         places: list[int] = []
-        for schema, values in found.items():
-            made = _array(values, self._form(schema).type, bad)
+        for schema, values in by_schema.items():
+            keys = _array(values, self._form(schema).type, bad)
             try:
-                parts = [united, pa.table({KEY: made})]
+                parts = [united, pa.table({KEY: keys})]
                 united = pa.concat_tables(parts, promote_options="permissive")
                 places += values
             except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -109,7 +109,7 @@ class PartitionReader:
         self._has_headers = has_headers
         self._servers = settings.get(SERVERS)
         self._next: dict[TopicPlace, int] = {}
-        """What comes next in each partition."""
+        """The next offset of each partition."""
         self._end: dict[TopicPlace, int] = {}
         """The last end-of-partition offset of each partition."""
         self._error: Exception | None = None
@@ -132,23 +132,23 @@ class PartitionReader:
         There may be a batch without records, which goes past transaction markers. Raises
         `OutOfRange`, and the end's `Away`.
         """
-        found: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         rows = size = 0
         while self._error is None and rows < limit.rows and size < limit.bytes:
             wanted = self._chunk(limit, rows, size)
-            came = self._consumer.consume(wanted, _WAIT_S if found else 0)
+            came = self._consumer.consume(wanted, _WAIT_S if batches else 0)
             records = [each for each in came if each.error() is None]
             if records:
-                found.append(_columns(records, has_headers=self._has_headers))
+                batches.append(_columns(records, has_headers=self._has_headers))
                 rows += len(records)
                 size += sum(map(len, records))
             if len(records) < len(came):
                 self._look(came)
             if not came or came[-1].error() is not None:
                 break  # at the end of at least one partition
-        if found:
+        if batches:
             self._size = max(1, size // rows)
-            return self._advance(pa.Table.from_batches(found).combine_chunks())
+            return self._advance(pa.Table.from_batches(batches).combine_chunks())
         self._tell()
         if self._is_before_markers and time.monotonic() >= self._settled_at:
             return self._advance(empty_table())
@@ -156,7 +156,7 @@ class PartitionReader:
 
     @property
     def position(self) -> Mapping[TopicPlace, int]:
-        """What comes next in each partition."""
+        """The next offset of each partition."""
         return self._next
 
     @property
@@ -229,22 +229,22 @@ class PartitionReader:
         return self._end.get(place, -1) >= self._next[place]
 
 
-def _columns(found: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBatch:
+def _columns(messages: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBatch:
     """Return undecoded records as columns."""
-    times = [each.timestamp() for each in found]
+    times = [each.timestamp() for each in messages]
     millis = [
         None if kind == TIMESTAMP_NOT_AVAILABLE or time == _NO_TIME else min(time, _LATEST_MS)
         for kind, time in times
     ]
-    headers, flaws = _headers(found) if has_headers else ([None] * len(found),) * 2
+    headers, flaws = _headers(messages) if has_headers else ([None] * len(messages),) * 2
     micros = pa.array(millis, pa.timestamp("ms", tz="UTC")).cast(_TIME)
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([each.value() for each in found], pa.binary()),
-            pa.array([each.key() for each in found], pa.binary()),
-            pa.array([each.topic() for each in found], pa.string()),
-            pa.array([each.partition() for each in found], pa.int32()),
-            pa.array([each.offset() for each in found], pa.int64()),
+            pa.array([each.value() for each in messages], pa.binary()),
+            pa.array([each.key() for each in messages], pa.binary()),
+            pa.array([each.topic() for each in messages], pa.string()),
+            pa.array([each.partition() for each in messages], pa.int32()),
+            pa.array([each.offset() for each in messages], pa.int64()),
             micros,
             _pairs(headers),
             pa.array(flaws, pa.string()),
@@ -258,11 +258,11 @@ def empty_table() -> pa.Table:
     return pa.Table.from_batches([_columns([], has_headers=False)])
 
 
-def _headers(found: "Sequence[Message]") -> tuple[list[Headers], list[str | None]]:
+def _headers(messages: "Sequence[Message]") -> tuple[list[Headers], list[str | None]]:
     """Return the headers of records, and the reasons why those of some cannot be read."""
     headers: list[Headers] = []
     flaws: list[str | None] = []
-    for each in found:
+    for each in messages:
         try:
             headers.append(_HEADERS_OF(each))
             flaws.append(None)

@@ -72,7 +72,7 @@ class ReadAhead:
     """
 
     def __init__(self, reader: PartitionReader) -> None:
-        """Take a reader for exclusive use."""
+        """Start with a reader that nobody else uses."""
         self._reader = reader
         self._thread = ThreadPoolExecutor(1, "kafka-ahead")
         self._begun: Future[Records | None] | None = None
@@ -127,7 +127,7 @@ class KafkaSource(FetchingSource):
         rules: StartRules,
         listeners: Listeners,
     ) -> None:
-        """Take the partitions and settings, without a connection yet."""
+        """Start with the partitions and settings, without a connection yet."""
         self._places = {identity(document_of(place)): place for place in places}
         self._cluster = cluster
         self._make_reader = make_reader
@@ -270,16 +270,16 @@ class KafkaSource(FetchingSource):
             told = f"{place} ends before offset {wanted}, up to which it was read: it lost records"
         self._lose(place, logged, told)
 
-    def _lose(self, place: TopicPlace, logged: Document, told: str) -> None:
+    def _lose(self, place: TopicPlace, logged: Document, why: str) -> None:
         """Continue at another offset with a warning; raises `BadInput` if that is not allowed."""
         if self._rules.out_of_range == "fail":
             raise BadInput(
-                f"{told}. Nothing was skipped. To go on, set the partition's offset (STOP, then "
+                f"{why}. Nothing was skipped. To go on, set the partition's offset (STOP, then "
                 "PATCH …/offsets), or source.offset.out.of.range=earliest or latest"
             )
-        found = self._offsets([place], SeekEnd(self._rules.out_of_range))
-        self._moved[place] = (logged, found[place])
-        self._warn(f"{told}; reading goes on at offset {found[place]}")
+        offsets = self._offsets([place], SeekEnd(self._rules.out_of_range))
+        self._moved[place] = (logged, offsets[place])
+        self._warn(f"{why}; reading goes on at offset {offsets[place]}")
 
     def _advances(
         self, logged: Mapping[TopicPlace, Document | None], ends: Mapping[TopicPlace, int]

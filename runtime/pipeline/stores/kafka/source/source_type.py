@@ -58,7 +58,7 @@ class KafkaSourceType(SourceType):
     prefixes: ClassVar[tuple[str, ...]] = (keys.CONSUMER,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take a config; raises `ConfigInvalid`."""
+        """Start with a config; raises `ConfigInvalid`."""
         super().__init__(context, config, settings)
         self._cluster = _cluster(context, config)
         self._found: Mapping[str, TopicFacts] | None = None
@@ -86,11 +86,11 @@ class KafkaSourceType(SourceType):
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return errors of keys that do not fit together, by the key to change."""
-        told = dict(complaints("source", config, keys.CONSUMER))
-        told |= avro_complaints((keys.KEY_CONVERTER, keys.VALUE_CONVERTER), config)
+        errors = dict(complaints("source", config, keys.CONSUMER))
+        errors |= avro_complaints((keys.KEY_CONVERTER, keys.VALUE_CONVERTER), config)
         if bool(config.get(keys.TOPICS)) == bool(config.get(keys.TOPICS_REGEX)):
-            told[keys.TOPICS] = f"give either {keys.TOPICS} or {keys.TOPICS_REGEX}"
-        return told
+            errors[keys.TOPICS] = f"give either {keys.TOPICS} or {keys.TOPICS_REGEX}"
+        return errors
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
@@ -128,7 +128,7 @@ class KafkaSourceType(SourceType):
         """Assign the partitions to tasks; raises `NotReady` while there are none."""
         try:
             found = topics.wanted_topics(self._cluster, self.config)
-            told = self._schemas(found)
+            schemas = self._schemas(found)
         except Away as away:
             raise NotReady(str(away)) from None
         self._found, self._look_at = found, time.monotonic() + _REFRESH_S
@@ -137,7 +137,7 @@ class KafkaSourceType(SourceType):
             raise NotReady(f"there is no topic {topics.topics_text(self.config)}")
         tasks = min(max_tasks, len(places))
         later = self._later(places)
-        shares = [{**told, **_share(places[task::tasks], later)} for task in range(tasks)]
+        shares = [{**schemas, **_share(places[task::tasks], later)} for task in range(tasks)]
         self._last = [{**self.config, **each} for each in shares]
         return shares
 
@@ -212,7 +212,7 @@ class KafkaSourceType(SourceType):
             return ()  # the first start, or a reset
         return topics.later_places(self.config, self._last, places)
 
-    def _schemas(self, found: Mapping[str, TopicFacts]) -> Mapping[str, str]:
+    def _schemas(self, facts: Mapping[str, TopicFacts]) -> Mapping[str, str]:
         """Return the schemas that tasks need beforehand; raises `NotReady`, `Away`."""
         makers = {
             keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
@@ -223,9 +223,9 @@ class KafkaSourceType(SourceType):
         mine = {key for key in {*self.config, *before} if key.startswith("source.")}
         is_same = all(self.config.get(key) == before.get(key) for key in mine)
         kept = {key: before.get(key, "") for key in wanted if is_same}
-        return {key: kept.get(key) or self._schema(of, found) for key, of in wanted.items()}
+        return {key: kept.get(key) or self._schema(of, facts) for key, of in wanted.items()}
 
-    def _schema(self, converter: str, found: Mapping[str, TopicFacts]) -> str:
+    def _schema(self, converter: str, facts: Mapping[str, TopicFacts]) -> str:
         """Return the columns of a converter; raises `NotReady`, `Away`."""
         is_key = converter == keys.KEY_CONVERTER
         if not is_key and (given := self.settings.text(keys.SCHEMA)):
@@ -233,12 +233,12 @@ class KafkaSourceType(SourceType):
         if not is_avro(converter, self.config):
             if is_key and (given := self.settings.text(keys.KEY_SCHEMA)):
                 return key_column(given)
-            return (infer_key_column if is_key else infer_columns)(self._sample(found))
+            return (infer_key_column if is_key else infer_columns)(self._sample(facts))
         from .avro import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
 
         registry = shared_registry(self.context, self.config, converter)
-        sample = partial(self._sample, found)
-        return registered_columns(registry, self.config, converter, found, sample)
+        sample = partial(self._sample, facts)
+        return registered_columns(registry, self.config, converter, facts, sample)
 
     def _sample(self, found: Mapping[str, TopicFacts]) -> pa.Table:
         client = _consumer(self.config, "fairlead")

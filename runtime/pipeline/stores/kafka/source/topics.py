@@ -100,12 +100,12 @@ def missing_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> str:
     return ""
 
 
-def places(found: Mapping[str, TopicFacts]) -> Sequence[TopicPlace]:
+def places(facts: Mapping[str, TopicFacts]) -> Sequence[TopicPlace]:
     """Return all partitions of topics, in their order."""
     return [
         TopicPlace(topic, number)
-        for topic in sorted(found)
-        for number in range(found[topic].partitions)
+        for topic in sorted(facts)
+        for number in range(facts[topic].partitions)
     ]
 
 
@@ -131,13 +131,13 @@ def later_places(
 
     A topic that a user has added to the config does not count as added later.
     """
-    known = {place for each in before for place in read_share(each.get(keys.TASK_PARTITIONS, ""))}
+    former = {place for each in before for place in read_share(each.get(keys.TASK_PARTITIONS, ""))}
     later = {place for each in before for place in read_share(each.get(keys.TASK_LATER, ""))}
-    names = {place.topic for place in known}
+    names = {place.topic for place in former}
     pattern = config.get(keys.TOPICS_REGEX)
     is_found = pattern and all(each.get(keys.TOPICS_REGEX) == pattern for each in before)
-    if known:
-        new = {each for each in places_now if each not in known}
+    if former:
+        new = {each for each in places_now if each not in former}
         later |= {each for each in new if is_found or each.topic in names}
     return later
 
