@@ -21,7 +21,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 
 import fairlead
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import EngineState
 from fairlead.runtime.pipeline.engines.java import sharing_options
 from fairlead.runtime.processes.java import find_java

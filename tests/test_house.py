@@ -151,7 +151,6 @@ MOST_ENTRIES = 12
 STILL_FULL = {
     "events",
     "runtime/interfaces/replies",
-    "runtime/pipeline/engines",
 }
 """Folders that are still to be arranged by subject."""
 

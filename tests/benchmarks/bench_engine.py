@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
-from fairlead.runtime.pipeline.engines.attach import warm_up
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.attach import warm_up
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.processes.java import find_java
 
 CORES = 2

@@ -13,7 +13,7 @@ from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.redaction import Redaction
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.queries.query_check import QueryCheck
 from fairlead.runtime.pipeline.stores.files.source.listing import walk
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged

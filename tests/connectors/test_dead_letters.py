@@ -20,7 +20,7 @@ from fairlead.runtime.config.redaction import Redaction
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.dead_letter_queue import flaws_in_queue
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import RowsRefused

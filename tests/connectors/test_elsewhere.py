@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.context import AccessLimits, Context
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway, Unreadable

@@ -20,7 +20,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.installed import INSTALLED_SINCE
 from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused
 from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink

@@ -28,7 +28,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.sessions import scratch_of
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
 from fairlead.runtime.pipeline.spi.context import AccessLimits, Context

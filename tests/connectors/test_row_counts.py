@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors import pipeline_keys
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.formats.spark.options import SINK_OPTION
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.stores.files.sink import row_counts

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
 from fairlead.runtime.pipeline.batches.counting import RowCount, above_queries, rows_of
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.stores.files.sink.writing import SmallBatches
 

@@ -17,7 +17,7 @@ from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.stores.files import keys as files
 from fairlead.runtime.pipeline.stores.files.sink.root import claim_sink
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped

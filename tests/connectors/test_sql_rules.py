@@ -14,7 +14,7 @@ from py4j.java_gateway import GatewayClient, GatewayConnection
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.queries.query_check import Columns, QueryCheck, QueryRefused
 from fairlead.runtime.pipeline.engines.queries.query_rules import flaws, suspects, told_function
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid

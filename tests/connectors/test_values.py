@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampType
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.engines.sessions import session_beside
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle

@@ -17,7 +17,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors import pipeline_keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import AccessLimits, Context, ExternalAccess, SparkJob

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused, SinkAway
 from fairlead.runtime.pipeline.stores.kafka.avro.registry import SchemaRegistry
 from fairlead.runtime.pipeline.stores.kafka.registry_keys import RegistryAccess

@@ -12,7 +12,7 @@ from fastavro import parse_schema, schemaless_writer
 
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SchemaRefused, SourceAway
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type

@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.dead_letter_queue import queue_sink
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type
 from fairlead_tests.kafka.topics import Topics

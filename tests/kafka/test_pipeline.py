@@ -14,7 +14,7 @@ import pytest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.spi.rows import Rejects
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged

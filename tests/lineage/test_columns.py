@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.lineage.columns import columns_of
 
 DDL = "id INT, name STRING, xs ARRAY<INT>, at TIMESTAMP"

@@ -14,7 +14,7 @@ from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.lineage import run as lineage
 from fairlead.runtime.pipeline.stores.files.sink.sink_type import FilesSinkType
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, TaskConfigsChanged, Warned

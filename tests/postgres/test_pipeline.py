@@ -16,7 +16,7 @@ from fairlead.actors.timing import Backoff
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Engine
 from fairlead.runtime.pipeline.stores.postgres import hang_detection
 from fairlead.runtime.pipeline.tasks import restarts

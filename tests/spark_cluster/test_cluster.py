@@ -19,7 +19,7 @@ from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.cluster import NotShared, SparkCluster
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.engines.settings import SettingRefused
 from fairlead.runtime.pipeline.spi.context import AccessLimits

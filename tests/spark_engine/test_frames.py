@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.runtime.pipeline.batches.counting import rows_of
 from fairlead.runtime.pipeline.batches.frames import frame_of, times_as_texts
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.sessions import session_beside
 
 SKIPPED = dt.datetime.fromisoformat("2026-03-08 02:30")

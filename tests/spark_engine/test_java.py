@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.runtime.pipeline.engines.embedded.jvm import mask_of
 from fairlead.runtime.pipeline.engines.java import JvmLaunch, prepare
-from fairlead.runtime.pipeline.engines.jvm import mask_of
 from fairlead.runtime.pipeline.engines.settings import (
     REFUSED,
     SettingRefused,

@@ -17,7 +17,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fairlead.runtime.pipeline.engines import jobs
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, TaskError
 from fairlead.runtime.pipeline.engines.sessions import read_csv, reader_of
 from fairlead_tests.spark_engine import stranger

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from transforms.conftest import made
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead_tests.transforms.peer import TransformPeer
 from fairlead_tests.transforms.rows import Record, Rows, Type, normal, told

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from transforms.conftest import made
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows
 from fairlead.runtime.pipeline.stores.kafka.source.envelope import EnvelopeDecoder

@@ -12,7 +12,7 @@ import pytest
 from transforms.conftest import made
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import AccessLimits, Context

@@ -24,7 +24,7 @@ from ...cluster.node_files import EngineFile, engine_file, spark_folder, write_e
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
 from ...pipeline.engines.cluster import SparkCluster
-from ...pipeline.engines.embedded import Embedded
+from ...pipeline.engines.embedded.engine import Embedded
 from ...pipeline.engines.shared.owner import JvmOwner
 from ...processes.liveness import Silence
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ...pipeline.engines.embedded import START_SECONDS, Embedded
+from ...pipeline.engines.embedded.engine import START_SECONDS, Embedded
 from ...pipeline.engines.java import archive_of
 from ...pipeline.engines.settings import JAVA_OPTIONS
 from ...processes.java import find_java

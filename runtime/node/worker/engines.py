@@ -15,7 +15,7 @@ from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction
 from ...pipeline.engines.cluster import SparkCluster
 from ...pipeline.engines.connect.address import ConnectAddress
-from ...pipeline.engines.embedded import Embedded
+from ...pipeline.engines.embedded.engine import Embedded
 from ...pipeline.engines.engine import Engine
 from ...pipeline.engines.settings import is_connect
 from ...pipeline.engines.shared.client import SharedEngine

@@ -14,7 +14,7 @@ import duckdb
 from pyspark.sql import SparkSession
 
 from fairlead.runtime.demo.stage import SCHEMA
-from fairlead.runtime.pipeline.engines.attach import warm_up
+from fairlead.runtime.pipeline.engines.embedded.attach import warm_up
 
 CORES = 2
 COLUMNS: dict[str, str] = {

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
+from fairlead.runtime.pipeline.engines.embedded.jvm import JvmGateway
 from fairlead.runtime.pipeline.engines.engine import EngineState
-from fairlead.runtime.pipeline.engines.jvm import JvmGateway
 
 
 class HangingEngine(Embedded):

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
-from fairlead.runtime.pipeline.engines.embedded import Embedded
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 
 
 def in_python(spark: SparkSession) -> int:

@@ -22,8 +22,8 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ..attach import NOISY_LOGGERS
 from ..cluster import NotShared, SparkCluster
+from ..embedded.attach import NOISY_LOGGERS
 from ..engine import DEFAULT_POOL, EngineState
 from ..failures import failure_text
 from ..jobs import Driver, JobEngine

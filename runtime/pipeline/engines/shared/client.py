@@ -13,11 +13,11 @@ from typing import Any, Final, TypeVar
 
 from pyspark.sql import SparkSession
 
-from ..attach import attach, detach
+from ..embedded.attach import attach, detach
+from ..embedded.jvm import JvmGateway
 from ..engine import DEFAULT_POOL, EngineDown, EngineState
 from ..failures import failure_text
 from ..jobs import Driver, JobEngine
-from ..jvm import JvmGateway
 from .channel import LineChannel, connect
 
 T = TypeVar("T")

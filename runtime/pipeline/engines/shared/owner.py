@@ -19,10 +19,10 @@ from typing import Final, cast
 
 from .....actors.timing import Attempts, Backoff
 from ....processes.liveness import Silence
-from ..attach import ExtraGateway
-from ..embedded import Embedded
+from ..embedded.attach import ExtraGateway
+from ..embedded.engine import Embedded
+from ..embedded.jvm import JvmGateway
 from ..engine import EngineState
-from ..jvm import JvmGateway
 from .channel import LineChannel, listen
 
 LOGGER = logging.getLogger(__name__)

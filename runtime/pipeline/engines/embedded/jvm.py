@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ....actors.settings import HIDDEN
-from ...processes.logged import LoggedProcess, ProcessOutput
-from .java import JvmLaunch, prepare
+from .....actors.settings import HIDDEN
+from ....processes.logged import LoggedProcess, ProcessOutput
+from ..java import JvmLaunch, prepare
 
 _FOLDER = "jvm-"
 _POLL_SECONDS = 0.01

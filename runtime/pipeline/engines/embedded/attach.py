@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from .java import environment
+from ..java import environment
 from .jvm import JvmGateway
 
 NOISY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")

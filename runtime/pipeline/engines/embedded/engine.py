@@ -11,7 +11,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ...processes.java import JavaNotFound, find_java
+from ....processes.java import JavaNotFound, find_java
+from ..cluster import NotShared, SparkCluster
+from ..engine import EngineDown, EngineState
+from ..failures import failure_text
+from ..java import JvmLaunch
+from ..jobs import Driver, JobEngine
+from ..settings import refuse_unsafe, settings
 from .attach import (
     ExtraGateway,
     attach,
@@ -21,13 +27,7 @@ from .attach import (
     is_responsive,
     warm_up,
 )
-from .cluster import NotShared, SparkCluster
-from .engine import EngineDown, EngineState
-from .failures import failure_text
-from .java import JvmLaunch
-from .jobs import Driver, JobEngine
 from .jvm import Jvm, JvmGateway, new_folder, sweep
-from .settings import refuse_unsafe, settings
 
 START_SECONDS = 180.0
 """How long a JVM may take until it is warm; on a busy machine it takes 25 s."""
