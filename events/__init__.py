@@ -1,1 +1,1 @@
-"""What is written down: the values, the records, how they change a group, and the log."""
+"""The event log of a group: values, records, their fold, and the log on disk."""

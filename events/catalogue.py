@@ -97,7 +97,7 @@ PER_MEMBER_AND_PART: Final = KeyFields(("member_id",), ("number",))
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """What there is to know of a type of record, beside its fields."""
+    """A type of record, with all but its fields."""
 
     number: int
     """Its key type: it never changes, and is never given to another type."""

@@ -67,7 +67,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a batch staged: where it lies, how much it is, and every file of it.
+    """The content of a staged batch: its place, its size, and every file of it.
 
     `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
     """
@@ -99,7 +99,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What a task has still to read: the ranges of its source (files, say), and their bytes."""
+    """The lag of a task: ranges of its source (files, say) still to be read, and their bytes."""
 
     ranges: int
     bytes: int
@@ -109,7 +109,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What batches took: bytes of the source, and time by phase."""
+    """The cost of batches: bytes of the source, and time by phase."""
 
     bytes_in: int = 0
     plan_ms: int = 0

@@ -11,7 +11,7 @@ from .model import NEVER_RESTARTED, AutoRestart, Resource, RunState, TaskConfig,
 
 @dataclass(frozen=True, slots=True)
 class ConnectorConfig:
-    """What a connector is to do (key type 16); secret values are sealed.
+    """The config of a connector (key type 16); secret values are sealed.
 
     `version` counts the configs of this connector that its work can tell apart, and its restarts:
     what is said of placement makes none. `deleting` stands while its work is brought to an end;
@@ -49,7 +49,7 @@ class TaskConfigs:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """What people want a connector to be: RUNNING, PAUSED or STOPPED (key type 18).
+    """The state that people want of a connector: RUNNING, PAUSED or STOPPED (key type 18).
 
     One of which nothing is said is to be RUNNING. A STOPPED one has no tasks; `is_complete` tells
     that the last of them has ended, and that all that counts is published.
@@ -82,7 +82,7 @@ class OffsetsAltered:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """What a connector or a task does, as the worker that runs it says (key type 20)."""
+    """The status of a connector or a task, as its worker reports it (key type 20)."""
 
     resource: Resource
     state: RunState

@@ -203,7 +203,7 @@ class Group:
 
     @property
     def state(self) -> GroupState:
-        """What the group is doing."""
+        """The state of the group, by its epochs and members."""
         if self.classic is not None and self.classic.members:
             return GroupState.STABLE if self.classic.is_synced else GroupState.ASSIGNING
         if self.classic is not None:
@@ -282,7 +282,7 @@ def generation_of(group: Group, resource: Resource) -> int | None:
 
 
 def epoch_warning(group_epoch: int) -> str:
-    """Return what people should know of a group that has counted so far, or nothing."""
+    """Return a warning for people if the group's epochs run out, or nothing."""
     if group_epoch < MANY_EPOCHS:
         return ""
     left = LARGEST_EPOCH - group_epoch

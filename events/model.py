@@ -65,7 +65,7 @@ class GroupType(Enum):
 
 
 class GroupState(Enum):
-    """What a group is doing; computed from its epochs and members, never stored."""
+    """The state of a group; computed from its epochs and members, never stored."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -75,7 +75,7 @@ class GroupState(Enum):
 
 
 class Why(Enum):
-    """What made a group epoch rise."""
+    """The cause of a rise of the group epoch."""
 
     MEMBER_JOINED = "member-joined"
     MEMBER_LEFT = "member-left"
@@ -112,7 +112,7 @@ class Why(Enum):
 
 
 class Scope(Enum):
-    """What an operator's order is about."""
+    """The subject of an operator's order."""
 
     WORKER = "worker"
     RESOURCE = "resource"
@@ -181,7 +181,7 @@ class TaskConfig:
 
 
 class RunState(Enum):
-    """What a connector or a task is doing, in Connect's words."""
+    """The state of a connector or a task, in Connect's words."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -238,7 +238,7 @@ CONNECT = "connect"
 
 @dataclass(frozen=True, slots=True)
 class ClassicProtocol:
-    """What a classic member can speak: a name, and what it says of itself in that protocol."""
+    """A protocol that a classic member offers: its name, and the member's metadata in it."""
 
     name: str
     metadata: bytes
@@ -251,7 +251,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True, slots=True)
 class ClassicMetadata:
-    """What a member of a connect group says of itself that speaks the classic protocol."""
+    """The offers of a member of a connect group that speaks the classic protocol."""
 
     protocols: tuple[ClassicProtocol, ...]
     """What it offered when it joined last, its first choice first."""

@@ -49,7 +49,7 @@ LARGEST_TASK = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What a config asks: of a worker all of the tags, any of the zones, any of the names.
+    """The placement that a config asks for: all of the tags, any of the zones, any of the workers.
 
     `weight` is that of the connector and of each task that has none of its own.
     """
@@ -70,7 +70,7 @@ ANYWHERE = Placement()
 
 
 def placement_in(config: Mapping[str, str]) -> Placement:
-    """Return what a config asks; a value that is no good counts as not given.
+    """Return the placement that a config asks for; an invalid value counts as not given.
 
     Configs are refused on their way in if one is, but a log may be of another version.
     """
@@ -106,14 +106,14 @@ def weight_in(text: str) -> int | None:
 
 def task_weights_in(items: Sequence[str]) -> Mapping[int, int] | None:
     """Return the weights that items such as `3:20` give to tasks, None if one is no good."""
-    found: dict[int, int] = {}
+    weights: dict[int, int] = {}
     for item in items:
         number, _, said = item.partition(":")
         task, weight = _number(number), weight_in(said)
-        if task is None or task > LARGEST_TASK or weight is None or task in found:
+        if task is None or task > LARGEST_TASK or weight is None or task in weights:
             return None
-        found[task] = weight
-    return found
+        weights[task] = weight
+    return weights
 
 
 def flaw_in_labels(labels: Sequence[str]) -> str:
@@ -215,14 +215,14 @@ def abilities(metadata: bytes) -> Abilities:
     return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")))
 
 
-def assignor_of(assignor: str, said: Sequence[ClientAssignor]) -> ClientAssignor:
-    """Return what a member says for an assignor of that name.
+def assignor_of(assignor: str, offers: Sequence[ClientAssignor]) -> ClientAssignor:
+    """Return a member's offer of an assignor of that name.
 
     One that the coordinator runs is in nobody's list. It is shown what the member says for
     its own first choice, so that it knows a worker that is not warm yet.
     """
-    first = said[0] if said else NO_ASSIGNOR
-    return next((each for each in said if each.name == assignor), first)
+    first = offers[0] if offers else NO_ASSIGNOR
+    return next((each for each in offers if each.name == assignor), first)
 
 
 def is_warm(metadata: bytes) -> bool:

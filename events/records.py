@@ -145,7 +145,7 @@ class GroupConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRebalance:
-    """What a target leaves for later, and until when, wall clock (key type 21).
+    """The work and the moves that a target defers, and until when, wall clock (key type 21).
 
     `parked` is the work that waits; `fired` is what a past deadline released: it may not be
     parked again. At `again_at_ms` the rest of the moves is due (0: there is none).
@@ -158,7 +158,7 @@ class ScheduledRebalance:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What operators want of one worker, or of one connector or task (key type 22).
+    """The operators' order for one worker, or for one connector or task (key type 22).
 
     A worker goes by its instance id, its url, or, where it has neither, its member id; a
     connector's order stands for those of its tasks that have none of their own.
@@ -241,7 +241,7 @@ class ConfiguredPart:
 
 @dataclass(frozen=True, slots=True)
 class TargetPart:
-    """What the target says of some connectors (key type 28); its head is key type 6."""
+    """The part of a target for some connectors (key type 28); its head is key type 6."""
 
     number: int
     members: Mapping[str, Resources]
@@ -251,7 +251,7 @@ class TargetPart:
 
 @dataclass(frozen=True, slots=True)
 class CurrentPart:
-    """What a member holds of some connectors (key type 29); its head is key type 7."""
+    """The part of a member's step for some connectors (key type 29); its head is key type 7."""
 
     member_id: str
     number: int

@@ -30,7 +30,6 @@ NOT_YET = {
     "actors/group",
     "actors/messages",
     "actors/shards",
-    "events",
     "runtime/interfaces/replies",
     "runtime/interfaces/rest",
 }

@@ -137,13 +137,13 @@ def decode(entry: Entry) -> Record | None:
             return Tombstone(kind, form.row.key.parse(entry.key))
         is_old = entry.version < form.version
         value: Any = _lift(form, entry) if is_old else form.read(entry.value)
-        found: Record = value.to_record() if form.shape else value
+        record: Record = value.to_record() if form.shape else value
     except (ValueError, TypeError, LookupError, RecursionError, MsgspecError) as error:
         raise MalformedRecordError(
             f"offset {entry.offset} holds no readable {form.row.name} ({error}); "
             "all before it is intact: restore a backup, or export and repair"
         ) from error
-    return found
+    return record
 
 
 def _lift(form: Form, entry: Entry) -> object:

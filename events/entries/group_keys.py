@@ -90,7 +90,7 @@ class Latest(Protocol):
 
 
 class GroupPart:
-    """What one group has in a log that it shares, by keys of its own."""
+    """The part of one group in a log that it shares, by keys of its own."""
 
     def __init__(self, log: Latest, group_id: str) -> None:
         self._log, self._prefix = log, group_prefix(group_id)

@@ -1,9 +1,9 @@
-"""The shapes of those records that lie on disk in another form than they have in memory.
+"""The shapes of records that lie on disk in another form than they have in memory.
 
 All records lie on disk as msgpack maps by the names of their fields, and most of them are written
 and read as they are. A shape stands here only where the two differ: resources are lists, not
 sets (`wire_resources.py`); states and causes are plain numbers and strings, so that what a later
-version wrote still loads; a commit lies there with its id in one piece (`wire_commits.py`). Each
+version wrote still loads; a commit lies there with its id in one piece, with its token. Each
 shape has a pair of methods, `of` and `to_record`.
 
 As in the records themselves, a field that is newer than the first version has a default, so that
@@ -16,19 +16,39 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from .. import records
-from ..commits import Committed, TaskProgress
+from ..commits import (
+    NO_COST,
+    Advance,
+    Commit,
+    CommitId,
+    Committed,
+    Cost,
+    Lag,
+    Manifest,
+    TaskProgress,
+)
 from ..connectors import TaskStatus
-from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
-from .wire_classic import ClassicMemberWire
-from .wire_commits import CommittedWire, TaskProgressWire
+from ..model import (
+    AutoRestart,
+    Cause,
+    ClassicMember,
+    ClassicProtocol,
+    Resource,
+    RunState,
+    Token,
+    Why,
+)
 from .wire_resources import (
     ConfiguredPartWire,
     ConnectorsTasksMetadataWire,
     CurrentAssignmentWire,
     CurrentPartWire,
+    GrantsByConnector,
     ResourceList,
     TargetAssignmentWire,
     TargetPartWire,
+    grants_by_connector,
+    grants_from_connectors,
 )
 
 CAUSES: Final = {why.value: why for why in Why}
@@ -86,6 +106,38 @@ class GroupMetadataWire(msgspec.Struct):
         return records.GroupMetadata(
             self.group_epoch, cause, self.time_ms, self.actor, self.since_ms
         )
+
+
+class ClassicMemberWire(msgspec.Struct):
+    """A member of a generation; its grants lie there as in a part."""
+
+    member_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[ClassicProtocol, ...]
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    assignment: bytes = b""
+    url: str = ""
+    assigned: GrantsByConnector = {}
+    pending: GrantsByConnector = {}
+    returns: int = 0
+
+    @classmethod
+    def of(cls, member: ClassicMember) -> Self:
+        """Return the form of a member."""
+        fields = {name: getattr(member, name) for name in member.__slots__}
+        fields["assigned"] = grants_by_connector(member.assigned)
+        fields["pending"] = grants_by_connector(member.pending)
+        return cls(**fields)
+
+    def to_member(self) -> ClassicMember:
+        """Return the member; raises ValueError if a resource lacks its epoch."""
+        fields = msgspec.structs.asdict(self)
+        fields["assigned"] = grants_from_connectors(self.assigned)
+        fields["pending"] = grants_from_connectors(self.pending)
+        return ClassicMember(**fields)
 
 
 class ClassicGroupWire(msgspec.Struct):
@@ -162,6 +214,97 @@ class TaskStatusWire(msgspec.Struct):
             self.reason,
             AutoRestart(self.restarts, self.restarted_ms),
         )
+
+
+class CommitIdWire(msgspec.Struct):
+    """Which batch of which task, under which token."""
+
+    connector: str
+    task: int
+    grant_epoch: int
+    generation: int
+    batch: int
+
+    @classmethod
+    def of(cls, commit_id: CommitId) -> Self:
+        """Return the form of a commit's id."""
+        return cls(commit_id.connector, commit_id.task, *commit_id.token, commit_id.batch)
+
+    def to_commit_id(self) -> CommitId:
+        """Return the commit's id."""
+        token = Token(self.grant_epoch, self.generation)
+        return CommitId(self.connector, self.task, token, self.batch)
+
+
+class CommittedWire(msgspec.Struct):
+    """Key type 24: the fields of the commit, and when it was logged."""
+
+    commit_id: CommitIdWire
+    advances: tuple[Advance, ...]
+    manifest: Manifest
+    rows_in: int
+    time_ms: int = 0
+    lag: Lag | None = None
+    skipped: int = 0
+    cost: Cost = NO_COST
+
+    @classmethod
+    def of(cls, record: Committed) -> Self:
+        commit, commit_id = record.commit, CommitIdWire.of(record.commit_id)
+        return cls(
+            commit_id,
+            commit.advances,
+            commit.manifest,
+            commit.rows_in,
+            record.time_ms,
+            commit.lag,
+            commit.skipped,
+            commit.cost,
+        )
+
+    def to_record(self) -> Committed:
+        commit_id = self.commit_id.to_commit_id()
+        done = self.rows_in, self.lag, self.skipped, self.cost
+        commit = Commit(commit_id, self.advances, self.manifest, *done)
+        return Committed(commit, self.time_ms)
+
+
+class TaskProgressWire(msgspec.Struct):
+    """Key type 25."""
+
+    last: CommitIdWire
+    batches: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    time_ms: int = 0
+    lag: Lag | None = None
+    filled: CommitIdWire | None = None
+    skipped: int = 0
+    dead_letters: int = 0
+    cost: Cost = NO_COST
+
+    @classmethod
+    def of(cls, record: TaskProgress) -> Self:
+        return cls(
+            CommitIdWire.of(record.last),
+            record.batches,
+            record.rows_in,
+            record.rows_out,
+            record.bytes_out,
+            record.time_ms,
+            record.lag,
+            CommitIdWire.of(record.filled) if record.filled else None,
+            record.skipped,
+            record.dead_letters,
+            record.cost,
+        )
+
+    def to_record(self) -> TaskProgress:
+        fields = msgspec.structs.asdict(self)
+        fields["last"] = self.last.to_commit_id()
+        fields["filled"] = self.filled.to_commit_id() if self.filled else None
+        return TaskProgress(**fields)
 
 
 class DeadlineWire(msgspec.Struct):

@@ -116,7 +116,7 @@ class ConnectorsTasksMetadataWire(msgspec.Struct, rename=PARTS):
 
 
 class ShareWire(msgspec.Struct):
-    """What the target gives one member."""
+    """The share of one member in a target."""
 
     member_id: str
     resources: ResourceList

@@ -1,1 +1,1 @@
-"""What is written down of Kafka's own clients, beside the records that all groups have."""
+"""Records of Kafka's own clients, beside those that all groups have."""

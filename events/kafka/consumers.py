@@ -32,7 +32,7 @@ class SubscribedTopics:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSubscription:
-    """What a consumer wants to read (key type 32)."""
+    """The subscription of a consumer (key type 32)."""
 
     member_id: str
     names: tuple[str, ...] = ()

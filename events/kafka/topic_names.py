@@ -1,4 +1,4 @@
-"""What can be the name of a topic, as Kafka has it."""
+"""Names of topics, as Kafka allows them."""
 
 from typing import Final
 

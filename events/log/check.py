@@ -18,7 +18,7 @@ from .tables import (
 
 
 class Report(NamedTuple):
-    """What a check went through: the bounds, and how many of each it found sound."""
+    """The extent of a check: the bounds, and how many of each it found sound."""
 
     low: int
     end: int
@@ -109,14 +109,14 @@ def _commits(txn: Transaction, tables: Tables, low: int) -> Iterator[LogCommit]:
 
 def _check_commit(commit: LogCommit, before: bytes, low: int, checksums: Iterator[bytes]) -> None:
     kept = range(max(low, commit.base), commit.end)
-    found: list[bytes] = []
+    own: list[bytes] = []
     for offset in kept:
         checksum = next(checksums, None)
         if checksum is None:
             raise CorruptLogError(f"entry {offset} is missing")
-        found.append(checksum)
+        own.append(checksum)
     # Of a commit that was trimmed in part, or wholly, the chain can only be taken as it stands.
-    if len(found) == commit.length and next_chain(before, commit, b"".join(found)) != commit.chain:
+    if len(own) == commit.length and next_chain(before, commit, b"".join(own)) != commit.chain:
         raise CorruptLogError(f"the chain is broken at the commit of offset {commit.base}")
 
 

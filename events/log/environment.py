@@ -109,34 +109,36 @@ def translated_errors(path: Path) -> Generator[None, None, None]:
 
 def translate_error(error: BaseException, path: Path) -> LogError:
     """Return the log's own error for a foreign one."""
-    found: LogError
+    translated: LogError
     match error:
         case lmdb.ReadersFullError():
-            found = ReadersFullError(f"{path} has no slot for one more reader: close some")
+            translated = ReadersFullError(f"{path} has no slot for one more reader: close some")
         case lmdb.DiskError():
-            found = DiskFullError(
+            translated = DiskFullError(
                 f"{path}: the disk is full ({error}). Everything acknowledged is intact; exit,"
                 " free space, and open the log again"
             )
         case lmdb.PanicError():
-            found = LogFailedError(f"{path}: a write failed before; exit and open the log again")
+            translated = LogFailedError(
+                f"{path}: a write failed before; exit and open the log again"
+            )
         case lmdb.MemoryError() | MemoryError():
-            found = LogError(
+            translated = LogError(
                 f"{path}: there is too little memory for it ({error}); the log is as before. If"
                 " memory is plenty, a length in it is damaged: verify it"
             )
         case OSError():
-            found = _translate_system_error(error, path)
+            translated = _translate_system_error(error, path)
         case lmdb.Error() if error.code > 0 and error.code != errno.EINVAL:
-            found = LogError(f"{path} could not be used: {error}; the log is as before")
+            translated = LogError(f"{path} could not be used: {error}; the log is as before")
         case lmdb.Error() if "already open in this process" in str(error):
-            found = AlreadyOpenError(f"{path} is open in this process already; use that one")
+            translated = AlreadyOpenError(f"{path} is open in this process already; use that one")
         case _:
-            found = CorruptLogError(
+            translated = CorruptLogError(
                 f"{path} is damaged, or not a log ({type(error).__name__}: {error}). Keep the"
                 " files and restore the newest backup"
             )
-    return found
+    return translated
 
 
 def _translate_system_error(error: OSError, path: Path) -> LogError:

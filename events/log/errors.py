@@ -1,4 +1,4 @@
-"""What can go wrong with an event log, by name: what happened, what is kept, what to do."""
+"""The errors of an event log, by name: each says what happened, what is kept, what to do."""
 
 
 class LogError(Exception):
@@ -42,7 +42,7 @@ class InvalidEntryError(LogError):
 
 
 class CorruptLogError(LogError):
-    """What the log holds is not what was written: keep it, and restore from a backup."""
+    """The log does not hold what was written: keep it, and restore from a backup."""
 
 
 class TrimmedError(LogError):

@@ -159,12 +159,12 @@ class MarkWriter:
             os.pwrite(self._descriptor, fields + _CHECKSUM.pack(crc32(fields)), 0)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         os.close(self._descriptor)
 
 
 def write_backup(source: Path, target: Path, copy: Callable[[Path], None]) -> None:
-    """Have `copy` write the log's data file into a new directory, and make it the backup `target`.
+    """Write the log's data file by `copy` into a new directory, and make it the backup `target`.
 
     The backup is a log of its own: to restore it, put it in the place of the log. Raises
     `BackupError`, and leaves nothing behind, if `target` exists, the disk is full or the copy is

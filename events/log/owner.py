@@ -57,7 +57,7 @@ class OwnerLock:
 
     @classmethod
     def claim(cls, path: Path) -> Self:
-        """Take the lock of the log at `path`; raises `OwnedError` if another process has it."""
+        """Lock the log at `path`; raises `OwnedError` if another process has it."""
         descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +72,7 @@ class OwnerLock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """Let go of the lock; a second time does nothing."""
+        """Release the lock; a second time does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -102,7 +102,7 @@ def _owned_error(path: Path) -> OwnedError:
 
 
 class Claim(NamedTuple):
-    """What a new owner has found and been given."""
+    """The log as a new owner finds it, with its owner epoch."""
 
     tables: Tables
     log_id: str
@@ -120,7 +120,7 @@ def require_log(path: Path) -> None:
 
 
 def claim_log(path: Path, env: lmdb.Environment, log_id: str, kind: LogKind | None) -> Claim:
-    """Take the next owner epoch of the log, checked and durable, and make the log if it is new.
+    """Claim the next owner epoch of the log, checked and durable; make the log if it is new.
 
     Raises a `LogError` named for the reason, or LMDB's own errors; the log is then as it was.
     """

@@ -47,7 +47,7 @@ class Slice(NamedTuple):
 
 
 class Newer(NamedTuple):
-    """What some keys have become, in offset order, and the durable end as it was then."""
+    """The latest entries of some keys, in offset order, and the durable end as it was then."""
 
     entries: list[Entry]
     gone: list[bytes]
@@ -117,27 +117,27 @@ class ReadableLog:
             found = [viewed_entry(txn, self._tables, *row) for row in rows]
         return [entry for entry in found if entry.value is not None]
 
-    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
-        """Return the latest entries of the view's keys that are not at the offset known of each.
+    def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
+        """Return the latest entries of the view's keys that are not at the offset given for each.
 
-        -1 stands for a key without an entry. The offsets are known as of the end `since`, but for
+        -1 stands for a key without an entry. The offsets are those as of the end `since`, but for
         those of the `fresh` keys, which are looked up. For the others, either the entries from
         `since` on are looked through, or each key is looked up, whichever is less.
         """
         with self._snapshot() as txn:
             end = end_of(txn, self._tables)
-            is_near = number(txn, self._tables, LOW_KEY) <= since and end - since < len(known)
+            is_near = number(txn, self._tables, LOW_KEY) <= since and end - since < len(offsets)
             changed = (
-                self._find_written(txn, since, end) & known.keys() if is_near else known.keys()
+                self._find_written(txn, since, end) & offsets.keys() if is_near else offsets.keys()
             )
             rows = dict(txn.cursor(self._tables.view).getmulti([*changed, *fresh]))
-            found = [
+            entries = [
                 viewed_entry(txn, self._tables, key, row)
                 for key, row in rows.items()
-                if OFFSET.unpack_from(row)[0] != known[key]
+                if OFFSET.unpack_from(row)[0] != offsets[key]
             ]
-        gone = [key for key in changed if key not in rows and known[key] >= 0]
-        return Newer(sorted(found, key=itemgetter(0)), gone, end)
+        gone = [key for key in changed if key not in rows and offsets[key] >= 0]
+        return Newer(sorted(entries, key=itemgetter(0)), gone, end)
 
     def verify(self) -> Report:
         """Check every entry, commit and key; raises `CorruptLogError` at the first flaw.
@@ -153,7 +153,7 @@ class ReadableLog:
         write_backup(self.path, Path(target), self._copy)
 
     def close(self) -> None:
-        """Let go of the environment; a second time does nothing."""
+        """Close the environment; a second time does nothing."""
         if os.getpid() == self._pid:
             with self._turn:
                 if not self._closed:
@@ -210,14 +210,14 @@ class ReadableLog:
 
     def _find_written(self, txn: Transaction, start: int, end: int) -> set[bytes]:
         """Return the view's keys of the entries from one offset up to another."""
-        found: set[bytes] = set()
+        keys: set[bytes] = set()
         for offset in range(start, end):
             frame = txn.get(OFFSET.pack(offset), db=self._tables.events)
             if frame is None:
                 raise CorruptLogError(f"{self.path}: entry {offset} is missing")
             entry = unseal(offset, frame)
-            found.add(view_key(entry.type, entry.key))
-        return found
+            keys.add(view_key(entry.type, entry.key))
+        return keys
 
     def _copy(self, directory: Path) -> None:
         try:

@@ -85,7 +85,7 @@ class DiskSpace(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What is full, and what helps; the same however much is left."""
+        """The full disk, and the remedy; the same however much is left."""
         least = self.reserve_bytes >> 20
         return (
             f"the disk of {self.path} is full but for its reserve of {least} MiB: free space"

@@ -38,7 +38,7 @@ Table: TypeAlias = "lmdb._Database"  # noqa: SLF001  (its only name)
 
 
 class LogKind(NamedTuple):
-    """What a log is for, where a group has two of them."""
+    """The purpose of a log, where a group has two of them."""
 
     name: str
     other: str
@@ -94,13 +94,13 @@ def check_identity(
 
     Raises `UnknownFormatError`, `WrongLogError`, and `CorruptLogError` if it bears no id.
     """
-    found = txn.get(FORMAT_KEY, db=tables.meta)
+    format_ = txn.get(FORMAT_KEY, db=tables.meta)
     packed_id = txn.get(LOG_ID_KEY, db=tables.meta)
-    if found is None or packed_id is None:
+    if format_ is None or packed_id is None:
         raise CorruptLogError(f"{path} is damaged, or not a log: it bears no format or no id")
-    if found != OFFSET.pack(FORMAT):
+    if format_ != OFFSET.pack(FORMAT):
         raise UnknownFormatError(
-            f"{path} is in format {int.from_bytes(found)}, this version knows {FORMAT}: nothing"
+            f"{path} is in format {int.from_bytes(format_)}, this version knows {FORMAT}: nothing"
             " was changed; open it with the version that wrote it"
         )
     stored_id = packed_id.decode(errors="replace")

@@ -149,7 +149,7 @@ class GroupLog(ReadableLog):
         return self._env.reader_check()
 
     def close(self) -> None:
-        """Let go of the log, so that another process may own it; a second time does nothing."""
+        """Release the log, so that another process may own it; a second time does nothing."""
         if not self._closed:
             super().close()
             self._mark.close()
