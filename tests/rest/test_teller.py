@@ -10,7 +10,8 @@ from rest.conftest import RestApi
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.projections.watch import lines
 from fairlead.projections.watch.lines import EventLines
-from fairlead.runtime.interfaces.rest.watch import teller as module
+from fairlead.runtime.interfaces.rest.reading import changes as module
+from fairlead.runtime.interfaces.rest.reading.changes import Changes
 from fairlead.runtime.interfaces.rest.watch.teller import FILE, Teller
 from fairlead_tests.cluster.node import eventually
 
@@ -23,6 +24,13 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each for each in found if each.startswith("connector ")]
 
 
+def telling(api: RestApi) -> Changes:
+    """Changes that a new teller hears of."""
+    changes = Changes(api.service.logs)
+    changes.subscribe(Teller(api.data_dir).tell)
+    return changes
+
+
 @pytest.fixture(autouse=True)
 def at_info(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", lines.__name__)
@@ -32,11 +40,11 @@ def test_a_process_that_is_started_again_goes_on_where_the_last_one_ended(
     api: RestApi, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.client.put("/connectors/a/config", json=CONFIG)
-    Teller(api.service.logs, api.data_dir).look()
+    telling(api).look()
     assert told(caplog) == ["connector a was created by rest 127.0.0.1: Locked"]
     api.client.put("/connectors/b/config", json=CONFIG)
     api.service.logs.close()  # as the process does that ends; they are opened again below
-    again = Teller(api.service.logs, api.data_dir)
+    again = telling(api)
     again.look()
     again.look()
     assert told(caplog) == ["connector b was created by rest 127.0.0.1: Locked"]
@@ -48,7 +56,7 @@ def test_a_process_that_is_started_again_goes_on_where_the_last_one_ended(
 
 def test_a_name_makes_no_other_line(api: RestApi, caplog: pytest.LogCaptureFixture) -> None:
     api.group.ask("command", PutConnector("connect", "a\nb", {"connector.class": "x.Y"}))
-    Teller(api.service.logs, api.data_dir).look()
+    telling(api).look()
     lines_of = [each.getMessage() for each in caplog.records if each.name == lines.__name__]
     assert "'connector a\\nb was created: Y'" in lines_of
 
@@ -59,9 +67,9 @@ def test_a_mistake_in_a_line_costs_what_was_new_and_no_more(
     def fail(*_: Any) -> None:
         raise KeyError("a mistake")
 
-    teller = Teller(api.service.logs, api.data_dir)
+    teller = telling(api)
     with monkeypatch.context() as patch:
-        patch.setattr(EventLines, "take", fail)
+        patch.setattr(EventLines, "apply", fail)
         api.client.put("/connectors/a/config", json=CONFIG)
         teller.look()
     assert "what happened in group connect is not told from entry 0 to" in caplog.text
@@ -85,7 +93,7 @@ def test_a_folder_that_cannot_be_listed_for_a_while_is_no_end_of_telling(
     monkeypatch.setattr(api.service.logs, "group_ids", listed)
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     api.client.put("/connectors/a/config", json=CONFIG)
-    teller = Teller(api.service.logs, api.data_dir)
+    teller = telling(api)
     teller.start()
     line = "connector a was created by rest 127.0.0.1: Locked"
     eventually(lambda: line in caplog.messages, "the line is told")

@@ -39,6 +39,7 @@ from ...pipeline.spi.context import AccessLimits, ExternalAccess
 from .app import make_app
 from .commands.gateway import CommandGateway
 from .commands.service import Service
+from .reading.changes import Changes
 from .reading.logs import NodeLogs
 from .server.listeners import (
     BACKLOG,
@@ -103,14 +104,15 @@ def main(arguments: list[str] | None = None) -> int:
 @contextmanager
 def _watching(service: Service) -> Generator[None]:
     """Tell what happens while requests are served, and what connectors that do not run leave."""
-    teller = Teller(service.logs, service.log_folder)
-    teller.start()
+    changes = Changes(service.logs)
+    changes.subscribe(Teller(service.log_folder).tell)
+    changes.start()
     if service.outside is not None:
         LagWatch(service).start()
     try:
         yield
     finally:
-        teller.stop()
+        changes.stop()
 
 
 def options_parser() -> argparse.ArgumentParser:

@@ -1,15 +1,13 @@
 """Tells in the node's log what happens to its groups, each thing once, from their control logs.
 
-A thread of the REST process looks for new records twice a second. How far it came is kept beside
-the logs, so that a process which is started again goes on there; after a crash the last lines may
-come twice, and none is left out.
+How far it came is kept beside the logs, so that a process which is started again goes on there;
+after a crash the last lines may come twice, and none is left out.
 """
 
 import json
 import logging
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
 from typing import Final
 
 from .....events.entries.codec import CodecError
@@ -17,58 +15,27 @@ from .....events.log.errors import LogError
 from .....projections.watch import lines
 from .....projections.watch.lines import EventLine
 from ....cluster.node_files import write_json
-from ..reading.logs import FollowedGroup, NodeLogs
+from ..reading.logs import FollowedGroup
 
 LOGGER = logging.getLogger(lines.__name__)
 FILE: Final = "told.json"
-LOOK_SECONDS: Final = 0.5
-STOP_SECONDS: Final = 1.0
 CATCH_UP_MAX: Final = 10_000
 """How many entries of a log that was never told are told: the first ones of a new group."""
 
 
 class Teller:
-    """Writes the lines of all groups of a node that have their own logs."""
+    """Writes the lines of all groups of a node that have their own logs, as they change."""
 
-    def __init__(self, logs: NodeLogs, log_folder: Path) -> None:
-        self._logs = logs
+    def __init__(self, log_folder: Path) -> None:
         self._file = log_folder / FILE
         self._told: dict[str, int] = _read(self._file)
         """The offset of the first entry that was not told yet, by group."""
-        self._is_over = Event()
-        self._thread = Thread(target=self._run, name="teller", daemon=True)
 
-    def start(self) -> None:
-        """Begin to tell, on a thread of its own."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Tell what is left, and nothing more."""
-        self._is_over.set()
-        self._thread.join(STOP_SECONDS)
-        if not self._thread.is_alive():
-            self._try()
-
-    def _run(self) -> None:
-        while not self._is_over.wait(LOOK_SECONDS):
-            self._try()
-
-    def _try(self) -> None:
-        """Look, and live on: a machine that is short of descriptors lists no folder for a while."""
-        try:
-            self.look()
-        except OSError as error:
-            LOGGER.warning("what happens is not told for now: %s; it is tried again", error)
-        except Exception:
-            LOGGER.exception("what happens is not told for now; it is tried again")
-
-    def look(self) -> None:
-        """Tell what is new in all groups; a log that cannot be read is tried again."""
-        before = dict(self._told)
-        for group_id in self._logs.group_ids():
-            with suppress(LogError, CodecError), self._logs.apart(group_id) as logs:
-                self._tell(group_id, logs)
-        if self._told != before:
+    def tell(self, group_id: str, logs: FollowedGroup) -> None:
+        """Tell what is new in a group; raises `LogError`, `CodecError`."""
+        before = self._told.get(group_id)
+        self._tell(group_id, logs)
+        if self._told[group_id] != before:
             with suppress(OSError):  # what is told twice then does no harm
                 write_json(self._file, self._told)
 
