@@ -10,7 +10,7 @@ from fairlead.events.log.process import process_of
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.node_files import EngineFile, engine_file, write_engine
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.service import TrafficCounts
+from fairlead.runtime.interfaces.rest.commands.kept_answers import KeptAnswer
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
 
@@ -65,7 +65,7 @@ class SilentTraffic(FakeGateway):
 
 
 def test_a_scrape_does_not_wait_for_the_groups_actor(api: RestApi) -> None:
-    service = replace(api.service, commands=SilentTraffic(None), traffic=TrafficCounts())
+    service = replace(api.service, commands=SilentTraffic(None), traffic=KeptAnswer())
     page = Client(make_app(service)).get("/metrics").text
     assert 'fairlead_group_epoch{group="connect"}' in page
     assert "fairlead_group_heartbeats_total{" not in page

@@ -137,6 +137,8 @@ class WorkerList(Struct, frozen=True, omit_defaults=True):
     workers: list[WorkerDescription]
     engine: ProcessDescription | None = None
     """The JVM that the workers share, if they do."""
+    processes_age_ms: int = 0
+    """How long ago the supervisor told the processes, if it does not answer at this moment."""
 
 
 class AssignorDescription(Struct, frozen=True):

@@ -18,7 +18,6 @@ from .....actors.messages.errors import Error
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
 from .....projections.metrics.exposition import Exposition
-from .....projections.metrics.families import Beats
 from .....projections.metrics.processes import RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
@@ -32,12 +31,13 @@ from ....pipeline.spi.keys.common import (
 )
 from ...replies.building.connectors import MadeBy
 from ..reading.logs import NodeLogs
-from ..server.errors import ApiError, Unanswered, not_found
+from ..server.errors import ApiError, not_found
 from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.external_checks import ExternalChecks
 from ..validation.offsets import Judge
 from .connection import Command, Outcome
+from .kept_answers import KeptAnswer
 
 T = TypeVar("T")
 
@@ -114,28 +114,6 @@ class SerialExecutor:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-class TrafficCounts:
-    """The heartbeats that the group's actor counts, as it told them last."""
-
-    def __init__(self) -> None:
-        self.beats: Mapping[str, Beats] = {}
-        """By group; none while it does not answer."""
-        self._asking: asyncio.Task[None] | None = None
-
-    def ask_again(self, commands: Commands, group_id: str) -> None:
-        """Begin to ask the actor, unless a question is open."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask(commands, group_id))
-
-    async def _ask(self, commands: Commands, group_id: str) -> None:
-        try:
-            told = await commands.traffic(group_id)
-        except Unanswered:
-            self.beats = {}
-        else:
-            self.beats = {group_id: Beats(told.heartbeats, told.held)}
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """The state of a REST process: its logs, its gateway to the actors, and the node's settings.
@@ -165,8 +143,12 @@ class Service:
     """The default properties of this node's workers."""
     outside: ExternalChecks | None = None
     """The checks of new configs against external systems; None: no checks."""
-    traffic: TrafficCounts = field(default_factory=TrafficCounts)
-    """The heartbeats of the group."""
+    traffic: KeptAnswer[Traffic] = field(default_factory=KeptAnswer[Traffic])
+    """The heartbeats that the group's actor counts."""
+    processes: KeptAnswer[NodeView] = field(default_factory=KeptAnswer[NodeView])
+    """The processes of the node, which its supervisor tells."""
+    whereabouts: KeptAnswer[Whereabouts] = field(default_factory=KeptAnswer[Whereabouts])
+    """Where the group is, which the supervisor tells as well."""
     planning: Lock = field(default_factory=Lock)
     """Held while a plan is computed: one at a time, since each may need much memory."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)

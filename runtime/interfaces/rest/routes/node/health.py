@@ -5,8 +5,9 @@ then the logs of all groups as of one moment. `/health` names it in its message,
 `verdict`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ......events.entries.codec import CodecError
 from ......events.group import epoch_warning
 from ......events.log.errors import LogError
 from ......projections import views
-from .....cluster.messages import NodeView
+from .....cluster.messages import NodeView, Whereabouts
 from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
 from ....replies.building.connectors import MadeBy, connector_status
 from ....replies.building.groups import summarize_group
@@ -58,17 +59,23 @@ def get_root(service: Served) -> ServerInfo:
 @routes.add("GET /health", Right.VIEW, also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
 async def get_health(service: Served) -> HttpAnswer[Health]:
     """Return whether commands are accepted now, which processes do not answer, what is wrong."""
-    if (refusal := await _refuse_commands(service)) is not None:
+    refusal = await _refuse_commands(service, partial(service.commands.locate, service.group_id))
+    if refusal is not None:
         return refusal
-    node = await find_processes(service)
+    node, _ = await find_processes(service)
     return await run_in_threadpool(_read_health, service, node)
 
 
 @routes.add("GET /status", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
 async def get_node_status(service: Served) -> NodeStatus:
     """Return all that an overview shows: version, health, groups, workers, connectors, verdict."""
-    refusal = await _refuse_commands(service)
-    node = await find_processes(service)
+
+    async def locate() -> Whereabouts:
+        question = partial(service.commands.locate, service.group_id)
+        return (await service.whereabouts.read(question))[0]
+
+    refusal = await _refuse_commands(service, locate)
+    node, age_ms = await find_processes(service)
 
     def describe() -> NodeStatus:
         with service.logs.reading_all(service.group_id) as groups:
@@ -80,7 +87,7 @@ async def get_node_status(service: Served) -> NodeStatus:
                 health,
                 judge(health, troubles),
                 [summarize_group(each.group) for each in groups.values()],
-                describe_workers(service, [each.group for each in groups.values()], node),
+                describe_workers(service, [each.group for each in groups.values()], node, age_ms),
                 expand_connectors(service, own, ["status", "info", "progress"], extended=True),
             )
 
@@ -89,13 +96,15 @@ async def get_node_status(service: Served) -> NodeStatus:
     return status
 
 
-async def _refuse_commands(service: Service) -> HttpAnswer[Health] | None:
+async def _refuse_commands(
+    service: Service, locate: Callable[[], Awaitable[Whereabouts]]
+) -> HttpAnswer[Health] | None:
     """Return why commands are not accepted, or which processes are slow; None if all is well."""
     slow = read_slow(service.run_folder)
     if any(each.kind in TAKERS for each in slow):
         return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
     try:
-        where = await service.commands.locate(service.group_id)
+        where = await locate()
     except Unanswered as error:
         if slow:
             return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)

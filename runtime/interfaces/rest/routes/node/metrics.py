@@ -22,9 +22,11 @@ async def get_metrics(service: Served, request: Request) -> Response:
     No scrape waits for an actor: the heartbeats that one counts are those of the last scrape. They
     are missing from the first one, and while the group does not answer.
     """
-    service.traffic.ask_again(service.commands, service.group_id)
+    last = service.traffic.last
+    service.traffic.ask(lambda: service.commands.traffic(service.group_id))
     accept = request.headers.get("accept", "")
-    return await run_in_threadpool(_measure, service, accept, service.traffic.beats)
+    beats = {service.group_id: Beats(last.heartbeats, last.held)} if last else {}
+    return await run_in_threadpool(_measure, service, accept, beats)
 
 
 def _measure(service: Service, accept: str, beats: Mapping[str, Beats]) -> Response:

@@ -32,14 +32,15 @@ async def list_workers(service: Served) -> WorkerList:
     """List the members of all groups, and the worker processes of this node.
 
     A worker that has joined has both. A member whose process has ended and was replaced has the
-    state `ended`. If the supervisor does not answer, `processes_known` is false, and only members
-    are listed.
+    state `ended`. While the supervisor does not answer at once, the processes are those that it
+    told `processes_age_ms` ago; then `processes_known` is false, and only members are listed.
     """
-    node = await find_processes(service)
+    node, age_ms = await find_processes(service)
 
     def describe() -> WorkerList:
         with service.logs.reading_all() as groups:
-            return describe_workers(service, (each.group for each in groups.values()), node)
+            of_groups = [each.group for each in groups.values()]
+            return describe_workers(service, of_groups, node, age_ms)
 
     return await run_in_threadpool(describe)
 
@@ -52,21 +53,24 @@ async def list_assignors(service: Served) -> AssignorList:
     loaded. If the supervisor does not answer, `processes_known` is false.
     """
     assignors = [AssignorDescription(each.name, each.origin) for each in known_assignors()]
-    node = await find_processes(service)
+    node, _ = await find_processes(service)
     processes = [_describe_process(each) for each in node.assignors] if node else []
     return AssignorList(assignors, processes_known=node is not None, processes=processes)
 
 
-async def find_processes(service: Service) -> NodeView | None:
-    """Return the processes of this node; None if the supervisor does not answer."""
+async def find_processes(service: Service) -> tuple[NodeView | None, int]:
+    """Return the processes of this node, and how old that is in milliseconds.
+
+    None if the supervisor does not answer, and is not known to have answered just before.
+    """
     try:
-        return await service.commands.describe_node()
+        return await service.processes.read(service.commands.describe_node)
     except Unanswered:
-        return None
+        return None, 0
 
 
 def describe_workers(
-    service: Service, groups: Iterable[Group], node: NodeView | None
+    service: Service, groups: Iterable[Group], node: NodeView | None, age_ms: int
 ) -> WorkerList:
     """Return the members of groups, then the processes that have not joined, by URL."""
     processes = {each.url: each for each in node.workers} if node else {}
@@ -81,7 +85,7 @@ def describe_workers(
         process = _describe_process(processes[url])
         workers.append(WorkerDescription(_last_part(url), url, None, None, None, process))
     engine = _describe_engine(read_engines(service.run_folder).get(""))
-    return WorkerList(node is not None, workers, engine)
+    return WorkerList(node is not None, workers, engine, age_ms)
 
 
 def _describe_engine(shared: EngineFile | None) -> ProcessDescription | None:
