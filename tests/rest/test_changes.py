@@ -2,7 +2,7 @@
 
 from rest.conftest import RestApi
 
-from fairlead.runtime.interfaces.rest.reading.changes import Changes
+from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
 from fairlead.runtime.interfaces.rest.reading.logs import FollowedGroup
 
 CONFIG = {"connector.class": "Locked"}
@@ -10,7 +10,7 @@ CONFIG = {"connector.class": "Locked"}
 
 def test_each_subscriber_hears_of_each_change_once(api: RestApi) -> None:
     heard: list[tuple[str, str, list[str]]] = []
-    changes = Changes(api.service.logs)
+    changes = LogChanges(api.service.logs)
     for who in ("one", "two"):
 
         def hear(group_id: str, logs: FollowedGroup, who: str = who) -> None:
@@ -32,7 +32,7 @@ def test_each_subscriber_hears_of_each_change_once(api: RestApi) -> None:
 
 def test_a_subscriber_hears_of_logs_that_were_opened_anew(api: RestApi) -> None:
     opened: list[FollowedGroup] = []
-    changes = Changes(api.service.logs)
+    changes = LogChanges(api.service.logs)
     changes.subscribe(lambda _, logs: opened.append(logs))
     api.client.put("/connectors/a/config", json=CONFIG)
     changes.look()

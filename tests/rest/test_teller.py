@@ -11,7 +11,7 @@ from fairlead.actors.messages.orders import PutConnector
 from fairlead.projections.watch import lines
 from fairlead.projections.watch.lines import EventLines
 from fairlead.runtime.interfaces.rest.reading import changes as module
-from fairlead.runtime.interfaces.rest.reading.changes import Changes
+from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
 from fairlead.runtime.interfaces.rest.watch.teller import FILE, Teller
 from fairlead_tests.cluster.node import eventually
 
@@ -24,9 +24,9 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each for each in found if each.startswith("connector ")]
 
 
-def telling(api: RestApi) -> Changes:
+def telling(api: RestApi) -> LogChanges:
     """Changes that a new teller hears of."""
-    changes = Changes(api.service.logs)
+    changes = LogChanges(api.service.logs)
     changes.subscribe(Teller(api.data_dir).tell)
     return changes
 

@@ -39,7 +39,7 @@ from ...pipeline.spi.context import AccessLimits, ExternalAccess
 from .app import make_app
 from .commands.gateway import CommandGateway
 from .commands.service import Service
-from .reading.changes import Changes
+from .reading.changes import LogChanges
 from .reading.logs import NodeLogs
 from .server.listeners import (
     BACKLOG,
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
 @contextmanager
 def _watching(service: Service) -> Generator[None]:
     """Tell what happens while requests are served, and what connectors that do not run leave."""
-    changes = Changes(service.logs)
+    changes = LogChanges(service.logs)
     changes.subscribe(Teller(service.log_folder).tell)
     changes.start()
     if service.outside is not None:

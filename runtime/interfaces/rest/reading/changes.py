@@ -22,7 +22,7 @@ Subscriber = Callable[[str, FollowedGroup], None]
 """Gets a group's id and logs, caught up, for the thread of the loop: see `NodeLogs.apart`."""
 
 
-class Changes:
+class LogChanges:
     """Follows the groups of a node that have their own logs, for its subscribers."""
 
     def __init__(self, logs: NodeLogs) -> None:
