@@ -16,18 +16,19 @@ from . import folds
 from .commits import (
     CommitId,
     Committed,
+    ConsumerOffset,
     Document,
     Offset,
     TaskProgress,
     spell_partition,
 )
-from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
-from .kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
 from .model import Key
 from .records import (
     ClassicGroup,
     ConfiguredPart,
+    ConnectorConfig,
     ConnectorsTasksMetadata,
+    ConsumerSubscription,
     CurrentAssignment,
     CurrentPart,
     GroupConfiguration,
@@ -35,11 +36,16 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     Record,
     ScheduledRebalance,
+    SubscribedTopics,
     TargetAssignment,
     TargetPart,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 

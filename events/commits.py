@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .kafka.consumers import ConsumerOffset
 from .model import Token
 
 LONGEST_PARTITION = 200
@@ -214,6 +213,23 @@ class TaskProgress:
     dead_letters: int = 0
     cost: Cost = NO_COST
     """What all batches took; those of older releases did not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOffset:
+    """How far a group's members have read a partition of a topic (key type 33)."""
+
+    topic: str
+    partition: int
+    offset: int
+    """The offset of the next record to be read."""
+    leader_epoch: int = -1
+    """That of the last record that was read; -1: not known."""
+    metadata: str = ""
+    """Whatever the client wants to know again."""
+    time_ms: int = 0
+    topic_id: str = ""
+    """That of the topic by which it was committed, as `Topic` has it; empty: it was not known."""
 
 
 OffsetRecord = Offset | Committed | TaskProgress | ConsumerOffset

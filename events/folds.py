@@ -13,9 +13,7 @@ from bisect import bisect_left, insort
 from dataclasses import replace
 from typing import TypeVar
 
-from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, AssignorRange, Group, Member
-from .kafka.consumers import ConsumerSubscription, SubscribedTopics
 from .model import (
     CONNECT,
     NOTHING,
@@ -28,16 +26,23 @@ from .model import (
 )
 from .records import (
     ClassicGroup,
+    ConnectorConfig,
     ConnectorsTasksMetadata,
+    ConsumerSubscription,
     CurrentAssignment,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     ScheduledRebalance,
+    SubscribedTopics,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
 )
 
 K = TypeVar("K")

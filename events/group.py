@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
-from .kafka.consumers import Subscriptions, Topic
 from .model import (
     NOTHING,
     Grants,
@@ -28,14 +26,21 @@ from .model import (
 from .record_parts import RecordParts
 from .records import (
     ClassicGroup,
+    ConnectorConfig,
     CurrentAssignment,
     GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     ScheduledRebalance,
+    Subscriptions,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+    Topic,
 )
 
 LARGEST_EPOCH: Final = (1 << 63) - 1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 CONNECTOR = -1
 """The task number that stands for the connector itself, as on Connect's wire."""
@@ -284,3 +284,16 @@ class ClassicMember:
     """What it was told to revoke, and named when it joined last."""
     returns: int = 0
     """How often another process took its static seat over, and its work, within a generation."""
+
+
+LONGEST_TOPIC: Final = 249
+"""Characters of a topic's name."""
+
+
+def is_topic_name(text: str) -> bool:
+    """Tell whether a text can be the name of a topic, or its id, and part of a key of the log."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return 0 < len(text) <= LONGEST_TOPIC and "\0" not in text

@@ -1,9 +1,9 @@
 """The records of the log: one class for each kind of fact that a group keeps.
 
-The names are those of the proposal, without its prefix. A `Tombstone` deletes a key. Each group has
-two logs: an `OffsetRecord` goes to its offset log (`commits.py`), all others to its control log.
-Those of one connector are in `connectors.py`, those of consumers in `kafka/`, those of the group
-and its members here.
+First those of the group and its members, then those of one connector, then those of consumers, of
+which a partition of a topic is a resource, and the parts of large facts. The names are those of
+the proposal, without its prefix. A `Tombstone` deletes a key. Each group has two logs: an
+`OffsetRecord` goes to its offset log (`commits.py`), all others to its control log.
 
 The names of the fields are their names in the log, which never change. A field with a default may
 be missing there: it was added later, or is rarely set. All times are wall clock, in ms since 1970.
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .commits import OffsetRecord
-from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
-from .kafka.consumers import ConsumerRecord
 from .model import (
     CONNECTOR,
+    NEVER_RESTARTED,
     NOTHING,
+    AutoRestart,
     Cause,
     ClassicMember,
     ClassicMetadata,
@@ -28,8 +28,11 @@ from .model import (
     MemberState,
     Resource,
     Resources,
+    RunState,
     Scope,
     Succession,
+    TaskConfig,
+    Token,
 )
 
 
@@ -229,6 +232,140 @@ class ClassicGroup:
     """The member id of the leader."""
     members: tuple[ClassicMember, ...] = ()
     is_synced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorConfig:
+    """The config of a connector (key type 16); secret values are sealed.
+
+    `version` counts the configs of this connector that its work can tell apart, and its restarts:
+    what is said of placement makes none. `deleting` stands while its work is brought to an end;
+    only then the key gets its tombstone. `offsets_before` is how many offsets there were of an
+    earlier connector of this name when it was created: they count for this one. `to_forget` stands
+    beside `deleting` until its source has removed what it keeps outside, such as a slot.
+    `given_up` is how many batches counted and were not published when they were given up.
+    """
+
+    connector: str
+    config: Mapping[str, str]
+    version: int = 1
+    time_ms: int = 0
+    deleting: bool = False
+    offsets_before: int = 0
+    to_forget: bool = False
+    given_up: int = 0
+    actor: str | None = None
+    """The principal who asked for this last, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfigs:
+    """The tasks that a connector split its work into (key type 17).
+
+    `generation` counts the splits of this connector, and the restarts of its tasks; each task
+    keeps the generation that last changed its own config or restarted it, so that a new split
+    restarts only what it alters.
+    """
+
+    connector: str
+    generation: int
+    tasks: tuple[TaskConfig, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """The state that people want of a connector: RUNNING, PAUSED or STOPPED (key type 18).
+
+    One of which nothing is said is to be RUNNING. A STOPPED one has no tasks; `is_complete` tells
+    that the last of them has ended, and that all that counts is published.
+    """
+
+    connector: str
+    state: RunState
+    time_ms: int
+    actor: str | None = None
+    """The principal who asked for it, where that is known."""
+    is_complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsAltered:
+    """People set offsets of a connector that was stopped (key type 30).
+
+    Both logs have it: the offset log with the offsets, in one append, the control log after that.
+    """
+
+    connector: str
+    how: str
+    """What they did: `altered`, `reset`, or `sought to` a place."""
+    partitions: int
+    """How many source partitions have another offset by it, or none any more."""
+    time_ms: int
+    actor: str | None = None
+    """The principal who asked for it, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """The status of a connector or a task, as its worker reports it (key type 20)."""
+
+    resource: Resource
+    state: RunState
+    worker: str
+    """The url of the worker that says so, or its member id where it has none."""
+    token: Token
+    time_ms: int
+    reason: str = ""
+    restarts: AutoRestart = NEVER_RESTARTED
+    """How often its worker has restarted it after failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of the cluster, as a group of consumers knows it."""
+
+    topic_id: str
+    """Its uuid as 32 hexadecimal digits; a topic that is created anew has another."""
+    partitions: int
+    is_released: bool = False
+    """Whether the group has no use for it any more: members give up what they hold of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribedTopics:
+    """The topics that a group of consumers shares out (key type 31).
+
+    Their partitions are what is configured in such a group. One that is released stands here for
+    as long as members may hold any of it, since they know it by its id.
+    """
+
+    topics: Mapping[str, Topic]
+    """By name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSubscription:
+    """The subscription of a consumer (key type 32)."""
+
+    member_id: str
+    names: tuple[str, ...] = ()
+    """The topics that it names, sorted."""
+    pattern: str = ""
+    """The regular expression (RE2) of further topics; empty: there is none."""
+    matched: tuple[str, ...] = ()
+    """The topics that the pattern stood for when they were looked at last, sorted."""
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """All topics that the member may be given."""
+        return frozenset(self.names).union(self.matched)
+
+
+ConsumerRecord = SubscribedTopics | ConsumerSubscription
+"""What the control log says of consumers, beside what it says of all members."""
+
+Subscriptions = dict[str, ConsumerSubscription]
+"""By member id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ..events.catalogue import TYPE_OF
+from ..events.commits import ConsumerOffset
 from ..events.entries.codec import decode, fold, restore
 from ..events.entries.group_keys import GroupPart, by_group, groups_with_offsets, split_key
 from ..events.group import Group
-from ..events.kafka.consumers import ConsumerOffset
 from ..events.log.errors import TrimmedError
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader, ReadableLog

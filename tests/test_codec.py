@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 
 from fairlead.events import records
 from fairlead.events.catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, key_of
-from fairlead.events.commits import Advance, Commit, CommitId, Manifest, OffsetRecord
-from fairlead.events.connectors import ConnectorConfig
+from fairlead.events.commits import (
+    Advance,
+    Commit,
+    CommitId,
+    ConsumerOffset,
+    Manifest,
+    OffsetRecord,
+)
 from fairlead.events.entries import codec
 from fairlead.events.entries.codec import (
     MalformedRecordError,
@@ -25,7 +31,6 @@ from fairlead.events.entries.codec import (
     encode,
 )
 from fairlead.events.entries.wire import SHAPES
-from fairlead.events.kafka.consumers import ConsumerOffset, Topic
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Cause,
@@ -40,7 +45,7 @@ from fairlead.events.model import (
     Token,
     Why,
 )
-from fairlead.events.records import Record, Tombstone
+from fairlead.events.records import ConnectorConfig, Record, Tombstone, Topic
 from fairlead_tests.golden_records import EARLIER, WRITTEN, A, Golden
 
 

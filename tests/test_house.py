@@ -149,7 +149,6 @@ MOST_ENTRIES = 12
 """So many modules and folders a folder may hold; folders below it are by subject."""
 
 STILL_FULL = {
-    "events",
     "runtime/interfaces/replies",
 }
 """Folders that are still to be arranged by subject."""
@@ -233,8 +232,6 @@ PURE = (
     "events/records.py",
     "events/group.py",
     "events/record_parts.py",
-    "events/connectors.py",
-    "events/kafka/*.py",
     "events/folds.py",
     "events/catalogue.py",
     "events/evolve.py",

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ...events.group import Group
-from ...events.kafka.consumers import Topic
 from ...events.log.space import DiskSpace
+from ...events.records import Topic
 from ..classic.coordinator import ClassicCoordinator
 from ..group.kind import GroupKind
 from ..group.members.commit import OffsetLedger

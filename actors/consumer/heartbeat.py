@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...events.group import Group, Member
-from ...events.kafka.consumers import ConsumerSubscription
 from ...events.model import Cause, GroupType, Why
-from ...events.records import GroupMetadata, MemberMetadata, Record, Tombstone
+from ...events.records import ConsumerSubscription, GroupMetadata, MemberMetadata, Record, Tombstone
 from ..group.members.admission import refuse, refuse_heartbeat, seat_of
 from ..group.members.depart import leave
 from ..group.members.heartbeat import MemberUpdate, apply_request, change_in_assignors, take_step

@@ -7,9 +7,8 @@ depend on the group.
 from collections.abc import Mapping
 from typing import Final
 
-from ...events.kafka.consumers import Topic
-from ...events.kafka.topic_names import LONGEST_TOPIC, is_topic_name
-from ...events.model import Resource
+from ...events.model import LONGEST_TOPIC, Resource, is_topic_name
+from ...events.records import Topic
 from ..messages.consumers import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatReply,

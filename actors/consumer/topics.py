@@ -10,9 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...events.group import Group
-from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics, Topic
 from ...events.model import Resource, Why
-from ...events.records import MemberMetadata, Record, Tombstone
+from ...events.records import (
+    ConsumerSubscription,
+    MemberMetadata,
+    Record,
+    SubscribedTopics,
+    Tombstone,
+    Topic,
+)
 from ..group.state.soft_state import Decision, SoftState, accept, bump
 from ..messages.consumers import TopicsSeen
 

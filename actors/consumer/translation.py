@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from ...events.group import Group
-from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics
 from ...events.model import ClassicMember, ClassicProtocol
-from ...events.records import Record, Tombstone
+from ...events.records import ConsumerSubscription, Record, SubscribedTopics, Tombstone
 from ..classic.bytes.consumer import (
     PartitionAssignment,
     decode_assignment,

@@ -20,11 +20,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
 from ...events.model import MemberState
 from ...events.placement import worker_name
-from ...events.records import CurrentAssignment, MemberMetadata, Operator, Record, Tombstone
+from ...events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    MemberMetadata,
+    Operator,
+    Record,
+    TargetState,
+    Tombstone,
+)
 from ..messages.commands import (
     Command,
     ContinueMoves,

@@ -8,8 +8,8 @@ id of their topic, as 32 hexadecimal digits. `number` tells apart what one sende
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...events.kafka.consumers import Topic
 from ...events.model import ClientAssignor
+from ...events.records import Topic
 from .errors import Error
 from .pickling import pickled_by_values
 

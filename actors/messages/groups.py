@@ -13,8 +13,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...events.kafka.consumers import Topic
 from ...events.model import ClassicMember, Resources
+from ...events.records import Topic
 from .classic import ClassicCall, ClassicHeartbeat, ClassicReply
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply

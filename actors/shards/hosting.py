@@ -22,9 +22,9 @@ from ...events.entries.group_keys import (
     in_group,
 )
 from ...events.group import Group
-from ...events.kafka.consumers import Topic
 from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import DiskSpace
+from ...events.records import Topic
 from ..consumer.offsets.clean_up import topics_changed
 from ..group.evolving_group import NOBODY
 from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard, HostComputation

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...events.group import Group
-from ...events.kafka.consumers import ConsumerSubscription
 from ...events.model import ClassicProtocol
+from ...events.records import ConsumerSubscription
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import size_of_protocols
 from ..group.state.settings import DEFAULT_LIMITS

@@ -25,13 +25,12 @@ from msgspec.msgpack import Decoder, Encoder
 from .. import records
 from ..catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, entry_key, pack_key
 from ..commits import OffsetRecord
-from ..connectors import OffsetsAltered
 from ..evolve import evolve, settle
 from ..group import ANOTHER_GROUP, LARGEST_EPOCH, Group
 from ..log.frame import Entry, NewEntry
 from ..log.tables import LogKind
 from ..model import Key
-from ..records import Record, Tombstone
+from ..records import OffsetsAltered, Record, Tombstone
 from .wire import SHAPES, Shape
 
 _ALL = frozenset(BY_NUMBER)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from zlib import crc32
 
 from ..catalogue import entry_key
-from ..kafka.consumers import ConsumerOffset
+from ..commits import ConsumerOffset
 from ..log.frame import KEY_BYTES_MAX, Entry, NewEntry
 from ..log.tables import LogKind
 from ..records import Record

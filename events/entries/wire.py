@@ -27,7 +27,6 @@ from ..commits import (
     Manifest,
     TaskProgress,
 )
-from ..connectors import TaskStatus
 from ..model import (
     AutoRestart,
     Cause,
@@ -38,6 +37,7 @@ from ..model import (
     Token,
     Why,
 )
+from ..records import TaskStatus
 from .wire_resources import (
     ConfiguredPartWire,
     ConnectorsTasksMetadataWire,

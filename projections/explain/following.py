@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...events.connectors import TaskStatus
 from ...events.model import Resource, RunState
 from ...events.records import (
     CurrentAssignment,
@@ -19,6 +18,7 @@ from ...events.records import (
     MemberMetadata,
     Record,
     TargetAssignment,
+    TaskStatus,
     Tombstone,
 )
 from .diff import Owner, Owners, TargetChange, owner_of

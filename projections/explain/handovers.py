@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...events.connectors import TaskStatus
 from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Why
-from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment
+from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment, TaskStatus
 from .diff import Owner, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 

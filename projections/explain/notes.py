@@ -8,13 +8,19 @@ classic members there were (`generations`), and who the members are (`causes/cli
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from ...events.connectors import TaskStatus
 from ...events.entries.codec import decode
 from ...events.group import Group
 from ...events.log.frame import Entry
 from ...events.model import Why
 from ...events.record_parts import RecordParts
-from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata, Record, Tombstone
+from ...events.records import (
+    ClassicGroup,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TaskStatus,
+    Tombstone,
+)
 from .absences import Absences
 from .causes.changes import Changed
 from .causes.clients import GoneMembers, KafkaClient, client_of

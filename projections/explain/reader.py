@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
-from ...events.connectors import TaskStatus
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -25,6 +24,7 @@ from ...events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TaskStatus,
 )
 from .causes.clients import KafkaClient
 from .diff import Owners, TargetChange

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from ...events.catalogue import BY_NUMBER, entry_key
-from ...events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from ...events.entries.codec import decode
 from ...events.evolve import evolve
 from ...events.group import NOT_STARTED, Group, Member
@@ -14,11 +13,15 @@ from ...events.model import NOTHING, Grants, Key, Resource, Resources
 from ...events.records import (
     ClassicGroup,
     ConfiguredPart,
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     CurrentPart,
     MemberMetadata,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 

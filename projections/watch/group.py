@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...events.connectors import TaskStatus
 from ...events.log.errors import TrimmedError
 from ...events.model import NEVER_RESTARTED, AutoRestart, Resource
-from ...events.records import Record
+from ...events.records import Record, TaskStatus
 from ..explain.diff import TargetChange
 from ..explain.epochs import EpochReading
 from ..explain.handovers import FollowedHandover

@@ -8,24 +8,22 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...events.connectors import (
-    ConnectorConfig,
-    OffsetsAltered,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
-)
 from ...events.group import Group
 from ...events.model import BATCHES_RUN, Cause, ErrorClass, MemberState, Resource, RunState, Why
 from ...events.records import (
+    ConnectorConfig,
     CurrentAssignment,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Record,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from ..explain.diff import TargetChange, Transfer

@@ -19,8 +19,8 @@ from ...actors.messages.errors import Error
 from ...actors.messages.groups import HostCall, TellTopics
 from ...actors.messages.offsets import OffsetCommit
 from ...actors.transport.ports import HostPort
-from ...events.kafka.consumers import Topic
-from ...events.kafka.topic_names import is_topic_name
+from ...events.model import is_topic_name
+from ...events.records import Topic
 from .client.reply_handler import CallLost
 from .counts import Counts
 from .shard_connection import ShardConnection

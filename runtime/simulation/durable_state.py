@@ -11,13 +11,6 @@ from typing import Final
 
 from ...actors.messages.computing import Install
 from ...events.catalogue import entry_key
-from ...events.connectors import (
-    ConnectorConfig,
-    OffsetsAltered,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
-)
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -28,14 +21,19 @@ from ...events.log.writer import GroupLog
 from ...events.model import Grants, Resource
 from ...events.records import (
     ClassicGroup,
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from .classic_invariants import ConversionInvariants

@@ -13,10 +13,9 @@ from typing import Final, Protocol
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.errors import SUCCESS
 from ...actors.messages.orders import DeleteConnector, PutConnector, PutConnectors, SetTargetState
-from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import Group
 from ...events.model import Resource, RunState, Token
-from ...events.records import Record, Tombstone
+from ...events.records import ConnectorConfig, Record, TargetState, Tombstone
 from .environment.clock import Story, Violation
 
 TOGETHER: Final = "together"

@@ -8,11 +8,11 @@ from threading import Thread
 
 import httpx
 
-from fairlead.events.connectors import TaskStatus
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import RunState, Token
+from fairlead.events.records import TaskStatus
 from fairlead_tests.benchmarks.figures import median, percentile, tell
 from fairlead_tests.benchmarks.groups import history, share
 from fairlead_tests.rest.process import running

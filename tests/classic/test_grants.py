@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.classic import JoinGroupReply, SyncGroupReply
 from fairlead.actors.messages.errors import Error
-from fairlead.events.connectors import TaskConfigs
 from fairlead.events.evolve import evolve
 from fairlead.events.group import token_of
 from fairlead.events.model import Resource, TaskConfig, Token
+from fairlead.events.records import TaskConfigs
 from fairlead.projections.views import assigned_resources, sorted_members, worker_of
 from fairlead_tests.classic.driver import BY_GRANTS, ClassicDriver
 from fairlead_tests.classic.workers import as_worker, told

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from fairlead.actors.consumer.topics import _name_changed
-from fairlead.events.kafka.consumers import Topic
+from fairlead.events.records import Topic
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.events.entries.codec import decode
-from fairlead.events.kafka.consumers import Topic
+from fairlead.events.records import Topic
 from fairlead.runtime.interfaces.cli.logs.narrator import Narrator
 from fairlead.runtime.interfaces.cli.output.printing import FactList, Table
 from fairlead.runtime.interfaces.cli.tables.groups import tabulate_group

@@ -8,9 +8,9 @@ from fairlead.actors.consumer.offsets.clean_up import GONE_MS
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.space import DiskSpace
+from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import ConsumerDriver, MemoryLog, topic
 
 SETTINGS = GroupSettings(session_timeout_ms=1_800_000, initial_delay_ms=0)

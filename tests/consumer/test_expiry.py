@@ -11,7 +11,7 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import JoinGroup, LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
-from fairlead.events.kafka.consumers import ConsumerOffset
+from fairlead.events.commits import ConsumerOffset
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Resource
 from fairlead_tests.classic.driver import offers

@@ -12,9 +12,9 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Cause, ClassicProtocol, GroupState, GroupType, MemberState, Why
+from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import SESSION_MS, ConsumerDriver, topic
 
 ALL = {"t4": topic("t4", 4), "u2": topic("u2", 2)}

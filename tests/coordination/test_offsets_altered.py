@@ -19,12 +19,11 @@ from fairlead.events.commits import (
     Offset,
     TaskProgress,
 )
-from fairlead.events.connectors import OffsetsAltered
 from fairlead.events.entries.codec import decode
 from fairlead.events.group import token_of
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import RunState
-from fairlead.events.records import Record, Tombstone
+from fairlead.events.records import OffsetsAltered, Record, Tombstone
 from fairlead_tests.coordination.driver import CoordinatorDriver
 from fairlead_tests.decider import resource
 

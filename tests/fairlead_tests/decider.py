@@ -21,13 +21,18 @@ from fairlead.actors.messages.computing import (
 )
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
 from fairlead.events.record_parts import lay_out
-from fairlead.events.records import ConnectorsTasksMetadata, CurrentAssignment, Record
+from fairlead.events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    Record,
+    TaskConfigs,
+)
 from fairlead_tests.invariants import Witness
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT

@@ -15,25 +15,13 @@ from fairlead.events.commits import (
     Commit,
     CommitId,
     Committed,
+    ConsumerOffset,
     Cost,
     Lag,
     Manifest,
     Offset,
     Part,
     TaskProgress,
-)
-from fairlead.events.connectors import (
-    ConnectorConfig,
-    OffsetsAltered,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
-)
-from fairlead.events.kafka.consumers import (
-    ConsumerOffset,
-    ConsumerSubscription,
-    SubscribedTopics,
-    Topic,
 )
 from fairlead.events.model import (
     AutoRestart,
@@ -51,7 +39,17 @@ from fairlead.events.model import (
     Token,
     Why,
 )
-from fairlead.events.records import Record
+from fairlead.events.records import (
+    ConnectorConfig,
+    ConsumerSubscription,
+    OffsetsAltered,
+    Record,
+    SubscribedTopics,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+    Topic,
+)
 
 
 class Golden(NamedTuple):

@@ -17,10 +17,15 @@ from fairlead.actors.messages.members import (
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.catalogue import commit_key
 from fairlead.events.commits import CommitId, Committed
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.group import token_of
 from fairlead.events.model import RunState, TaskConfig, Token
-from fairlead.events.records import TargetAssignment, Tombstone
+from fairlead.events.records import (
+    ConnectorConfig,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
 from fairlead_tests.decider import Decider, resource, resources
 
 

@@ -8,14 +8,15 @@ from fairlead.actors.messages.commands import Command, ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
     TargetAssignment,
+    TaskConfigs,
 )
 from fairlead_tests.decider import JOIN, Decider, resources
 

@@ -8,16 +8,18 @@ from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place, PutConnector
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.group import Group, token_of
 from fairlead.events.model import GroupState, Resource, RunState, Token
 from fairlead.events.records import (
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Operator,
     TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from fairlead_tests.decider import JOIN, Decider, resource

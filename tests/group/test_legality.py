@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.actors.group.state.legality import FLAWS, IllegalRecordError, Legality, flaw
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries.codec import decode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (
     ClassicGroup,
+    ConnectorConfig,
     CurrentAssignment,
     GroupMetadata,
     Loss,

@@ -7,10 +7,17 @@ from fairlead.actors.messages.commands import CommandReply, FinishDeletion, Fini
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector, Restart, SetTargetState
-from fairlead.events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, Resource, RunState, TaskConfig, Token, Why
-from fairlead.events.records import ConnectorsTasksMetadata, GroupMetadata, Tombstone
+from fairlead.events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    GroupMetadata,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
 from fairlead.projections import views
 from fairlead.projections.launches import launches
 from fairlead_tests.decider import Decider, resource, resources

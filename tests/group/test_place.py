@@ -8,9 +8,8 @@ from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import DeleteConnector, Place
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.model import Cause, Scope, Why
-from fairlead.events.records import GroupMetadata, Operator, Tombstone
+from fairlead.events.records import ConnectorConfig, GroupMetadata, Operator, Tombstone
 from fairlead_tests.decider import Decider, resource
 
 NOW_MS = 1_000

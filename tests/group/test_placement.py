@@ -10,10 +10,9 @@ from fairlead.actors.messages.computing import Assignment, Install, InstallReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, DeleteConnector, Place, PutConnector
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.placement import Abilities, encode_abilities
-from fairlead.events.records import GroupMetadata, Record
+from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources
 

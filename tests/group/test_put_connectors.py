@@ -7,9 +7,8 @@ import pytest
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector, PutConnectors
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.model import Cause, Why
-from fairlead.events.records import ConnectorsTasksMetadata, GroupMetadata
+from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, GroupMetadata
 from fairlead_tests.decider import Decider, resources
 
 WHO = "rest 127.0.0.1"

@@ -165,7 +165,6 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.worker.states",
         "fairlead.events",
         "fairlead.events.commits",
-        "fairlead.events.kafka",
-        "fairlead.events.kafka.consumers",
         "fairlead.events.model",
+        "fairlead.events.records",
     ]

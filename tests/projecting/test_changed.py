@@ -16,11 +16,10 @@ from fairlead.actors.messages.orders import (
     PutConnectors,
     SetTargetState,
 )
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, ClientAssignor, RunState, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities
-from fairlead.events.records import GroupMetadata
+from fairlead.events.records import ConnectorConfig, GroupMetadata
 from fairlead.projections.explain.causes.changes import Changed
 from fairlead.projections.explain.lists import moves_of
 from fairlead_tests.decider import JOIN, resource

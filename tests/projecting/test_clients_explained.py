@@ -9,7 +9,6 @@ from fairlead.actors.assignors.classic.protocol import ReceivedAssignment
 from fairlead.actors.classic.bytes import connect
 from fairlead.actors.classic.bytes.connect import WorkerMetadata, encode_offers
 from fairlead.actors.messages.groups import RemoveGroup, TellTopics
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.model import (
     NOTHING,
     Cause,
@@ -19,7 +18,7 @@ from fairlead.events.model import (
     Resources,
     Why,
 )
-from fairlead.events.records import ClassicGroup
+from fairlead.events.records import ClassicGroup, Topic
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.causes.clients import KafkaClient
 from fairlead.projections.explain.handovers import Handover

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.events.catalogue import TYPE_OF
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
@@ -28,12 +27,15 @@ from fairlead.events.model import (
 from fairlead.events.record_parts import RecordParts, lay_out
 from fairlead.events.records import (
     ConfiguredPart,
+    ConnectorConfig,
     CurrentAssignment,
     CurrentPart,
     MemberMetadata,
     Record,
     TargetAssignment,
     TargetPart,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from fairlead.projections.follow.member import MemberFollower

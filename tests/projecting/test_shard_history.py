@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.catalogue import TYPE_OF
+from fairlead.events.commits import ConsumerOffset
 from fairlead.events.entries.codec import CodecError, encode
 from fairlead.events.entries.group_keys import encode_in_group, groups_with_offsets
-from fairlead.events.kafka.consumers import ConsumerOffset
 from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import BYTES_PER_READ

@@ -8,10 +8,9 @@ from rest.conftest import RestApi
 
 from fairlead.actors.messages.commands import FinishDeletion
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import Resource, RunState
-from fairlead.events.records import ConnectorsTasksMetadata
+from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
 from fairlead.runtime.interfaces.rest.reading import logs
 from fairlead.runtime.interfaces.rest.routes.connectors import (

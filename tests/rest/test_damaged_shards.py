@@ -10,6 +10,7 @@ import pytest
 from rest.conftest import service_over
 
 from fairlead.events.catalogue import TYPE_OF
+from fairlead.events.commits import ConsumerOffset
 from fairlead.events.entries.codec import CONTROL
 from fairlead.events.entries.group_keys import (
     SHARED_CONTROL,
@@ -17,7 +18,6 @@ from fairlead.events.entries.group_keys import (
     name_shard,
     shard_of_group,
 )
-from fairlead.events.kafka.consumers import ConsumerOffset
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.tables import LogKind
 from fairlead.events.log.writer import GroupLog

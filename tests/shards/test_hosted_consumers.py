@@ -25,9 +25,9 @@ from fairlead.actors.messages.groups import (
     TellTopics,
 )
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import ClassicProtocol
+from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver
 

@@ -35,7 +35,7 @@ from fairlead.actors.messages.offsets import (
 )
 from fairlead.actors.shards.actor import OpenShard, ShardActor, ShardOpened
 from fairlead.actors.transport.actor import Address, Failure
-from fairlead.events.kafka.consumers import Topic
+from fairlead.events.records import Topic
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.driver import AT_ONCE, joining
 from fairlead_tests.shards.host import in_order, same_of, stream_host

@@ -21,9 +21,14 @@ from fairlead.actors.messages.members import (
     HeartbeatReply,
 )
 from fairlead.events.commits import CommitId
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, TaskConfig, Token
-from fairlead.events.records import MemberMetadata, TargetAssignment
+from fairlead.events.records import (
+    ConnectorConfig,
+    MemberMetadata,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+)
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
 from fairlead.runtime.node.worker.core.contract import (

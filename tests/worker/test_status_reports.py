@@ -9,7 +9,6 @@ import pytest
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
 from fairlead.actors.transport.log_format import fields_of
 from fairlead.events.commits import Commit, CommitId, Manifest
-from fairlead.events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (
@@ -22,7 +21,15 @@ from fairlead.events.model import (
     TaskConfig,
     Token,
 )
-from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
+from fairlead.events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    MemberMetadata,
+    Record,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from fairlead.runtime.node.worker.actor import log_report
 from fairlead.runtime.node.worker.core.status_reporter import (
     AGAIN_MS,

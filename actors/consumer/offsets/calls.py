@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from ....events.catalogue import key_of
+from ....events.commits import ConsumerOffset
 from ....events.entries.codec import UnwritableRecordError
 from ....events.group import LARGEST_EPOCH
-from ....events.kafka.consumers import ConsumerOffset, Topic
-from ....events.kafka.topic_names import is_topic_name
-from ....events.records import Tombstone
+from ....events.model import is_topic_name
+from ....events.records import Tombstone, Topic
 from ...group.members.commit import OffsetLedger
 from ...messages.errors import Error
 from ...messages.offsets import (

@@ -29,10 +29,10 @@ from typing import Final
 from zlib import crc32
 
 from ....events.catalogue import key_of
+from ....events.commits import ConsumerOffset
 from ....events.group import Group
-from ....events.kafka.consumers import ConsumerOffset, Topic
 from ....events.log.space import DiskSpace
-from ....events.records import Tombstone
+from ....events.records import Tombstone, Topic
 from ...classic.coordinator import ClassicCoordinator
 from ...classic.embedded import CONSUMER, topics_of_consumers
 from ...classic.state import RoundPhase

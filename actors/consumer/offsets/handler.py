@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ....events.group import Group
-from ....events.kafka.consumers import Topic
 from ....events.log.space import DiskSpace
 from ....events.model import GroupType, Resource
+from ....events.records import Topic
 from ...classic.coordinator import ClassicCoordinator
 from ...classic.embedded import CONSUMER, topics_of_consumers
 from ...group.members.commit import OffsetLedger

@@ -15,19 +15,18 @@ from ....events.commits import (
     Commit,
     CommitId,
     Committed,
+    ConsumerOffset,
     Document,
     Manifest,
     Offset,
     TaskProgress,
 )
-from ....events.connectors import OffsetsAltered
 from ....events.entries.codec import UnwritableRecordError, decode, encode
 from ....events.entries.group_keys import Latest
 from ....events.group import Group, token_of
-from ....events.kafka.consumers import ConsumerOffset
 from ....events.log.frame import Entry, NewEntry
 from ....events.model import Key, Resource
-from ....events.records import Record, Tombstone
+from ....events.records import OffsetsAltered, Record, Tombstone
 from ...messages.errors import Error
 from ...messages.members import CommitOffsets, CommitReply, CommitVerdict
 from ..state.soft_state import DecisionFacts

@@ -50,16 +50,18 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ....events.connectors import ConnectorConfig, TargetState, TaskConfigs
 from ....events.group import Group
 from ....events.model import NOTHING, MemberState, Resource
 from ....events.records import (
     ClassicGroup,
+    ConnectorConfig,
     CurrentAssignment,
     MemberMetadata,
     Operator,
     Record,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
     Tombstone,
 )
 from ...messages.classic import ClassicHeartbeat

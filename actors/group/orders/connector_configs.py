@@ -5,11 +5,16 @@ Several are one decision: all of them, or none, and the epoch rises once at most
 
 from collections.abc import Mapping, Sequence
 
-from ....events.connectors import ConnectorConfig, TargetState
 from ....events.group import Group
 from ....events.model import Resource, RunState, Why
 from ....events.placement import placement_in, work_in
-from ....events.records import ConnectorsTasksMetadata, GroupMetadata, Record
+from ....events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    GroupMetadata,
+    Record,
+    TargetState,
+)
 from ...messages.errors import Error
 from ...messages.orders import PutConnector, PutConnectors
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse

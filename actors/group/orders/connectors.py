@@ -5,16 +5,19 @@ from dataclasses import replace
 
 from ....events.catalogue import commit_key, key_of
 from ....events.commits import Committed
-from ....events.connectors import (
+from ....events.group import Group, token_of
+from ....events.model import Resource, RunState, TaskConfig, Why
+from ....events.records import (
     ConnectorConfig,
+    ConnectorsTasksMetadata,
     OffsetsAltered,
+    Operator,
+    Record,
     TargetState,
     TaskConfigs,
     TaskStatus,
+    Tombstone,
 )
-from ....events.group import Group, token_of
-from ....events.model import Resource, RunState, TaskConfig, Why
-from ....events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
 from ...messages.commands import FinishDeletion
 from ...messages.errors import Error
 from ...messages.members import ExternalStateRemoved, PutTaskConfigs, ReportStatus, StatusUpdate

@@ -16,26 +16,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ....events.catalogue import key_of
-from ....events.connectors import (
-    ConnectorConfig,
-    OffsetsAltered,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
-)
+from ....events.commits import ConsumerOffset
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
-from ....events.kafka.consumers import ConsumerOffset, SubscribedTopics
 from ....events.model import Key
 from ....events.records import (
     ClassicGroup,
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
+    OffsetsAltered,
     Operator,
     ScheduledRebalance,
+    SubscribedTopics,
     TargetAssignment,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from ...messages.errors import Error

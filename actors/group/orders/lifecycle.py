@@ -13,10 +13,16 @@ the resource stops it, and starts it again.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from ....events.group import Group, generation_of, token_of
 from ....events.model import Resource, Resources, RunState, Token, Why
-from ....events.records import ConnectorsTasksMetadata, Record
+from ....events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    Record,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from ...messages.commands import FinishStop
 from ...messages.errors import Error
 from ...messages.orders import Restart, SetTargetState

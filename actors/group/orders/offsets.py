@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from ....events.catalogue import offset_key
 from ....events.commits import Document, Offset, OffsetRecord
-from ....events.connectors import ConnectorConfig, OffsetsAltered
 from ....events.group import Group
 from ....events.model import Key
-from ....events.records import ControlRecord, Tombstone
+from ....events.records import ConnectorConfig, ControlRecord, OffsetsAltered, Tombstone
 from ...messages.commands import RecordAlteration
 from ...messages.errors import Error
 from ...messages.orders import MUST_BE_STOPPED, AlterOffsets

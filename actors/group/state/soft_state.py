@@ -7,12 +7,17 @@ flight is forgotten, and a member is chosen again.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....events.commits import CommitId, Document, Offset, OffsetRecord, TaskProgress
-from ....events.connectors import OffsetsAltered
+from ....events.commits import (
+    CommitId,
+    ConsumerOffset,
+    Document,
+    Offset,
+    OffsetRecord,
+    TaskProgress,
+)
 from ....events.group import Group
-from ....events.kafka.consumers import ConsumerOffset, Topic
 from ....events.model import Cause, Why
-from ....events.records import GroupMetadata, Record, Tombstone
+from ....events.records import GroupMetadata, OffsetsAltered, Record, Tombstone, Topic
 from ...assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot

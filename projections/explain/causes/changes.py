@@ -8,11 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ....events.catalogue import key_of
-from ....events.connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs
-from ....events.kafka.consumers import ConsumerSubscription, SubscribedTopics
 from ....events.model import Cause, Key, Resource, RunState, Scope, Why
 from ....events.placement import KEYS, Abilities, abilities, assignor_of, last_part, placement_in
-from ....events.records import GroupMetadata, MemberMetadata, Operator, Record, Tombstone
+from ....events.records import (
+    ConnectorConfig,
+    ConsumerSubscription,
+    GroupMetadata,
+    MemberMetadata,
+    OffsetsAltered,
+    Operator,
+    Record,
+    SubscribedTopics,
+    TargetState,
+    TaskConfigs,
+    Tombstone,
+)
 
 _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
     Why.MEMBER_JOINED: (MemberMetadata,),

@@ -9,7 +9,6 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....events.connectors import TaskStatus
 from ....events.group import AWAY_EPOCH
 from ....events.model import Why
 from ....events.records import (
@@ -18,6 +17,7 @@ from ....events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TaskStatus,
 )
 
 

@@ -17,8 +17,8 @@ from ....actors.messages.groups import (
     DescribedConsumer,
 )
 from ....actors.messages.members import JOIN_EPOCH
-from ....events.kafka.consumers import Topic
 from ....events.model import Resources
+from ....events.records import Topic
 from .frames import Request, item_class, make
 from .terms import MS, NO_TIME, NOT_ASKED_FOR, code
 

@@ -7,10 +7,10 @@ saw this config. All other cleanups follow from the current state of the log.
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from ....events.connectors import TargetState
 from ....events.group import Group
 from ....events.model import Resource, Resources, TaskConfig, Token
 from ....events.placement import work_in
+from ....events.records import TargetState
 
 ANY_GENERATION = (1 << 63) - 1
 

@@ -18,13 +18,12 @@ import psutil
 from fairlead.actors.tether import tied
 from fairlead.events.catalogue import entry_key
 from fairlead.events.commits import Committed, Offset
-from fairlead.events.connectors import TaskStatus
 from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.placement import is_warm
-from fairlead.events.records import ClassicGroup, GroupMetadata
+from fairlead.events.records import ClassicGroup, GroupMetadata, TaskStatus
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder

@@ -12,7 +12,6 @@ from fairlead.events.commits import (
     Offset,
     TaskProgress,
 )
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
@@ -27,6 +26,7 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import (
+    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
@@ -35,6 +35,8 @@ from fairlead.events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 

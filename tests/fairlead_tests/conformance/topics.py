@@ -8,7 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 from fairlead.actors.assignors.classic.protocol import VERSIONS
 from fairlead.actors.classic.bytes.consumer import decode_assignment
 from fairlead.actors.consumer.patterns import find_matches, flaw_in_pattern
-from fairlead.events.kafka.consumers import Topic
+from fairlead.events.records import Topic
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.conformance.conversations import read_carried, read_exchanges, read_frames
 

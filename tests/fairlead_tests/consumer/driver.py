@@ -21,8 +21,8 @@ from fairlead.actors.messages.consumers import (
 from fairlead.actors.timing import Now
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.records import Topic
 
 SESSION_MS, INTERVAL_MS, REBALANCE_MS = 6_000, 1_000, 20_000
 SETTINGS = GroupSettings(

@@ -28,8 +28,8 @@ from fairlead.actors.messages.classic import (
     SyncGroupReply,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.model import ClassicProtocol, Resource
+from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import REBALANCE_MS, SESSION_MS
 from fairlead_tests.consumer.storm import Storm
 

@@ -7,14 +7,13 @@ from pathlib import Path
 from fairlead.actors.messages.commands import AddressedReply, CommandReply
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState, TaskConfig
 from fairlead.events.record_parts import RecordParts, lay_out
-from fairlead.events.records import ConnectorsTasksMetadata, Record
+from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
 from fairlead_tests.coordination.driver import WALL_MS, CoordinatorDriver
 
 MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))

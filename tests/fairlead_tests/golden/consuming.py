@@ -9,8 +9,8 @@ from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, TopicOffset
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.writer import GroupLog
+from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import AT_ONCE
 from fairlead_tests.coordination.driver import CoordinatorDriver
 

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.events.catalogue import key_of
-from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Succession
 from fairlead.events.record_parts import RecordParts
-from fairlead.events.records import HEADS
+from fairlead.events.records import HEADS, ConnectorConfig
 from fairlead_tests import TESTS
 
 FOLDER = TESTS / "golden"

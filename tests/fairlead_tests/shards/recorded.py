@@ -18,10 +18,10 @@ from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
 from fairlead.events.entries.codec import restore
 from fairlead.events.entries.group_keys import by_group
 from fairlead.events.group import Group
-from fairlead.events.kafka.consumers import Topic
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClassicMember, ClassicProtocol, Resource
+from fairlead.events.records import Topic
 from fairlead_tests.shards.driver import AT_ONCE, ShardDriver
 
 TOPICS = {"orders": Topic("ORDERS", 4), "clicks": Topic("CLICKS", 2)}

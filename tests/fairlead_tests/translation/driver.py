@@ -28,13 +28,18 @@ from fairlead.actors.messages.commands import AddressedReply, GroupRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.timing import Now
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.model import TaskConfig
-from fairlead.events.records import ConnectorsTasksMetadata, Record, TargetAssignment
+from fairlead.events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    Record,
+    TargetAssignment,
+    TaskConfigs,
+)
 from fairlead.runtime.simulation.invariants import GroupInvariants, consistent, same, see_covered
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import REBALANCE_MS, SETTINGS, CoordinatorDriver

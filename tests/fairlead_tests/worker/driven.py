@@ -18,7 +18,6 @@ from fairlead.actors.messages.members import (
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
 from fairlead.events.commits import Commit, CommitId, Manifest
-from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (
@@ -29,7 +28,13 @@ from fairlead.events.model import (
     TaskConfig,
     Token,
 )
-from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
+from fairlead.events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    MemberMetadata,
+    Record,
+    TaskConfigs,
+)
 from fairlead.runtime.cluster.messages import AssignorAt
 from fairlead.runtime.node.worker.core.contract import (
     AbandonAll,

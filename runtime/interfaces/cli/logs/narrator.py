@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .....events import records
-from .....events.commits import Committed, Document, Offset, TaskProgress, identity
-from .....events.connectors import (
+from .....events.commits import Committed, ConsumerOffset, Document, Offset, TaskProgress, identity
+from .....events.model import Cause, ClassicMember, Resource, Scope
+from .....events.records import (
     ConnectorConfig,
+    ConsumerSubscription,
     OffsetsAltered,
+    Record,
+    SubscribedTopics,
     TargetState,
     TaskConfigs,
     TaskStatus,
 )
-from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
-from .....events.model import Cause, ClassicMember, Resource, Scope
-from .....events.records import Record
 from ...replies.building.clients import read_shares
 from ..output.member_names import MemberNames
 from ..output.phrases import (

@@ -9,8 +9,8 @@ from typing import Final
 from .....actors.classic.bytes.consumer import decode_assignment
 from .....actors.classic.bytes.primitives import UnreadableError
 from .....actors.classic.embedded import CONSUMER
+from .....events.commits import ConsumerOffset
 from .....events.group import Group
-from .....events.kafka.consumers import ConsumerOffset
 from .....events.model import (
     CONNECT,
     NOTHING,

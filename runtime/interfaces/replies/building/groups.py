@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from .....events.commits import ConsumerOffset
 from .....events.group import Group, epoch_warning
-from .....events.kafka.consumers import ConsumerOffset
 from .....events.model import Resource
 from .....events.records import GroupMetadata, Loss, Operator
 from .....projections.shards import state_of_clients, type_of_clients

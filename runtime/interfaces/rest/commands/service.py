@@ -15,8 +15,8 @@ from starlette.requests import Request
 
 from .....actors.messages.commands import CommandReply, Traffic
 from .....actors.messages.errors import Error
-from .....events.connectors import ConnectorConfig
 from .....events.group import Group
+from .....events.records import ConnectorConfig
 from .....projections.metrics.exposition import Exposition
 from .....projections.metrics.processes import RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts

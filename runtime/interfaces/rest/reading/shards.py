@@ -13,6 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import Final
 
+from .....events.commits import ConsumerOffset
 from .....events.entries.codec import CodecError
 from .....events.entries.group_keys import (
     SHARED_CONTROL,
@@ -21,7 +22,6 @@ from .....events.entries.group_keys import (
     shard_of_group,
 )
 from .....events.group import Group
-from .....events.kafka.consumers import ConsumerOffset
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from .....actors.settings import HIDDEN
 from .....events.commits import Lag, identity
-from .....events.connectors import ConnectorConfig
+from .....events.records import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins

@@ -13,9 +13,9 @@ from threading import Event, Thread
 from typing import Final
 
 from .....events.commits import Lag
-from .....events.connectors import ConnectorConfig
 from .....events.entries.codec import CodecError
 from .....events.log.errors import LogError
+from .....events.records import ConnectorConfig
 from .....projections.views import (
     Progress,
     connector_names,

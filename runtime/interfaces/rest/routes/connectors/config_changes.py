@@ -20,9 +20,9 @@ from ......actors.messages.commands import CommandReply
 from ......actors.messages.errors import Error
 from ......actors.messages.orders import PutConnector
 from ......actors.settings import trimmed
-from ......events.connectors import ConnectorConfig
 from ......events.log.errors import NoLogError
 from ......events.model import RunState
+from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets
 from .....pipeline.spi.keys.common import NAME
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState

@@ -14,8 +14,8 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.orders import PutConnectors
 from ......actors.settings import trimmed
-from ......events.connectors import ConnectorConfig
 from ......events.group import Group
+from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets
 from ....replies.connectors import ConfigChange, ConfigDiff
 from ...commands.service import PrincipalName, Served, Service, carry_out

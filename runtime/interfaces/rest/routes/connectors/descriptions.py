@@ -8,10 +8,10 @@ from msgspec import Meta, Raw
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from ......events.connectors import ConnectorConfig
 from ......events.group import Group
 from ......events.log.errors import NoLogError
 from ......events.model import Resource
+from ......events.records import ConnectorConfig
 from ......projections import views
 from .....config.secrets import hide_secrets
 from ....replies import unpublished

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
 from ......events.commits import Lag, Offset, identity
-from ......events.connectors import ConnectorConfig
+from ......events.records import ConnectorConfig
 from ......projections.views import NO_LAG, sum_of_lags
 from .....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from ....replies.node import Message

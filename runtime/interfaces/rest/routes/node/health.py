@@ -13,10 +13,10 @@ from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 
-from ......events.connectors import ConnectorConfig
 from ......events.entries.codec import CodecError
 from ......events.group import epoch_warning
 from ......events.log.errors import LogError
+from ......events.records import ConnectorConfig
 from ......projections import views
 from .....cluster.messages import NodeView, Whereabouts
 from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow

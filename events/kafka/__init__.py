@@ -1,1 +1,0 @@
-"""Records of Kafka's own clients, beside those that all groups have."""
