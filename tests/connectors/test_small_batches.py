@@ -11,7 +11,8 @@ from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
-from fairlead.runtime.pipeline.batches.counting import RowCount, above_queries, rows_of
+from fairlead.runtime.pipeline.batches.counting import RowCount, above_queries
+from fairlead.runtime.pipeline.batches.frames import rows_of
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
 from fairlead.runtime.pipeline.stores.files.sink.writing import SmallBatches

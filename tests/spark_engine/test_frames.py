@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.batches.counting import rows_of
-from fairlead.runtime.pipeline.batches.frames import frame_of, times_as_texts
+from fairlead.runtime.pipeline.batches.frames import frame_of, rows_of, times_as_texts
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.sessions import session_beside
 

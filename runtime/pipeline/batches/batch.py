@@ -20,7 +20,6 @@ from ..spi.errors import (
 from ..spi.rows import ArrowSchema, ArrowTable, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
-from .arrow_schema import arrow_schema_of
 from .bisection import (
     as_rejects,
     failing_rows,
@@ -30,9 +29,9 @@ from .bisection import (
     without,
     without_files,
 )
-from .counting import RowCount, above_queries, rows_of
+from .counting import RowCount, above_queries
 from .dead_letters import BadRows
-from .frames import frame_of
+from .frames import arrow_schema_of, frame_of, rows_of
 from .session import TaskSession
 
 if TYPE_CHECKING:

@@ -1,26 +1,16 @@
 """Counts and aggregates of rows that pass, by the batch's own job."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas import conversion
 from pyspark.sql.utils import is_remote
-
-from ..spi.rows import ArrowTable
-from .arrow_schema import arrow_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-# PySpark's own walks through the stack, and asks the JVM twice, to show on Spark's pages by which
-# line of Python a job was begun: that takes a twentieth of what Python does for a small batch.
-cast("Any", conversion).SCCallSiteSync = nullcontext
 
 
 class RowAggregates:
@@ -82,16 +72,3 @@ def above_queries(frame: "DataFrame") -> "DataFrame":
     below it that it has run: that would wait for ever. A frame above it is named by its plan.
     """
     return frame.select("*")
-
-
-def rows_of(frame: "DataFrame") -> ArrowTable:
-    """Run a frame, and return its rows, which this process holds.
-
-    PySpark's `toArrow` asks the JVM for two settings first, which takes as many calls as the rest.
-    """
-    untyped: Any = frame
-    if is_remote():
-        return cast("ArrowTable", untyped.toArrow())
-    parts = untyped._collect_as_arrow(empty_list_if_zero_records=False)  # noqa: SLF001
-    table = cast("Any", pa).Table.from_batches(parts)
-    return cast("ArrowTable", table.cast(arrow_schema_of(untyped.schema)))

@@ -1,26 +1,40 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Spark frames of rows that a worker holds in Arrow, with the same values.
+"""Rows as a Spark frame and as an Arrow table that this process holds: conversions both ways.
 
 PySpark takes a time without a zone as one in the session's zone, whose clock may skip or repeat it,
 unless it is told the type. Spark's readers, writers and transforms take no times of day, so these
 become texts.
 """
 
+from collections.abc import Mapping
+from contextlib import nullcontext
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas import conversion
 from pyspark.sql.pandas.types import (
     from_arrow_schema,  # pyright: ignore[reportUnknownVariableType]
+    to_arrow_schema,  # pyright: ignore[reportUnknownVariableType]
 )
+from pyspark.sql.utils import is_remote
 
-from ..spi.rows import ArrowTable
+from ..spi.rows import ArrowSchema, ArrowTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _DAY_END: Final = "24:00:00.000000"
 _DAY_US: Final = 86_400_000_000
+_IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
+_UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
+"""The time zone of timestamps, UTC: PySpark asks for it from 4.2 on, and takes UTC before."""
+
+# PySpark's own walks through the stack, and asks the JVM twice, to show on Spark's pages by which
+# line of Python a job was begun: that takes a twentieth of what Python does for a small batch.
+cast("Any", conversion).SCCallSiteSync = nullcontext
 
 
 def frame_of(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
@@ -31,6 +45,24 @@ def frame_of(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
             sent = sent.set_column(at, name, times_as_texts(sent.column(at)))
     schema = from_arrow_schema(sent.schema, prefer_timestamp_ntz=True)
     return cast("DataFrame", cast("Any", spark).createDataFrame(sent, schema))
+
+
+def rows_of(frame: "DataFrame") -> ArrowTable:
+    """Run a frame, and return its rows, which this process holds.
+
+    PySpark's `toArrow` asks the JVM for two settings first, which takes as many calls as the rest.
+    """
+    untyped: Any = frame
+    if is_remote():
+        return cast("ArrowTable", untyped.toArrow())
+    parts = untyped._collect_as_arrow(empty_list_if_zero_records=False)  # noqa: SLF001
+    table = cast("Any", pa).Table.from_batches(parts)
+    return cast("ArrowTable", table.cast(arrow_schema_of(untyped.schema)))
+
+
+def arrow_schema_of(schema: "StructType") -> ArrowSchema:
+    """Convert a Spark schema to Arrow's types; timestamps with a zone are in UTC."""
+    return cast("ArrowSchema", to_arrow_schema(schema, **_UTC))
 
 
 def times_as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -44,8 +76,10 @@ def times_as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     ends = pc.equal(pc.list_flatten(numbers) if is_list else numbers, _DAY_US)
     if not pc.any(ends).as_py():
         return column.cast(pa.list_(pa.string()) if is_list else pa.string())
-    found: list[Any] = numbers.to_pylist()
-    texts = [[*map(_text, each)] if is_list and each is not None else _text(each) for each in found]
+    values: list[Any] = numbers.to_pylist()
+    texts = [
+        [*map(_text, each)] if is_list and each is not None else _text(each) for each in values
+    ]
     return pa.chunked_array([pa.array(texts, pa.list_(pa.string()) if is_list else pa.string())])
 
 

@@ -22,8 +22,8 @@ from ..spi.keys.kinds import number_key, text_key, with_group
 from ..spi.types import SinkType, SourceType
 from ..stores.files.sink.sink_type import FilesSinkType
 from ..stores.files.source.source_type import FilesSourceType
-from ..stores.jdbc.sink_type import JdbcSinkType
-from ..stores.jdbc.source_type import JdbcSourceType
+from ..stores.jdbc.sink import JdbcSinkType
+from ..stores.jdbc.source import JdbcSourceType
 from ..transforms import catalogue as transforms
 from .dead_letter_queue import QUEUE_TASK_KEYS
 from .error_keys import ERRORS

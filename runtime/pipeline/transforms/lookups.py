@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....actors.settings import not_blank
-from ..batches.counting import rows_of
-from ..batches.frames import frame_of
+from ..batches.frames import frame_of, rows_of
 from ..engines.failures import failure_text
 from ..engines.queries.query import INPUT
 from ..engines.spelling import path_to_read, path_to_write

@@ -13,7 +13,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from ......events.commits import Manifest
-from ....batches.counting import RowCount, rows_of
+from ....batches.counting import RowCount
+from ....batches.frames import rows_of
 from ....engines.sessions import cores_of
 from ....engines.spelling import path_to_write
 from ....formats.spark.options import SINK_OPTION, options_of

@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ....batches.arrow_schema import arrow_schema_of
+from ....batches.frames import arrow_schema_of
 from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
 from ....formats.inference import refuse_twins

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from fastavro import schemaless_reader
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ....batches.arrow_schema import arrow_schema_of
+from ....batches.frames import arrow_schema_of
 from ....formats.avro import AvroRefused, AvroSchema, as_columns, avro_schema
 from ....formats.evolution.policy import DEAD_LETTER, SchemaPolicy, parse_given
 from ....spi.errors import SchemaRefused

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from ....batches.arrow_schema import arrow_schema_of
+from ....batches.frames import arrow_schema_of
 from ....formats.connect import (
     DECIMAL,
     PLAIN,
