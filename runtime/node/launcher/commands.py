@@ -33,8 +33,9 @@ from ...cluster.run_folder import (
 from ...cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ...config.load import Config
 from ..process_files import ProcessFiles
+from .actor_system import NodeFailedError
 from .kafka_process import kafka_spec
-from .launcher import Launcher, NodeFailedError
+from .launcher import Launcher
 from .rest_process import rest_command
 
 OK, FAILED, UNREACHABLE = 0, 1, 3

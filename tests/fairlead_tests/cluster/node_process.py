@@ -15,7 +15,8 @@ from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
-from fairlead.runtime.node.launcher.launcher import Launcher, NodeFailedError
+from fairlead.runtime.node.launcher.actor_system import NodeFailedError
+from fairlead.runtime.node.launcher.launcher import Launcher
 from fairlead_tests.system_process import watch_files
 
 FAILED = 1
