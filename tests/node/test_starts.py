@@ -120,8 +120,8 @@ class Supervisor(real.Supervisor):
 
     def start_group(self) -> None:
         """Start the group's process if it is not started, however long that would wait."""
-        if self._group.address is None:
-            self._group.start(self._host)
+        if self._node.group.address is None:
+            self._node.group.start(self._host)
 
     def hears_from(self, name: str) -> None:
         self.receive(WorkerUp(name, 1, f"id of {name}", "p"), Address(name))

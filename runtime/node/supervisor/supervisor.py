@@ -1,15 +1,14 @@
 """The supervisor: it starts the actors of a node, and restarts those whose process ends.
 
-It has no log, socket or thread of its own that its forks would inherit. Its children are the group
-(after a restart it sends the new address to all workers), the group shards (`shards`), the assignor
-process (`assignor_process`) and the workers (`workers`).
+It has no log, socket or thread of its own that its forks would inherit. Its children are in
+`node_children`; this module handles the messages of the launcher, of commands and of the children,
+and sets the timer for the next look at them. After a restart of the group it sends the new address
+to all workers.
 """
 
 import logging
-import os
 import time
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
@@ -17,10 +16,9 @@ from ....actors.messages.commands import CommandReply
 from ....actors.messages.errors import Error
 from ....actors.shards.actor import ShardOpened
 from ....actors.shards.host_actor import GroupOpened, Ping, Pong
-from ....actors.transport.actor import Actor, Address, Failure, address_key
-from ....events.log.process import kill, process_of
+from ....actors.transport.actor import Actor, Address, Failure
+from ....events.log.process import kill
 from ...cluster.messages import (
-    SUPERVISOR,
     AddWorker,
     AllLeft,
     AssignorHangs,
@@ -31,7 +29,6 @@ from ...cluster.messages import (
     DescribeNode,
     EngineRuns,
     GroupAt,
-    NodeView,
     ShutDown,
     StartWorker,
     StopWorker,
@@ -42,11 +39,10 @@ from ...cluster.messages import (
     WorkerUp,
     answer_before_begin,
 )
-from ..process_files import Deaths, NodeProcess, ProcessFiles
-from .assignor_process import ASSIGNOR, AssignorChild
-from .children import REPORTS, ChildProcess, GroupChild, Host
-from .shards import GroupShards, ShardChild
-from .workers import NodeWorkers, WorkerChild
+from ..process_files import ProcessFiles
+from .children import REPORTS, GroupChild, Host
+from .node_children import NodeChildren
+from .workers import WorkerChild
 
 LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.01
@@ -59,12 +55,7 @@ class Supervisor(Actor):
 
     _host: Host
     """What its children need of it; set, like the following attributes, by `Begin`."""
-    _deaths: Deaths
-    """The reports to the group of members whose process has ended."""
-    _group: GroupChild
-    _shards: GroupShards
-    _assignor: AssignorChild
-    _workers: NodeWorkers
+    _node: NodeChildren
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,15 +75,17 @@ class Supervisor(Actor):
             ShardOpened: self._shard_opened,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
-            AssignorHangs: lambda report, _: self._assignor.give_up_hanging(self._host, report),
-            WorkerUp: lambda report, _: self._workers.take_up(report),
-            WorkerSays: lambda report, _: self._workers.take_remark(report),
-            WorkerGone: lambda report, _: self._workers.take_leave(report),
-            EngineRuns: lambda report, _: self._workers.take_engine(report),
-            AddWorker: lambda order, sender: self.send(sender, self._workers.add(order)),
-            StopWorker: lambda order, sender: self.send(sender, self._workers.let_go(order)),
-            WhereIs: lambda ask, sender: self.send(sender, self._group.whereabouts(ask.group_id)),
-            WhereAreShards: lambda _, sender: self.send(sender, self._shards.whereabouts()),
+            AssignorHangs: lambda report, _: self._node.assignor.give_up_hanging(
+                self._host, report
+            ),
+            WorkerUp: lambda report, _: self._node.workers.take_up(report),
+            WorkerSays: lambda report, _: self._node.workers.take_remark(report),
+            WorkerGone: lambda report, _: self._node.workers.take_leave(report),
+            EngineRuns: lambda report, _: self._node.workers.take_engine(report),
+            AddWorker: lambda order, sender: self.send(sender, self._node.workers.add(order)),
+            StopWorker: lambda order, sender: self.send(sender, self._node.workers.let_go(order)),
+            WhereIs: self._answer_where,
+            WhereAreShards: lambda _, sender: self.send(sender, self._node.shards.whereabouts()),
             DescribeNode: self._describe,
             ShutDown: self._shut_down,
             Failure: self._note_failure,
@@ -106,7 +99,7 @@ class Supervisor(Actor):
         if handle is None:
             self.send(sender, Failure(f"no order of mine: {type(message).__name__}"))
         elif self._has_begun or isinstance(message, Begin):
-            if not isinstance(message, REPORTS) or self._find(sender) is not None:
+            if not isinstance(message, REPORTS) or self._node.find(sender) is not None:
                 handle(message, sender)
                 self._sleep()
         elif (answer := answer_before_begin(message)) is not None:
@@ -126,7 +119,7 @@ class Supervisor(Actor):
     def _sleep(self) -> None:
         """Set a timer for the next look, unless an earlier one is set."""
         now = time.monotonic()
-        due_at = now + min(each.rest_seconds(now) for each in self._every_child)
+        due_at = now + self._node.rest_seconds(now)
         if due_at < self._tick_at:
             self._tick_at = due_at
             self.wake_after(due_at - now, due_at)
@@ -134,18 +127,12 @@ class Supervisor(Actor):
     def _look(self) -> None:
         """Probe the children, and restart those that are due."""
         if not self._is_ending:
-            self._group.start_if_due(self._host)
-            self._assignor.start_if_due(self._host)
-            self._shards.start_due()
-            self._workers.start_due()
-        self._group.look(self._host)
-        self._shards.look()
-        self._assignor.look(self._host)
-        self._workers.look()
+            self._node.start_due()
+        self._node.look()
 
     def undelivered(self, message: object, to: Address) -> None:
         """Repeat a liveness ping that was not delivered; replace a worker that gets no order."""
-        child = self._find(to)
+        child = self._node.find(to)
         if isinstance(message, Ping) and isinstance(child, GroupChild) and child.probe is not None:
             child.probe.take_loss()
             return
@@ -155,7 +142,7 @@ class Supervisor(Actor):
 
     def child_exited(self, child: Address) -> None:
         """Schedule the restart of an actor that ended, if it is still wanted."""
-        ended = self._find(child)
+        ended = self._node.find(child)
         if ended is None:
             return
         if error := ended.note_end():
@@ -163,9 +150,9 @@ class Supervisor(Actor):
         pid, process = ended.pid, ended.has_ended()
         ended.log_end(pid, is_ending=self._is_ending)
         if process is not None:
-            self._deaths.add(process, time.time_ns() // 1_000_000)
+            self._node.add_death(process)
             self._report_deaths()
-        if isinstance(ended, WorkerChild) and self._workers.take_end(ended):
+        if isinstance(ended, WorkerChild) and self._node.workers.take_end(ended):
             self._tell_if_all_left()
         elif ended.back_off(self._host.node.backoff_ms) and not self._is_ending:
             ended.start(self._host)
@@ -174,31 +161,22 @@ class Supervisor(Actor):
     def stopping(self) -> None:
         """Kill the assignor process and its child processes."""
         if self._has_begun:
-            self._assignor.kill()
+            self._node.assignor.kill()
 
     # -- beginning
 
     def _begin(self, order: Begin, sender: Address) -> None:
         if not self._has_begun:
             self._has_begun = True
-            group_id, files = order.node.group_id, ProcessFiles(order.node.data_dir / "run")
-            self._host, self._deaths = Host(self, order.node, files), Deaths(group_id, files)
-            self._group, self._assignor = GroupChild(group_id), AssignorChild(ASSIGNOR)
-            self._workers = NodeWorkers(self._host, self._group, self._assignor)
-            self._shards = GroupShards(self._host)
-            actors = (GroupChild, ShardChild, AssignorChild, WorkerChild)
-            kinds = (*(each.kind for each in actors), SUPERVISOR)
-            self._deaths.take_over(kinds)  # processes of other kinds belong to the launcher
-            self._group.start(self._host)
-            self._shards.start()
-            files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
-            self._assignor.start(self._host)
+            self._host = Host(self, order.node, ProcessFiles(order.node.data_dir / "run"))
+            self._node = NodeChildren(self._host)
+            self._node.start()
         self._waiting_for_begin.append(sender)
         self._answer_begin_if_ready()
 
     def _answer_begin_if_ready(self) -> None:
         """Reply `Begun` once the group is open and the assignors are loaded."""
-        if self._group.state == self._assignor.state == "running" and self._shards.all_run:
+        if self._node.is_open:
             self._answer_begin(Begun())
 
     def _answer_begin(self, begun: Begun) -> None:
@@ -209,58 +187,55 @@ class Supervisor(Actor):
     # -- the group
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
-        self._group.runs(opened.pid)
-        self._workers.tell_all(GroupAt(sender, opened.coordinator_epoch))
-        self._group.release_seats(self._host)
-        for report in self._deaths.repeated():
-            self.send(sender, report)
+        node = self._node
+        node.group.runs(opened.pid)
+        node.workers.tell_all(GroupAt(sender, opened.coordinator_epoch))
+        node.group.release_seats(self._host)
+        node.repeat_deaths(sender)
         self._report_deaths()
         self._answer_begin_if_ready()  # first: starting the workers takes a while
         if not self._is_ending:
-            self._workers.begin()
+            node.workers.begin()
 
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
-        self._shards.take_up(opened)
+        self._node.shards.take_up(opened)
         self._answer_begin_if_ready()
 
     def _report_deaths(self) -> None:
         """Report to the group the members whose processes and engines have ended."""
-        if (group := self._group.whereabouts(self._group.name).address) is None:
-            return  # reported once the group is open
-        for report in self._deaths.take_ended():
-            self.send(group, report)
-        if self._deaths.is_waiting:
+        if self._node.report_deaths():
             self.wake_after(LOOK_SECONDS, LOOK)
 
     def _group_answers(self, _: Pong, sender: Address) -> None:
-        child = self._find(sender)
+        child = self._node.find(sender)
         if isinstance(child, GroupChild) and child.probe is not None:
             child.probe.take_answer()
 
     # -- the assignors and the workers
 
     def _assignor_up(self, report: AssignorUp, _: Address) -> None:
-        self._assignor.pid = report.pid
+        self._node.assignor.pid = report.pid
 
     def _assignors_open(self, report: AssignorsOpen, _: Address) -> None:
-        self._assignor.take_report(report, self._host)
-        if not report.error and (at := self._assignor.at) is not None:
+        assignor = self._node.assignor
+        assignor.take_report(report, self._host)
+        if not report.error and (at := assignor.at) is not None:
             self._answer_begin_if_ready()
-            self._workers.tell_all(at)
+            self._node.workers.tell_all(at)
 
     # -- the end
 
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
         self._is_ending = True  # a new process would only delay the shutdown
         self._waiting_for_end.append(sender)
-        self._workers.leave_all()
+        self._node.workers.leave_all()
         self._tell_if_all_left()
 
     def _tell_if_all_left(self) -> None:
-        if self._workers:
+        if self._node.workers:
             return
         if self._is_ending:
-            self._assignor.kill()  # it may hang, and ignore a message
+            self._node.assignor.kill()  # it may hang, and ignore a message
         for asker in self._waiting_for_end:
             self.send(asker, AllLeft())
         self._waiting_for_end.clear()
@@ -268,13 +243,14 @@ class Supervisor(Actor):
     # -- answers
 
     def _describe(self, _: DescribeNode, sender: Address) -> None:
-        group, assignor = self._group.view(), self._assignor.view()
-        workers, shards = self._workers.views(), tuple(self._shards.views())
-        self.send(sender, NodeView(os.getpid(), (group,), workers, (assignor,), shards))
+        self.send(sender, self._node.view())
+
+    def _answer_where(self, question: WhereIs, sender: Address) -> None:
+        self.send(sender, self._node.group.whereabouts(question.group_id))
 
     def _note_failure(self, failure: Failure, sender: Address) -> None:
         LOGGER.warning("%s", failure.reason)
-        if (child := self._find(sender)) is not None:
+        if (child := self._node.find(sender)) is not None:
             child.detail = failure.reason
         if isinstance(child, GroupChild):
             self._answer_begin(Begun(failure.reason))
@@ -283,16 +259,3 @@ class Supervisor(Actor):
         """Handle the group's reply to `_release_seats`."""
         if reply.error is not Error.NONE:
             LOGGER.warning("seats of former workers are still waited for: %s", reply.message)
-
-    @property
-    def _every_child(self) -> Iterator[ChildProcess]:
-        others = chain(self._shards.children, self._workers.children)
-        return chain((self._group, self._assignor), others)
-
-    def _find(self, address: Address) -> ChildProcess | None:
-        """Return the child whose current process has this address."""
-        key = address_key(address)
-        for child in self._every_child:
-            if child.address is not None and address_key(child.address) == key:
-                return child
-        return None

@@ -1,0 +1,160 @@
+"""All children of a supervisor: the group, the shards of groups, the assignor process, the workers.
+
+They are started in this order, looked at together, and found by the address of their current
+process. The ends of members are reported to the group once it is open, and once the engine of a
+worker has ended as well.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ....actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from ....actors.transport.actor import Address, address_key
+from ....events.log.process import process_of
+from ...cluster.messages import SUPERVISOR, NodeView, ProcessView, ShardsAt
+from ...cluster.spec import NodeSpec
+from ..process_files import Deaths, NodeProcess
+from .assignor_process import ASSIGNOR, AssignorChild
+from .children import ChildProcess, GroupChild, Host
+from .workers import NodeWorkers, WorkerChild
+
+
+@dataclass(slots=True)
+class ShardChild(GroupChild):
+    """One group shard process; its name is its number."""
+
+    kind = "shard"
+    actor = ShardActor
+
+    def order(self, node: NodeSpec) -> OpenShard:
+        """Return the first message to a new process: which shard to open."""
+        folder = node.shard_folder(int(self.name))
+        settings, limits = node.client_settings, node.client_limits
+        return OpenShard(int(self.name), node.shards, folder, settings, limits, self.has_run)
+
+
+class GroupShards:
+    """All group shards of a node; none if its Kafka listener is off."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.children = [ShardChild(str(number)) for number in range(host.node.shards)]
+
+    @property
+    def all_run(self) -> bool:
+        """Whether all shards accept calls."""
+        return all(child.state == "running" for child in self.children)
+
+    def start(self) -> None:
+        """Start all shards."""
+        for child in self.children:
+            child.start(self._host)
+
+    def start_due(self) -> None:
+        """Restart shards that have ended, once their back-off is over."""
+        for child in self.children:
+            child.start_if_due(self._host)
+
+    def look(self) -> None:
+        """Probe all shards, and kill those that do not answer in time."""
+        for child in self.children:
+            child.look(self._host)
+
+    def take_up(self, opened: ShardOpened) -> None:
+        """Mark a shard as running."""
+        self.children[opened.number].runs(opened.pid)
+
+    def whereabouts(self) -> ShardsAt:
+        """Return the address of each shard, None for one that is not running."""
+        return ShardsAt(tuple(self._address(child) for child in self.children))
+
+    def views(self) -> Sequence[ProcessView]:
+        """Return the state of each shard."""
+        return [child.view() for child in self.children]
+
+    def _address(self, child: ShardChild) -> Address | None:
+        return child.address if child.state == "running" else None
+
+
+class NodeChildren:
+    """The children of one supervisor, and the reports of the members among them that have ended."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        group_id = host.node.group_id
+        self.group, self.assignor = GroupChild(group_id), AssignorChild(ASSIGNOR)
+        self.workers = NodeWorkers(host, self.group, self.assignor)
+        self.shards = GroupShards(host)
+        self._deaths = Deaths(group_id, host.files)
+
+    def start(self) -> None:
+        """Start all but the workers, and kill what an earlier supervisor has left."""
+        actors = (GroupChild, ShardChild, AssignorChild, WorkerChild)
+        kinds = (*(each.kind for each in actors), SUPERVISOR)
+        self._deaths.take_over(kinds)  # processes of other kinds belong to the launcher
+        self.group.start(self._host)
+        self.shards.start()
+        self._host.files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
+        self.assignor.start(self._host)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the group and the shards are open, and the assignors are loaded."""
+        return self.group.state == self.assignor.state == "running" and self.shards.all_run
+
+    def start_due(self) -> None:
+        """Start those that have ended, once their back-off is over."""
+        self.group.start_if_due(self._host)
+        self.assignor.start_if_due(self._host)
+        self.shards.start_due()
+        self.workers.start_due()
+
+    def look(self) -> None:
+        """Probe all of them, and kill those that do not answer in time."""
+        self.group.look(self._host)
+        self.shards.look()
+        self.assignor.look(self._host)
+        self.workers.look()
+
+    def rest_seconds(self, now: float) -> float:
+        """Return how long none of them need be looked at."""
+        return min(each.rest_seconds(now) for each in self._all)
+
+    def find(self, address: Address) -> ChildProcess | None:
+        """Return the child whose current process has this address."""
+        key = address_key(address)
+        for child in self._all:
+            if child.address is not None and address_key(child.address) == key:
+                return child
+        return None
+
+    def add_death(self, process: NodeProcess) -> None:
+        """Add the process of a child that has just ended."""
+        self._deaths.add(process, time.time_ns() // 1_000_000)
+
+    def report_deaths(self) -> bool:
+        """Report ended members to the group; return whether some wait for the end of an engine."""
+        if (group := self.group.whereabouts(self.group.name).address) is None:
+            return False  # reported once the group is open
+        for report in self._deaths.take_ended():
+            self._host.actor.send(group, report)
+        return self._deaths.is_waiting
+
+    def repeat_deaths(self, group: Address) -> None:
+        """Repeat the last reports to a new process of the group."""
+        for report in self._deaths.repeated():
+            self._host.actor.send(group, report)
+
+    def view(self) -> NodeView:
+        """Return the state of all of them."""
+        group, assignor = self.group.view(), self.assignor.view()
+        workers, shards = self.workers.views(), tuple(self.shards.views())
+        return NodeView(os.getpid(), (group,), workers, (assignor,), shards)
+
+    @property
+    def _all(self) -> Iterator[ChildProcess]:
+        others = chain(self.shards.children, self.workers.children)
+        return chain((self.group, self.assignor), others)
