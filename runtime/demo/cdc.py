@@ -5,8 +5,6 @@ Two connectors read the table's log, one of them with a transform; a worker is k
 meanwhile. At the end both targets are checked. The exit code depends on the data only.
 """
 
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,18 +13,16 @@ from typing import Final
 
 from rich.console import Console
 
-from ...projections.explain.handovers import Handover
 from .cdc_verdict import COPY, COUNT_COPY, FIND_IN_COPY, HISTORY, judge_changes
 from .database import USER, DatabaseError, DemoServer, missing_parts
+from .demo_run import FAILED, LOOK_SECONDS, OK, DemoRun, moves_table, run_in_folder, verdict_table
 from .output import read_output, visible_files
 from .shop import END, ROWS, TABLE, Customers, close_shop, open_shop
-from .show import FAILED, INTERRUPTED, OK, moves_table, story_of, verdict_table
-from .stage import GROUP, VICTIM, DemoFailedError, Stage, staged
+from .stage import GROUP, VICTIM, DemoFailedError, Stage
 from .watch import PLAIN_SECONDS, Watcher
 
 _COPIER, _HISTORIAN = "orders-copy", "orders-history"
 _TASKS: Final = "2"
-_LOOK_S: Final = 0.2
 _LONGEST_S: Final = 480.0
 _QUERY: Final = "SELECT *, quantity * price AS total FROM input"
 
@@ -41,44 +37,33 @@ def demo_cdc(seconds: float, workers: int, keep: Path | None = None) -> int:
         for each in missing:
             console.print(f"the demo needs {each}", soft_wrap=True, markup=False)
         return FAILED
-    if keep and keep.exists() and any(keep.iterdir()):
-        console.print(f"{keep} is not empty: name another folder to keep the demo's files in")
-        return FAILED
-    folder = keep.absolute() if keep else Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
     server = DemoServer()
+
+    def run(stage: Stage) -> int:
+        try:
+            return _CdcRun(stage, server, console, seconds, workers).run()
+        except DatabaseError as error:
+            raise DemoFailedError(str(error)) from None
+
     try:
-        with staged(folder) as stage:
-            return _Scene(stage, server, console, seconds, workers).run()
-    except (DemoFailedError, DatabaseError) as error:
-        console.print(f"the demo could not be shown: {error}", markup=False)
-        return FAILED
-    except KeyboardInterrupt:
-        console.print("\nstopped: nothing of the demo runs any more")
-        return INTERRUPTED
+        return run_in_folder(console, keep, run)
     finally:
         server.stop()
-        if keep is None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Scene:
+class _CdcRun(DemoRun):
     """One run of the demo."""
 
     def __init__(
         self, stage: Stage, server: DemoServer, console: Console, seconds: float, workers: int
     ) -> None:
-        self._stage = stage
+        super().__init__(stage, self._print, _LONGEST_S)
         self._server = server
         self._console = console
         self._seconds = seconds
         self._workers = workers
-        self._began = time.monotonic()
         self._told_at = 0.0
         self._customers = [Customers(server.connect, seed) for seed in range(2)]
-        self._moves: list[Handover] = []
-        self._lost: list[str] = []
-        """The tasks of the killed worker."""
-        self._killed_ms = 0
         self._seen: set[Path] = set()
         """Files of the history that were searched for the last order."""
 
@@ -93,7 +78,7 @@ class _Scene:
         watcher = Watcher(self._stage.data_dir / "groups" / GROUP)
         try:
             while self._look(watcher) < self._workers:
-                time.sleep(_LOOK_S)
+                time.sleep(LOOK_SECONDS)
             self._play(watcher)
         finally:
             watcher.close()
@@ -113,11 +98,11 @@ class _Scene:
         while not self._has_copied() or not watcher.held_by(VICTIM):
             self._wait(watcher)
         begun_copying = time.monotonic()
-        while not self._killed_ms:
+        while not self.killed_ms:
             self._wait(watcher)
             if time.monotonic() - begun_copying >= min(3.0, self._seconds / 2):
-                self._kill(watcher)
-        while time.monotonic() - began < self._seconds or not self._has_recovered(watcher):
+                self.kill(watcher)
+        while time.monotonic() - began < self._seconds or not self.has_recovered(watcher):
             self._wait(watcher)
         for each in self._customers:
             each.stop()
@@ -128,12 +113,6 @@ class _Scene:
         while not self._is_done():
             self._wait(watcher)
 
-    def _kill(self, watcher: Watcher) -> None:
-        self._lost = watcher.held_by(VICTIM)
-        pid = self._stage.kill(VICTIM)
-        self._killed_ms = time.time_ns() // 1_000_000
-        self._tell(f"kill -9 {pid}: {VICTIM} is gone, and with it {', '.join(self._lost)}")
-
     def _wait(self, watcher: Watcher) -> None:
         self._look(watcher)
         for each in self._customers:
@@ -143,24 +122,15 @@ class _Scene:
             self._told_at = time.monotonic()
             made = sum(each.committed for each in self._customers)
             self._tell(f"{made:,} changes committed; the copy has {self._copied():,} rows")
-        time.sleep(_LOOK_S)
+        time.sleep(LOOK_SECONDS)
 
     def _look(self, watcher: Watcher) -> int:
-        """Print new moves; return the number of warm workers."""
-        if time.monotonic() - self._began > _LONGEST_S:
-            raise DemoFailedError(f"it was not done in {_LONGEST_S:.0f} s")
-        self._stage.check()
-        view, completed = watcher.look()
+        """Print new moves and failures; return the number of warm workers."""
+        view = self.look(watcher)
         if view.failed:
             name, reason = next(iter(view.failed.items()))
             self._tell(f"{name} is FAILED: {reason}")
-        for move in completed:
-            self._moves.append(move)
-            self._tell(story_of(move))
         return view.warm
-
-    def _has_recovered(self, watcher: Watcher) -> bool:
-        return watcher.resumed_since(self._killed_ms, self._lost)
 
     def _has_copied(self) -> bool:
         return self._copied() > 0
@@ -189,7 +159,7 @@ class _Scene:
         with self._server.connect() as connection:
             verdict = judge_changes(connection, self._stage.sink)
         self._console.print(verdict_table(verdict))
-        self._console.print(moves_table(self._moves, self._killed_ms))
+        self._console.print(moves_table(self.moves, self.killed_ms))
         for check in verdict.checks:
             if not check.ok and check.detail:
                 self._console.print(f"{check.name}: {check.detail}", markup=False)
@@ -230,7 +200,7 @@ class _Scene:
             "source.table.include.list": rf"public\.{TABLE}",
         }
 
-    def _tell(self, what: str) -> None:
+    def _print(self, what: str) -> None:
         since = time.monotonic() - self._began
         with suppress(BrokenPipeError):
             self._console.print(f"{since:5.1f} s  {what}", soft_wrap=True, markup=False)
