@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.demo import cdc, database
+from fairlead.runtime.demo.cdc import database
+from fairlead.runtime.demo.cdc import show as cdc
 from fairlead_tests.chaos.crew import quick_to_start
 
 

@@ -199,7 +199,7 @@ def demo(
 ) -> None:
     """Watch a year of flights pass; a worker joins, one is killed, no row is lost."""
     if scene is Scene.CDC:
-        from ....demo.cdc import demo_cdc  # noqa: PLC0415
+        from ....demo.cdc.show import demo_cdc  # noqa: PLC0415
 
         raise Ended(demo_cdc(seconds, workers, keep))
     from ....demo.show import demo as run  # noqa: PLC0415

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from .output import read_output
-from .verdict import Check, Verdict
+from ..output import read_output
+from ..verdict import Check, Verdict
 
 if TYPE_CHECKING:
     import psycopg

@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ...actors.tether import die_with
-from ..pipeline.distribution import pip_install
+from ....actors.tether import die_with
+from ...pipeline.distribution import pip_install
 
 if TYPE_CHECKING:
     import psycopg

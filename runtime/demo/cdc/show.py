@@ -13,13 +13,13 @@ from typing import Final
 
 from rich.console import Console
 
-from .cdc_verdict import COPY, COUNT_COPY, FIND_IN_COPY, HISTORY, judge_changes
+from ..demo_run import FAILED, LOOK_SECONDS, OK, DemoRun, moves_table, run_in_folder, verdict_table
+from ..output import read_output, visible_files
+from ..stage import GROUP, VICTIM, DemoFailedError, Stage
+from ..watch import PLAIN_SECONDS, Watcher
 from .database import USER, DatabaseError, DemoServer, missing_parts
-from .demo_run import FAILED, LOOK_SECONDS, OK, DemoRun, moves_table, run_in_folder, verdict_table
-from .output import read_output, visible_files
 from .shop import END, ROWS, TABLE, Customers, close_shop, open_shop
-from .stage import GROUP, VICTIM, DemoFailedError, Stage
-from .watch import PLAIN_SECONDS, Watcher
+from .verdict import COPY, COUNT_COPY, FIND_IN_COPY, HISTORY, judge_changes
 
 _COPIER, _HISTORIAN = "orders-copy", "orders-history"
 _TASKS: Final = "2"
