@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import psutil
-
 KEY_BYTES: Final = 32
 LOOPBACK: Final = "127.0.0.1"
 CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -119,6 +117,8 @@ def check_free(host: str, port: int) -> None:
 
 def holder_of(host: str, port: int) -> str:
     """Return the name and pid of the program that has a port, or that it is not visible."""
+    import psutil  # noqa: PLC0415  # settings and verbs that ask a cluster do without
+
     sockets = sorted(_sockets(host, port), key=lambda each: each[0] != psutil.CONN_LISTEN)
     for _, pid in sockets:
         with suppress(psutil.Error):
@@ -129,6 +129,8 @@ def holder_of(host: str, port: int) -> str:
 
 def _sockets(host: str, port: int) -> Iterator[tuple[str, int | None]]:
     """Yield state and pid of each socket at a port whose address overlaps with a host's."""
+    import psutil  # noqa: PLC0415  # settings and verbs that ask a cluster do without
+
     with suppress(psutil.Error, OSError):
         for each in psutil.net_connections("tcp"):
             if each.laddr and each.laddr.port == port and _overlap(host, each.laddr.ip):
