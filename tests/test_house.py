@@ -177,7 +177,7 @@ KNOWN_ONLY_TO = {
         "events/entries/*.py",
         "events/log/frame.py",
         "runtime/node/assignors/sandbox.py",
-        "runtime/pipeline/formats/connect.py",
+        FORMATS,
         "runtime/pipeline/stores/kafka/*",
         "runtime/planning/report.py",
         "runtime/interfaces/replies/*.py",

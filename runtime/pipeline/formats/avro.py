@@ -99,6 +99,7 @@ class RegisteredSchema(NamedTuple):
     """`AVRO`, `JSON` or `PROTOBUF`."""
     text: str
     references: tuple[str, ...] = ()
+    """The texts of those schemas."""
 
 
 def avro_schema(registered: RegisteredSchema) -> AvroSchema:

@@ -96,9 +96,12 @@ class ConnectColumns(NamedTuple):
     """The columns of a value: the DDL to parse with, and the select list that converts them."""
 
     ddl: str
+    """The columns to parse payloads with."""
     select: Sequence[str]
+    """The expressions of the columns, from what was parsed."""
     names: Sequence[str]
     is_struct: bool
+    """Whether a value is a struct, and not a single column."""
     to_numbers: Rewrite | None
     """Rewrites a value's Decimals in base64 as numbers; None: it has no Decimals."""
 

@@ -118,6 +118,7 @@ class LineEndUnifier:
         self._done = 0
         """The number of bytes before the chunk."""
         self._opened_at = 0
+        """The offset of the last opening quote in the whole text."""
 
     @property
     def open_since(self) -> int:
@@ -166,6 +167,7 @@ class CommentFilter:
         self._quotes = LineEndUnifier(separator, quote, escape)
         """Tells whether a line ends within quotes; it gets only lines with quotes."""
         self._inside = False
+        """Whether the position is within quotes."""
         self.found = False
         """Whether there was a comment so far."""
 

@@ -88,6 +88,7 @@ class PlainRecords:
         self._names = names
         self.odd = odd
         self._pattern = ""
+        """The expression of plain records; empty: none is plain."""
         self._has_begun = False
         self._held = b""
         """The beginning of a record, whose end comes with the next chunk."""

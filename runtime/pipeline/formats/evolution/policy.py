@@ -53,6 +53,7 @@ class Admitted(NamedTuple):
 
     schema: StructType
     left_out: tuple[str, ...] = ()
+    """The names of the other columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class SchemaPolicy:
     """The schema evolution settings of one config."""
 
     mode: str = LEAVE_OUT
+    """The value of the key, or `LEAVE_OUT`."""
     is_exact: bool = False
     """Whether column names are case sensitive."""
     given_by: str = _GIVEN_BY

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from .flaws import find_flaw, without_deep
+from .flaws import find_flaw, has_text_behind, without_deep
 
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
@@ -34,8 +34,6 @@ _FIRST: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
 """Matches a block whose first value is an object."""
 _NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])(?:[+-]INF|\+Infinity)(?=[\s,}\]])")
 """Matches the numbers that Spark's reader accepts and Python's does not."""
-_NOTHING: Final = ", \t\r\n\0"
-"""The characters that may follow a value in a line."""
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
     ByteType: pa.int8(),
     ShortType: pa.int16(),
@@ -65,10 +63,12 @@ class JsonColumns:
         self._lines = 0
         """The number of lines before the current block."""
         self._known = {each.name: each.dataType for each in schema.fields}
+        """The types of the schema's columns by name."""
         self._is_one = is_one
         self._left = b""
         """The last, incomplete line."""
         self._found: pa.Schema = pa.schema([])
+        """The columns of the text so far."""
 
     def feed(self, text: bytes) -> None:
         """Parse the next chunk of the text, in UTF-8."""
@@ -242,9 +242,9 @@ def _objects(
 
 def _has_remainder(line: bytes, error: Exception) -> bool:
     """Tell whether a reader would ignore text after the first value of a line."""
-    if not isinstance(error, json.JSONDecodeError) or error.msg != "Extra data":
+    if not isinstance(error, json.JSONDecodeError):
         return False
-    return bool(_OBJECTS.match(line) and error.doc[error.pos :].strip(_NOTHING))
+    return bool(_OBJECTS.match(line)) and has_text_behind(error)
 
 
 def _is_row(value: object) -> bool:

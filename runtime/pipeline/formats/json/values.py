@@ -43,6 +43,7 @@ class JsonValues:
     """The types to read json with, and the values of what was read."""
 
     texts: TextValues
+    """The language of values that are read as texts."""
     fractions: tuple[type[DataType], ...] = ()
     """The types of fractions that are read as texts, which costs more."""
 

@@ -86,7 +86,9 @@ class TextValues:
     """The values of texts, with the texts for null and the options of Spark's reader."""
 
     nulls: tuple[str, ...] = ()
+    """The texts for null."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The user's options of Spark's reader, with names in lower case."""
     is_inferred: bool = False
     """Whether texts that say more than the value of their type holds are bad values."""
     has_seconds: bool = False

@@ -88,6 +88,7 @@ class _Deflated(io.RawIOBase):
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._unpack = zlib.decompressobj()
+        """The decompressor of the current zlib stream."""
         self._is_within = False
         """Whether a zlib stream has begun and not ended."""
         self._left = b""

@@ -78,6 +78,7 @@ class Copies:
     merged: set[str] = field(default_factory=set[str])
     """The paths of merged files."""
     _folder: str = ""
+    """The folder of all copies; empty: there are none yet."""
     _written: dict[Path, int] = field(default_factory=dict[Path, int])
     """The sizes of the files as they were written, which Spark is to find so."""
 

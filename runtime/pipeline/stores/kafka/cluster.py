@@ -73,6 +73,7 @@ class TopicFacts(NamedTuple):
 
     id: str
     partitions: int
+    """The number of partitions."""
 
 
 class TopicLimits(NamedTuple):
@@ -93,6 +94,7 @@ class LastError:
 
     def __init__(self) -> None:
         self.text = ""
+        """The last error; empty: there was none."""
         self.is_new = False
         """Whether it came since the last check."""
         self.is_refused = False
@@ -130,8 +132,10 @@ class KafkaCluster:
     def __init__(self, settings: Settings, away: type[Away], timeout_s: float = REQUEST_S) -> None:
         """Create a client, which connects at the first request; raises `ConfigInvalid`."""
         self.trouble = LastError()
+        """The last error of the client."""
         self._settings = settings
         self._admin = make_client(AdminClient, settings, self.trouble)
+        """The client; replaced if it has outdated metadata."""
         self._servers = settings.get(SERVERS, "")
         self._id: str | None = None
         """The cluster id; None: not requested yet."""

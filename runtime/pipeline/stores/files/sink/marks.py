@@ -65,12 +65,15 @@ class TaskMark:
     """The last writer of a task, and its last published commit."""
 
     claim: str
+    """The writer id of the claim under which it was written."""
     token: Token
     process: str
+    """The name of the process that wrote it; see `this_process`."""
     log: str
     """The path of the log that gave the token, which tells it from its copies."""
 
     published: PublishedBatch | None = None
+    """The last published batch; None: none yet."""
 
     def is_of(self, token: Token) -> bool:
         """Tell whether this process wrote the mark under this token."""

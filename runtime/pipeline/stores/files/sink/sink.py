@@ -68,6 +68,7 @@ class FileSink(Sink["DataFrame"]):
         self._may_evolve = may_evolve
         self._count = count
         self._rows_in = counter_of(form)
+        """Counts the rows of a written file; None: its format does not tell them."""
         self._columns: tuple[StructType, StructType] | None = None
         """The columns of the rows, and the columns of all files; None: `prepare` was not called."""
         self._mark: TaskMark | None = None
@@ -76,7 +77,9 @@ class FileSink(Sink["DataFrame"]):
         """Whether a manifest names the rows of each file, which are in its footer."""
         is_plain = self._names_rows and not (form.partition_by or form.options)
         self._lost = NullFolderCounter(form.partition_by, warn)
+        """Counts texts that readers will take for null."""
         self._small = SmallBatches(form.file_bytes if is_plain else 0)
+        """Writes small batches without Spark."""
 
     @property
     def counts_rows(self) -> bool:

@@ -61,6 +61,7 @@ class WriteFormat:
     name: str
     partition_by: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The options of Spark's writer, with names in lower case."""
     file_bytes: int = _LARGEST_PART
     """The most input for one file."""
 
@@ -154,6 +155,7 @@ class SmallBatches:
     def __init__(self, file_bytes: int) -> None:
         """Start with the most input of one file; 0: files are not plain, so no batch is small."""
         self._most_bytes = min(_MOST_BYTES, file_bytes)
+        """The most input of a batch that is small."""
         self._rows_per_byte = inf
         """The rows per input byte of the last batch that Spark wrote."""
         self._is_alike: bool | None = None

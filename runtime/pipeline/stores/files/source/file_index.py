@@ -81,9 +81,11 @@ class FileIndex:
         self._folders: dict[str, _Folder] = {}
         """All folders by path; the root's path is empty."""
         self._files: dict[str, SourceFile] = {}
+        """All files by path."""
         self._log: list[str] = []
         """The paths that were added, removed or changed, in order, from version `_base` on."""
         self._base = 0
+        """The version at which the log of changes begins."""
         self._all_at = 0.0
         """The monotonic time of the next check of all files."""
         self._wakes: list[WeakMethod[Callable[[], None]]] = []

@@ -55,10 +55,13 @@ class LookAhead:
         self._thread: ThreadPoolExecutor | None = None
         """None: there was nothing to scan yet."""
         self._begun: Future[None] | None = None
+        """The scan that runs; None: none was begun."""
         self._is_wanted = Event()
+        """Cleared to end the scan after the current file."""
         self._form: ReadFormat | None = None
         """The format of the current scan."""
         self._found: dict[SourceFile, FileSurvey] = {}
+        """The results so far."""
         self._copies = Copies()
         """The copies of files that Spark cannot read directly."""
 

@@ -74,6 +74,7 @@ class ReadFormat:
     schema: str
     style: CsvStyle = field(default_factory=CsvStyle)
     tolerant: bool = False
+    """Whether bad rows are kept apart; else the first one fails the batch."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     policy: SchemaPolicy = field(default_factory=SchemaPolicy)
     is_inferred: bool = False

@@ -280,7 +280,9 @@ class EmptiedFolder:
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self._root, self._warn = root, warn
         self._is_empty = False
+        """Whether the folder listed nothing at the last call."""
         self._remark = ""
+        """The remark as long as it holds; empty: there is none."""
 
     def remark(self, *, is_empty: bool, was_read: Callable[[], bool]) -> str:
         """Return the remark, if there is one, and log it when it is new.

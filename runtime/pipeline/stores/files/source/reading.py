@@ -110,6 +110,7 @@ class Reading:
         self._merges = False
         """Whether the files of the current batch may be merged."""
         self._ahead = LookAhead(root)
+        """Scans the files of the next batch."""
         self._shared = context.reach.paths
         """The folders that executors elsewhere read, too."""
         self._within: str | None = None

@@ -162,6 +162,7 @@ class _Sized:
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self.size = 0
+        """The bytes of the chunks so far."""
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._chunks:

@@ -33,6 +33,7 @@ class Flaws(NamedTuple):
     """Bad records by row, each with the reason."""
 
     unreadable: dict[int, str]
+    """Records that cannot be decoded."""
     unfit: dict[int, str]
     """Records whose schema has new columns that are not allowed."""
 

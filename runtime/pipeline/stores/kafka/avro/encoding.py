@@ -35,6 +35,7 @@ class _Target(NamedTuple):
     """The schema and the record header for the rows of one topic."""
 
     head: bytes
+    """The header: a 0 byte, and the schema's id."""
     schema: AvroSchema
 
 
@@ -56,6 +57,7 @@ class AvroEncoder:
         self._registry = registry
         self._converter = converter
         self._strategy = subject_strategy(converter, config)
+        """How subjects are named."""
         self._registers = registers
         self._targets: dict[tuple[str, pa.Schema, bool], _Target] = {}
         """The known targets by topic, columns, and `is_lone`."""

@@ -60,7 +60,9 @@ class SchemaRegistry:
             limits=httpx.Limits(max_keepalive_connections=0),  # requests are rare
         )
         self._by_id: dict[int, RegisteredSchema] = {}
+        """The schemas so far."""
         self._lock = Lock()
+        """Guards the schemas so far."""
 
     def schema(self, number: int) -> RegisteredSchema | None:
         """Return the schema of an id; None: there is none. Raises `Away`, `ConfigInvalid`."""

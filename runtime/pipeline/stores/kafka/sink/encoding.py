@@ -69,6 +69,7 @@ class RecordEncoder:
 
     topic: str
     topic_column: str
+    """The column that names topics; empty: there is none."""
     key_columns: tuple[str, ...]
     key: Converter
     value: Converter

@@ -34,6 +34,7 @@ class BatchMark(NamedTuple):
     """The last published batch of a task, and the cluster that published it."""
 
     cluster: str
+    """The id of the fairlead cluster that wrote it."""
     batch: PublishedBatch
 
     @classmethod

@@ -30,6 +30,7 @@ class Publisher(RecordSender):
         super().__init__({**_TRANSACTION, **settings}, {"transactional.id": group})
         self.group = group
         self._marks = MarkGroup(settings, cluster, group)
+        """The group that has the mark of the last batch."""
         self.own_mark: BatchMark | None = None
         """The last mark of this producer; valid until the producer is fenced."""
 

@@ -57,6 +57,7 @@ class RecordSender:
         self._own = own
         self._trouble = LastError()
         self._producer: Producer | None = None
+        """The client; None: not connected."""
         self._batch_bytes = 0
         """The `batch.size` of the producer."""
         self._failed: list[KafkaError] = []

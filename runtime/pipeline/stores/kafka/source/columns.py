@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
 from ....formats.inference import infer_json
+from ....formats.json.flaws import find_text_flaws, objects_in, values_of
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context, SourceColumns
 from ....spi.errors import BadInput, NotReady, SourceAway
@@ -24,7 +25,6 @@ from ..registry_keys import AVRO
 from .decoding import HeaderDecoder, JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
 from .json_keys import JsonKeyDecoder
-from .json_texts import find_text_flaws, objects_in, values_of
 from .reader import PartitionReader, empty_table
 
 SAMPLE: Final = 500

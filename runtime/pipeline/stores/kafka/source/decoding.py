@@ -24,7 +24,7 @@ from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.names import find_twins
 from ....formats.evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ....formats.json.columns import JsonColumns
-from ....formats.json.numbers import find_number_flaws
+from ....formats.json.flaws import find_number_flaws, find_text_flaws, objects_in, values_of
 from ....formats.json.values import OF_RECORDS, JsonValues
 from ....formats.spark.odd_texts import may_be_odd, odd_in_json
 from ....formats.spark.text_values import TextValues
@@ -40,7 +40,6 @@ from .bad_records import (
     reject_records,
     without_rows,
 )
-from .json_texts import find_text_flaws, objects_in, values_of
 from .reader import HEADER_FLAW
 
 if TYPE_CHECKING:
@@ -60,7 +59,9 @@ class KafkaRows(NamedTuple):
     """The settings that all decoders share: metadata columns, keys, bad records."""
 
     metadata: Sequence[str]
+    """The metadata columns, each with its underscore."""
     has_text_keys: bool
+    """Whether keys become texts."""
     parts_bad: bool
     """Whether records that cannot be decoded become bad rows; else they fail the batch."""
     keeps_records: bool = False

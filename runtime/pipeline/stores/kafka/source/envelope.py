@@ -22,6 +22,7 @@ from ....formats.connect import (
     is_required,
 )
 from ....formats.evolution.policy import parse_ddl
+from ....formats.json.flaws import values_of
 from ....spi.errors import BadInput
 from .bad_records import record_error, reject_records, without_rows
 from .decoding import (
@@ -31,7 +32,6 @@ from .decoding import (
     KafkaRows,
     with_flaws,
 )
-from .json_texts import values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

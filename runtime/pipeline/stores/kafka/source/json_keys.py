@@ -37,12 +37,12 @@ from ....formats.connect import (
     time_of,
 )
 from ....formats.evolution.policy import parse_given
+from ....formats.json.flaws import find_text_flaws, values_of
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from .bad_records import record_error, reject_records, without_rows
 from .decoding import KafkaRows, RecordDecoder
 from .envelope import Envelope
-from .json_texts import find_text_flaws, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +70,7 @@ class KeyForm(NamedTuple):
 
     type: pa.DataType
     convert: Converter
+    """Makes a key of the type from parsed JSON."""
 
 
 class JsonKeyDecoder(RecordDecoder):

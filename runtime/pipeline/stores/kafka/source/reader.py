@@ -79,7 +79,9 @@ class Records(NamedTuple):
 
     table: pa.Table
     ends: Mapping[TopicPlace, int]
+    """The next offset of each partition after the records."""
     backlog: bool
+    """Whether more records wait."""
 
 
 class PartitionReader:

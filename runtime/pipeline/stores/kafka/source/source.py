@@ -46,6 +46,7 @@ class StartRules:
     first: Seek = SeekEnd.EARLIEST
     """The start of a partition without an offset."""
     out_of_range: str = "fail"
+    """`fail`, `earliest` or `latest`."""
     is_committed: bool = True
     """Whether to read committed records only."""
     later: frozenset[TopicPlace] = frozenset()
@@ -62,6 +63,7 @@ class Listeners(NamedTuple):
 
     warn: Callable[[str], None]
     shadow: ShadowGroup | None = None
+    """The group that shows offsets to monitoring tools; None: there is none."""
 
 
 class ReadAhead:
@@ -75,6 +77,7 @@ class ReadAhead:
         """Start with a reader that nobody else uses."""
         self._reader = reader
         self._thread = ThreadPoolExecutor(1, "kafka-ahead")
+        """The one that prefetches."""
         self._begun: Future[Records | None] | None = None
         """The batch that is being prefetched; None: there is none."""
         self._from: Mapping[TopicPlace, int] = {}
@@ -132,6 +135,7 @@ class KafkaSource(FetchingSource):
         self._cluster = cluster
         self._make_reader = make_reader
         self._reader: ReadAhead | None = None
+        """None: nothing was read yet."""
         self._decoder = decoder
         self._rules = rules
         self._warn, self._shadow = listeners
