@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgpack  # not the library that wrote them
 import pytest
 
 from fairlead.actors.group.state.legality import Legality
@@ -108,6 +109,14 @@ def test_a_golden_log_tells_its_story(folder: Path) -> None:
             elif isinstance(record, ClassicGroup) and record.generation not in epochs:
                 epochs.append(record.generation)
         assert [each.report.group_epoch for each in read_epochs(entries)] == epochs, path
+
+
+@GOLDEN
+def test_any_reader_of_messagepack_reads_a_golden_log(folder: Path) -> None:
+    for path in (*folder.glob("*.control"), *folder.glob("*.offsets")):
+        for entry in read_lines(path):
+            if entry.value is not None:
+                assert msgpack.packb(msgpack.unpackb(entry.value)) == entry.value, (path, entry)
 
 
 def test_the_golden_logs_hold_every_kind_of_record() -> None:
