@@ -15,12 +15,13 @@ from pyspark.sql.types import DataType
 
 from ....formats.csv.line_ends import whole_records
 from ....formats.csv.style import CsvStyle
-from ....formats.csv.types import NOTHING, has_texts
 from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from ....formats.inference import (
+    NOTHING,
     TwinColumns,
     csv_schema,
+    has_texts,
     json_schema,
     json_value_schema,
     listed_names,
