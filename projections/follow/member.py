@@ -32,8 +32,8 @@ _SEATLESS: Final = Member(MemberMetadata(""), NOT_STARTED)
 class KeyedLog(Protocol):
     """A log that is read by key, as `ReadableLog` is."""
 
-    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
-        """Return the latest entries of keys that are not at the offset known of each."""
+    def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
+        """Return the latest entries of keys that are not at its known offset."""
         ...
 
     def close(self) -> None:

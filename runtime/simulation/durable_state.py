@@ -90,9 +90,9 @@ class MemoryLog:
         found = [each for key, each in self._view.items() if key.startswith(prefix)]
         return sorted((each for each in found if each.value is not None), key=attrgetter("key"))
 
-    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
+    def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         """Return new entries of keys that have moved to other offsets; see `ReadableLog.newer`."""
-        changed = known.keys() & self._keys[since:]
+        changed = offsets.keys() & self._keys[since:]
         found = {self._view[key] for key in (*changed, *fresh) if key in self._view}
         return Newer(sorted(found), [], self.end)
 

@@ -1,7 +1,15 @@
 """A simulated worker: the real worker core, in virtual time, on a simulated engine.
 
 Like the worker's actor it passes messages, reports and the time to the core, and carries out the
-effects. It may also die, or freeze and find later what has arrived meanwhile.
+effects in order. What the engine reports waits for `settle`, since the core may not be called while
+it is carrying out. After each event the worker asks the core when it has to be called next, and
+sets a timer; an earlier timer that fires finds that it was replaced.
+
+It may also die: then its engine is gone, and the supervisor sees it or not. Or it freezes, and gets
+later what arrived meanwhile, before or after its timers. A worker speaks either protocol; one
+that is foreign speaks the modern one through a client of its own (`ForeignClient`).
+
+It knows its world and its node by what it uses of them: `WorkerSurroundings` and `Home`.
 """
 
 from collections import deque

@@ -207,9 +207,9 @@ class CountingLog:
         self.looked_up = 0
         self._log = log
 
-    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
+    def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         self.looked_up += len(fresh)
-        return self._log.newer(known, fresh, since)
+        return self._log.newer(offsets, fresh, since)
 
     def close(self) -> None:
         self._log.close()

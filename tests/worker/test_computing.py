@@ -126,9 +126,9 @@ def test_a_computation_that_ends_its_process_every_time_has_failed() -> None:
 
 def test_an_assignor_that_had_no_time_to_listen_is_asked_again_in_a_moment() -> None:
     found = asked()
-    found.put_off(ComputeAssignment(replace(SNAPSHOT, group_epoch=3), "m"), 5_000)
+    found.retry_later(ComputeAssignment(replace(SNAPSHOT, group_epoch=3), "m"), 5_000)
     assert found.ask_again(9_000) is None
-    found.put_off(ComputeAssignment(SNAPSHOT, "m"), 10_100)
+    found.retry_later(ComputeAssignment(SNAPSHOT, "m"), 10_100)
     assert found.ask_again(10_100 + RETRY_ASSIGN_MS - 1) is None
     assert found.ask_again(10_100 + RETRY_ASSIGN_MS) == ComputeAssignment(SNAPSHOT, "m")
     assert found.ask_again(10_100 + 2 * RETRY_ASSIGN_MS) is None

@@ -104,7 +104,7 @@ class WorkerActor(Actor):
         """Retry a computation that the busy assignor process did not receive."""
         super().undelivered(message, to)
         if isinstance(message, ComputeAssignment):
-            self._core.take_back(message, _steady_ms())
+            self._core.retry_later(message, _steady_ms())
             self._settle()
 
     def stopping(self) -> None:

@@ -123,9 +123,9 @@ class Computing:
             now_ms,
         )
 
-    def put_off(self, asked: ComputeAssignment, now_ms: int) -> None:
+    def retry_later(self, question: ComputeAssignment, now_ms: int) -> None:
         """Schedule a retry of a question that the assignor process did not receive."""
-        if asked.snapshot is self._unanswered():
+        if question.snapshot is self._unanswered():
             self._assign_at_ms = now_ms + RETRY_ASSIGN_MS
 
     def ask_again(self, now_ms: int) -> ComputeAssignment | None:

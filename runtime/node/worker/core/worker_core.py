@@ -170,9 +170,9 @@ class WorkerCore:
             self._has_new_share = True
             self._obey(self.membership.change_assignors(metadata, now_ms), now_ms)
 
-    def take_back(self, asked: ComputeAssignment, now_ms: int) -> None:
+    def retry_later(self, question: ComputeAssignment, now_ms: int) -> None:
         """Retry a question that the busy assignor process did not receive."""
-        self._assignors.computing.put_off(asked, now_ms)
+        self._assignors.computing.retry_later(question, now_ms)
 
     def report(self, reports: Iterable[CoreReport], now_ms: int, wall_ms: int) -> list[Effect]:
         """Handle reports of the runner, its tasks and the janitor."""
