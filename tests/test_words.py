@@ -24,12 +24,8 @@ ROOMS = ("events", "actors", "projections", "runtime")
 
 NOT_YET = {
     "actors/assignors",
-    "actors/classic",
-    "actors/consumer",
     "actors/transport",
-    "actors/group",
     "actors/messages",
-    "actors/shards",
     "runtime/interfaces/replies",
     "runtime/interfaces/rest",
 }

@@ -3,8 +3,8 @@
 `decide` is pure: it returns the next soft state, the record to write, and the answers that may
 leave once that is durable. `ClassicCoordinator` keeps the soft state and the members' session
 timers between two decisions. It writes and sends nothing: its shell writes the record of a
-decision, has the decision applied, and sends the answers. A decision for which the disk has no room
-is not applied: the group stays as it is.
+decision, has the decision applied, and sends the answers. A decision for which there is no space on
+the disk is not applied: the group stays as it is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ class ExpireMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberEnded:
-    """The process of a member was seen to end."""
+    """The process of a member has ended."""
 
     member_id: str
 
@@ -138,7 +138,7 @@ def _carry_out(draft: ClassicDraft, command: MemberCall) -> None:
 
 
 class HandedOver(NamedTuple):
-    """What is left of classic members once their group is of the connect type."""
+    """The ids that may still join, and the answers due, of a group that is not classic any more."""
 
     joinable: Mapping[str, int]
     """The ids that may join for the first time, each with its session, in milliseconds: those that
@@ -278,7 +278,7 @@ class ClassicCoordinator:
         return decide(self._group, self._state, settings, command, now)
 
     def apply(self, decision: ClassicDecision, steady_ms: int) -> None:
-        """Take over the soft state of a decision, and time it."""
+        """Apply a decision: its soft state replaces the last one, and the sessions are timed."""
         self._state = decision.state
         for member_id in decision.renewed:
             self._wait_for(member_id, steady_ms)

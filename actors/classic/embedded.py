@@ -42,8 +42,7 @@ def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> s
     """
     if protocol_type != CONNECT:
         return ""
-    told = (each for each in protocols if each.name in VERSIONS)
-    first = next(told, None)
+    first = next((each for each in protocols if each.name in VERSIONS), None)
     return connect.decode_metadata(first.metadata, VERSIONS[first.name]).url if first else ""
 
 

@@ -5,7 +5,7 @@ when it joined) or, in the eager protocol, everything. From these and from the g
 generation follows what each worker runs:
 
 * what it named, keeps, and held before: since the generation that granted it;
-* what it is given, and what it named and did not hold: since this generation;
+* what it is assigned, and what it named and did not hold: since this generation;
 * what it named, held before, and is to give up: pending, with its old grant epoch, until a
   generation for which it does not name it any more.
 
@@ -14,7 +14,7 @@ to one of them: to the one that held it before, else to the first. The others st
 
 Eager workers stop everything before they join, so all their grants are new. But a worker that spoke
 another protocol before learns only by its assignment that the group is eager now. What it named and
-is not given is pending as well, and another round follows once all have their assignments.
+is not assigned is pending as well, and another round follows once all have their assignments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,13 +66,13 @@ def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) 
 def _in_full(member: ClassicMember, version: int) -> bytes:
     if not member.assignment:
         return b""
-    told = connect.decode_assignment(member.assignment, version)
+    assignment = connect.decode_assignment(member.assignment, version)
     runs = tuple(sorted(member.assigned))
     try:
         return connect.encode_assignment(
-            replace(told, assigned=runs, revoked=(), delay_ms=0, version=version)
+            replace(assignment, assigned=runs, revoked=(), delay_ms=0, version=version)
         )
-    except UnwritableError:  # it cannot be told in one message: it starts with a round
+    except UnwritableError:  # it does not fit into one message: the worker begins with a round
         return member.assignment
 
 
@@ -101,29 +101,33 @@ def _version_of(last: ClassicGroup) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one worker keeps, is given, and gives up."""
+    """The resources that one worker keeps, is assigned, and gives up."""
 
     kept: Sequence[Resource]
-    given: Sequence[Resource]
+    assigned: Sequence[Resource]
     pending: Sequence[Resource]
     """What it held, still runs, and gives up only when it gets this generation's assignment."""
 
 
 def _share_of(member: ClassicMember, protocol: str, version: int) -> _Share:
-    told = connect.decode_assignment(member.assignment, version) if member.assignment else None
-    given = () if told is None else told.assigned
+    assignment = (
+        connect.decode_assignment(member.assignment, version) if member.assignment else None
+    )
+    assigned = () if assignment is None else assignment.assigned
     if version == EAGER:
         kept, leaving = list[Resource](), _runs(member)
     else:
-        named, revoked = _named(member, protocol, version), told.revoked if told else ()
+        named, revoked = _named(member, protocol, version), assignment.revoked if assignment else ()
         kept = [each for each in named if each not in revoked]
         leaving = [each for each in named if each in revoked]
     held = member.assigned.keys() | member.pending.keys()
-    return _Share(kept, given, [each for each in leaving if each in held and each not in given])
+    return _Share(
+        kept, assigned, [each for each in leaving if each in held and each not in assigned]
+    )
 
 
 def _named(member: ClassicMember, protocol: str, version: int) -> Sequence[Resource]:
-    """Return what a worker says that it runs, by its metadata for one protocol."""
+    """Return the resources that a worker runs, by its metadata for one protocol."""
     metadata = next(each.metadata for each in member.protocols if each.name == protocol)
     allocation = connect.decode_metadata(metadata, version).allocation
     return allocation.assigned if allocation else ()
@@ -145,7 +149,7 @@ def _settle(members: Sequence[ClassicMember], shares: Sequence[_Share]) -> Mappi
     }
     holders = {**pending}
     for member, share in zip(members, shares, strict=True):
-        for resource in (*share.kept, *share.given):
+        for resource in (*share.kept, *share.assigned):
             if resource in pending:
                 continue
             if resource in member.assigned or resource in member.pending:
@@ -160,12 +164,12 @@ def _granted(
 ) -> ClassicMember:
     before: Grants = {**member.pending, **member.assigned}
     kept = {each: before.get(each, generation) for each in share.kept}
-    given = {each: kept.get(each, generation) for each in share.given}
+    assigned = {each: kept.get(each, generation) for each in share.assigned}
     return replace(
         member,
         assigned={
             each: since
-            for each, since in {**kept, **given}.items()
+            for each, since in {**kept, **assigned}.items()
             if holders[each] == member.member_id
         },
         pending={each: before[each] for each in share.pending},

@@ -216,14 +216,14 @@ def refuse_sync(draft: ClassicDraft, call: SyncGroup) -> Refusal | None:
     if last is None or not last.protocol:
         return Error.UNKNOWN_MEMBER_ID, ""
     type_, name = call.protocol_type, call.protocol
-    said = last.protocol_type if type_ is None else type_, last.protocol if name is None else name
-    if said != (last.protocol_type, last.protocol):
+    named = last.protocol_type if type_ is None else type_, last.protocol if name is None else name
+    if named != (last.protocol_type, last.protocol):
         message = f"the generation speaks {last.protocol_type} {last.protocol}"
         return Error.INCONSISTENT_GROUP_PROTOCOL, message
     if sum(map(len, call.assignments.values())) > LONGEST_ASSIGNMENT:
         return Error.INVALID_REQUEST, f"the assignments are larger than {LONGEST_ASSIGNMENT} bytes"
     for member_id, assignment in call.assignments.items():
-        if flaw := flaw_in_assignment(*said, assignment):
+        if flaw := flaw_in_assignment(*named, assignment):
             message = f"the assignment of {member_id[:40]!a} cannot be read ({flaw})"
             return Error.INCONSISTENT_GROUP_PROTOCOL, message
     return None

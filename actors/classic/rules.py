@@ -1,6 +1,6 @@
 """The rules of a classic group: its members' calls, and the rounds (rebalances) that they lead to.
 
-A call is JoinGroup, SyncGroup, Heartbeat or LeaveGroup. Each looks at a `ClassicDraft`, and says
+A call is JoinGroup, SyncGroup, Heartbeat or LeaveGroup. Each reads a `ClassicDraft`, and writes
 there what it leads to: the next soft state, a record, answers. `state` has the phases of a round;
 here is how each begins, and how it ends.
 
@@ -8,7 +8,7 @@ here is how each begins, and how it ends.
   are to rejoin, each by the answer to its next heartbeat.
 * Its join phase ends with a generation, once all members have joined or its time is over. Each
   generation has one leader, and its number is one more than any epoch that the group ever had. It
-  is written before any member is told of it.
+  is written before any member learns of it.
 * The leader's SyncGroup brings the assignments; with these the members are answered.
 
 Sources: Kafka 4.3's group coordinator as measured, KIP-134 (the initial delay), KIP-345 (static
@@ -57,7 +57,7 @@ def join(draft: ClassicDraft, call: JoinGroup, caller: PendingCall, fresh: str) 
     if refused := refuse_join(draft, call):
         _refuse(draft, call, caller, *refused)
         return
-    state, known = draft.state, seat_of(draft, call)
+    state, seated_id = draft.state, seat_of(draft, call)
     if call.member_id in state.pending_joins and call.instance_id is None:
         del state.pending_joins[call.member_id]
         _add_member(draft, call, caller, call.member_id)
@@ -67,8 +67,8 @@ def join(draft: ClassicDraft, call: JoinGroup, caller: PendingCall, fresh: str) 
             _refuse(draft, call, caller, error)
         else:
             _rejoin(draft, call, caller)
-    elif known is not None:
-        _replace_static_member(draft, call, caller, known, f"{call.instance_id}-{fresh}")
+    elif seated_id is not None:
+        _replace_static_member(draft, call, caller, seated_id, f"{call.instance_id}-{fresh}")
     elif call.instance_id is None and call.asks_for_id:
         _give_out_id(draft, call, caller, f"{call.client_id}-{fresh}")
     else:
@@ -120,14 +120,13 @@ def _member(call: JoinGroup, member_id: str) -> ClassicMember:
 
 
 def _rejoin(draft: ClassicDraft, call: JoinGroup, caller: PendingCall) -> None:
-    """Let a member rejoin: a round begins if it is the leader, or if its metadata changed."""
+    """Add a member to the round again; it begins one if it leads, or if its metadata changed."""
     state, seat = draft.state, draft.state.seats[call.member_id]
     draft.renewed.append(call.member_id)
     is_changed = seat.member.protocols != call.protocols
     leads_anew = state.phase is RoundPhase.STABLE and state.leader == call.member_id
     if state.phase is not RoundPhase.PREPARING and not is_changed and not leads_anew:
-        told = join_reply(draft, call.member_id)
-        draft.answer(caller, told)
+        draft.answer(caller, join_reply(draft, call.member_id))
         return
     if seat.joining is not None:  # it asks once more, and the earlier request is superseded
         superseded = JoinGroupReply(Error.REBALANCE_IN_PROGRESS, call.member_id)
@@ -169,10 +168,10 @@ def _replace_static_member(
         draft.record = replace(
             last, time_ms=draft.now.wall_ms, leader=state.leader, members=members
         )
-        told = join_reply(draft, member_id)
+        reply = join_reply(draft, member_id)
         if leads and not call.may_skip_assignment:
-            told = replace(told, leader=old_id, members=())  # else it would assign, unasked
-        draft.answer(caller, replace(told, skips_assignment=leads and call.may_skip_assignment))
+            reply = replace(reply, leader=old_id, members=())  # else it would assign, unasked
+        draft.answer(caller, replace(reply, skips_assignment=leads and call.may_skip_assignment))
         return
     state.put(replace(state.seats[member_id], joining=caller))
     if state.phase is RoundPhase.PREPARING:
@@ -204,7 +203,7 @@ def sync(draft: ClassicDraft, call: SyncGroup, caller: PendingCall) -> None:
 
 
 def _assign(draft: ClassicDraft, call: SyncGroup) -> None:
-    """Take the leader's assignments, and send them to the members that wait for theirs."""
+    """Record the leader's assignments, and send them to the members that wait for theirs."""
     state, last = draft.state, draft.group.classic
     if last is None:
         return
@@ -248,15 +247,15 @@ def heartbeat(draft: ClassicDraft, call: ClassicHeartbeat, caller: PendingCall) 
 def leave(draft: ClassicDraft, call: LeaveGroup, caller: PendingCall) -> None:
     """Decide a LeaveGroup: remove all members that it names, with one answer for each."""
     before = len(draft.state.seats)
-    told = tuple(
+    results = tuple(
         LeaverReply(each.member_id, each.instance_id, _leave(draft, each)) for each in call.leavers
     )
     if len(draft.state.seats) < before:
-        gone = next(each for each in told if each.error is Error.NONE)
+        gone = next(each for each in results if each.error is Error.NONE)
         rebalance_without(draft, Cause(Why.MEMBER_LEFT, gone.member_id or str(gone.instance_id)))
     else:
         complete_if_all_joined(draft)
-    draft.answer(caller, LeaveGroupReply(Error.NONE, told))
+    draft.answer(caller, LeaveGroupReply(Error.NONE, results))
 
 
 def _leave(draft: ClassicDraft, leaver: Leaver) -> Error:
@@ -299,7 +298,7 @@ def prepare_rebalance(draft: ClassicDraft, cause: Cause) -> None:
 
 
 def extend_initial_delay(draft: ClassicDraft) -> None:
-    """Have a first round wait for more members, counted from now; other rounds do not (KIP-134)."""
+    """Extend the initial delay, counted from now; only a first round has one (KIP-134)."""
     state = draft.state
     if state.delay_limit_ms is not None:
         until_ms = draft.now.steady_ms + draft.settings.initial_delay_ms

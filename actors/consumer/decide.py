@@ -42,7 +42,7 @@ from ..messages.orders import ConfigureGroup, DeleteGroup
 from .assignors.range import assign_ranges
 from .assignors.uniform import assign_uniformly
 from .heartbeat import heartbeat
-from .topics import end_subscriptions, see_topics
+from .topics import end_subscriptions, update_topics
 
 Rules = Mapping[type, Callable[[Group, SoftState, Any, int], Decision]]
 
@@ -66,7 +66,7 @@ def remove_group(group: Group, soft: SoftState, command: RemoveGroup, now_ms: in
 
 RULES: Rules = {
     Heartbeat: heartbeat,
-    TopicsSeen: see_topics,
+    TopicsSeen: update_topics,
     Prepare: prepare,
     Install: install,
     ConfigureGroup: configure_group,

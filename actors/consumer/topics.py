@@ -25,8 +25,8 @@ from ..messages.consumers import TopicsSeen
 NO_TOPICS: Mapping[str, Topic] = {}
 
 
-def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) -> Decision:
-    """Take the topics of the cluster; the group epoch rises if the subscribed topics change."""
+def update_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) -> Decision:
+    """Record the topics of the cluster; the group epoch rises if the subscribed topics change."""
     soft = replace(soft, topics=command.topics)
     if group.topics is None or not group.members:
         return accept(group, soft, ())
@@ -89,8 +89,8 @@ def _count_subscribers(
     counts = dict(group.subscribers)
     changes = [(each.member_id, each.topics) for each in changed]
     for member_id, topics in (*changes, *((each, frozenset[str]()) for each in gone)):
-        known = group.subscriptions.get(member_id)
-        for name in known.topics if known else ():
+        before = group.subscriptions.get(member_id)
+        for name in before.topics if before else ():
             counts[name] -= 1
         for name in topics:
             counts[name] = counts.get(name, 0) + 1
@@ -101,17 +101,17 @@ def _find_topics(
     group: Group, soft: SoftState, subscribers: Mapping[str, int], gone: Iterable[str]
 ) -> Mapping[str, Topic]:
     had = group.topics or NO_TOPICS
-    known = _in_use(had) if soft.topics is None else soft.topics
-    found: dict[str, Topic] = {}
+    current = _in_use(had) if soft.topics is None else soft.topics
+    topics: dict[str, Topic] = {}
     for name in sorted(name for name, count in subscribers.items() if count):
-        topic, was = known.get(name), had.get(name)
+        topic, was = current.get(name), had.get(name)
         is_same = was is None or topic is None or was.topic_id == topic.topic_id
         if topic is not None and (is_same or not _is_held(group, name, was, gone)):
-            found[name] = replace(topic, is_released=False)
+            topics[name] = replace(topic, is_released=False)
     for name, was in had.items():
-        if name not in found and _is_held(group, name, was, gone):
-            found[name] = replace(was, is_released=True)
-    return found
+        if name not in topics and _is_held(group, name, was, gone):
+            topics[name] = replace(was, is_released=True)
+    return topics
 
 
 def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) -> bool:

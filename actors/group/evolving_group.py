@@ -4,9 +4,9 @@ This is the one place where a decision is carried out. All of it happens, or not
 
 1. its records are laid out and encoded; what cannot be written, for its size or for lack of space,
    raises here;
-2. the group evolves by each of them, by the same fold as in recovery, once `Legality` has found
-   that it may follow;
-3. what is soft follows: timers, held heartbeats, what is remembered of the senders of requests.
+2. the group evolves by each of them, by the same fold as in recovery, once `Legality` has
+   checked that it may follow;
+3. what is soft follows: timers, held heartbeats, the newest requests of their senders.
 
 The entries wait in the outbox until the process writes them.
 """
@@ -43,7 +43,7 @@ NOBODY: Final = None
 
 @dataclass(slots=True)
 class Outbox:
-    """What was decided since it was handed out last."""
+    """The entries and answers that were decided since the last hand-out."""
 
     entries: list[NewEntry] = field(default_factory=list[NewEntry])
     """For the control log, in the order in which the group has evolved by them."""
@@ -119,7 +119,7 @@ class EvolvingGroup:
             self.ledger.write(decision.offset_records)
         if decision.soft is not self.soft:
             if decision.soft.settings is not self.soft.settings:
-                self.long_poll.tell_interval_anew(self.group.members)
+                self.long_poll.announce_interval(self.group.members)
             self.soft = self.timers.follow_soft_state(decision.soft, now.steady_ms)
         if not entries:
             return decision

@@ -1,10 +1,10 @@
 """One group of any kind, without its process: requests in, records and answers out.
 
 Theory of operation. `GroupShard` is the shell of a group. It keeps what the rules need beside the
-group (the soft state), and what its members do not have to know of each other: which requests are
-new, which members send too many, which heartbeats are held, what is due when. Below it are the
-rules, which are pure, and the state machines of the two protocols. Whatever these decide comes back
-to the shell as a value (records, answers, timers), and nothing below it calls up.
+group (the soft state), and what no log has: which requests are new, which members send too many,
+which heartbeats are held, what is due when. Below it are the rules, which are pure, and the state
+machines of the two protocols. Whatever these decide comes back to the shell as a value (records,
+answers, timers), and nothing below it calls up.
 
     submit ─┬─ heartbeats, commands ── the kind's rules (`decide`) ─────────┐
             ├─ calls of classic members ── `classic_members` ───────────────┼─▶ records, answers
@@ -33,9 +33,7 @@ from ...events.entries.codec import UnwritableRecordError
 from ...events.group import Group, epoch_warning
 from ...events.log.space import DiskSpace, NoSpaceError
 from ..assignors.built_in.catalogue import Computes
-from ..classic.coordinator import (
-    MemberEnded,
-)
+from ..classic.coordinator import MemberEnded
 from ..classic.refusals import refusal_of
 from ..classic.state import PendingCall, RoundPhase
 from ..messages.classic import (
@@ -87,7 +85,7 @@ IDLE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorProcess:
-    """What distinguishes one process of a group from all earlier ones."""
+    """The identity of one process of a group, which distinguishes it from all earlier ones."""
 
     epoch: int = NO_COORDINATOR_EPOCH
     """The coordinator epoch, which no other process of the group may ever have had."""
@@ -176,11 +174,11 @@ class GroupShard:
 
     def _decide_marked(self, now: Now) -> None:
         is_overtaken = is_due(self.group)
-        for asked in self.state.long_poll.take_marked(now.steady_ms, is_overtaken=is_overtaken):
+        for held in self.state.long_poll.take_marked(now.steady_ms, is_overtaken=is_overtaken):
             with suppress(NoSpaceError):  # it stays held
-                reply, has_news = self._decide_again(asked, now)
-                if self.state.long_poll.releases(asked, has_news=has_news):
-                    self.state.answer(asked.sender, reply)
+                reply, has_news = self._decide_again(held, now)
+                if self.state.long_poll.releases(held, has_news=has_news):
+                    self.state.answer(held.sender, reply)
                 self._call_for_computation()
 
     # -- what comes in
@@ -280,15 +278,15 @@ class GroupShard:
         if not self.state.long_poll.hold(held, has_news=has_news):
             self.state.answer(sender, reply)
 
-    def _decide_again(self, asked: HeldRequest, now: Now) -> tuple[Reply, bool]:
+    def _decide_again(self, held: HeldRequest, now: Now) -> tuple[Reply, bool]:
         """Return the answer that a held request would get now, and whether that is news."""
-        request = asked.request
+        request = held.request
         if isinstance(request, Heartbeat):
-            decision = self._decide_heartbeat(request, asked.arrived_ms, now)
+            decision = self._decide_heartbeat(request, held.arrived_ms, now)
             return decision.reply, decision.news
         if isinstance(request, ConsumerGroupHeartbeat):
-            return self._decide_client_heartbeat(request, asked.arrived_ms, now)
-        caller = PendingCall(asked.sender, request.number)
+            return self._decide_client_heartbeat(request, held.arrived_ms, now)
+        caller = PendingCall(held.sender, request.number)
         (answer,) = self.classic.decide_call(request, caller, self._new_id(), now)
         return answer.reply, self._is_news(answer.reply)
 
@@ -441,10 +439,10 @@ class GroupShard:
         """Do what is due by now; what would have to be written waits until there is space."""
         if not self.state.is_full:
             self._decide_all(self.state.timers.due(self.settings, now), now)
-        for asked in self.state.long_poll.due(now.steady_ms):
+        for held in self.state.long_poll.due(now.steady_ms):
             with suppress(NoSpaceError):  # unanswered, the member asks again
-                reply = self._decide_again(asked, now)[0] if asked.reply is None else asked.reply
-                self.state.answer(asked.sender, reply)
+                reply = self._decide_again(held, now)[0] if held.reply is None else held.reply
+                self.state.answer(held.sender, reply)
         if not self.state.is_full:
             if not self.classic.is_agreed:
                 self.classic.follow_conversion(now)
@@ -519,7 +517,7 @@ class GroupShard:
         return CommandReply(Error.NONE) if is_gone else cast("CommandReply", reply)
 
     def offload(self) -> None:
-        """Let the process compute targets beside its loop from now on."""
+        """Leave the computing of targets to the process, which does it beside its loop."""
         self.state.soft = replace(self.state.soft, offloads=True)
 
     def take_computation(self) -> HostComputation | None:

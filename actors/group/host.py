@@ -29,7 +29,7 @@ from ..timing import Now
 Q_contra = TypeVar("Q_contra", contravariant=True)
 
 ENOUGH_SPACE: Final = DiskSpace(Path(), RESERVE_BYTES)
-"""What is assumed until the process has looked at its disk."""
+"""The space that is assumed until the process has looked at its disk."""
 
 LOOK_FOR_SPACE_MS: Final = 100
 """How often time passes while the disk is full: what is due waits for space."""
@@ -37,13 +37,14 @@ LOOK_FOR_SPACE_MS: Final = 100
 TICK_MS: Final = 100
 """The least time between two looks at the timers: what comes due meanwhile is done together."""
 LATE_MS: Final = 500
-"""From which lateness of a tick on the process counts as held up: it could hear no member."""
-MOST_EXCUSED_MS: Final = 60_000
+"""From which lateness of a tick on the process counts as held up: it read no requests."""
+MOST_GRANTED_MS: Final = 60_000
+"""The most by which timers are extended at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What to write, log by log and in this order, and the answers to send after that."""
+    """The entries to write, log by log and in this order, and the answers to send after that."""
 
     offset_entries: Sequence[NewEntry] = ()
     entries: Sequence[NewEntry] = ()
@@ -135,16 +136,16 @@ class LatenessBudget:
     """
 
     def __init__(self) -> None:
-        self._left_ms = MOST_EXCUSED_MS
-        self._seen_ms: int | None = None
-        """When lateness was last excused, steady clock; None: it never was."""
+        self._left_ms = MOST_GRANTED_MS
+        self._granted_ms: int | None = None
+        """When lateness was last granted, steady clock; None: it never was."""
 
     def grant(self, late_ms: int, now_ms: int) -> int:
-        """Return how much of this lateness is excused, in milliseconds."""
-        if self._seen_ms is not None:
-            earned_ms = (now_ms - self._seen_ms) // 2
-            self._left_ms = min(MOST_EXCUSED_MS, self._left_ms + earned_ms)
-        self._seen_ms = now_ms
-        excused_ms = min(late_ms, self._left_ms)
-        self._left_ms -= excused_ms
-        return excused_ms
+        """Return by how much of this lateness timers are extended, in milliseconds."""
+        if self._granted_ms is not None:
+            earned_ms = (now_ms - self._granted_ms) // 2
+            self._left_ms = min(MOST_GRANTED_MS, self._left_ms + earned_ms)
+        self._granted_ms = now_ms
+        granted_ms = min(late_ms, self._left_ms)
+        self._left_ms -= granted_ms
+        return granted_ms

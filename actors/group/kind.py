@@ -25,7 +25,7 @@ from .translation.protocol import Translation
 
 
 class KindCalls(Protocol):
-    """What a kind of group serves beside the commands of any group, in its clients' own words."""
+    """The calls that a kind of group serves beside the commands of any group."""
 
     def translate(self, request: Any, space: DiskSpace, now: Now) -> Command | Reply | None:  # noqa: ANN401
         """Return the command that a request stands for, or its answer; None: it is no such call."""
@@ -58,7 +58,7 @@ OpensCalls = Callable[[Group, ClassicCoordinator, OffsetLedger, GroupSettings, i
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """What distinguishes one kind of group from others."""
+    """One kind of group: in what it differs from others."""
 
     decide: Callable[[Group, SoftState, Command, int], Decision]
     """Decides a command of a member or of people."""

@@ -374,14 +374,14 @@ class PromiseTimers:
 def _find_promises(group: Group) -> dict[Promise, int]:
     """Return what the schedule and the target promise, and for how long each was to wait."""
     schedule, made_ms = group.schedule, group.target.time_ms
-    found: dict[Promise, int] = {
+    promises: dict[Promise, int] = {
         ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _find_waits(group).items()
     }
     if schedule.again_at_ms:
-        found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
+        promises[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
     if retry_at_ms := group.target.retry_at_ms:
-        found[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
-    return found
+        promises[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
+    return promises
 
 
 def _find_waits(group: Group) -> dict[int, int]:

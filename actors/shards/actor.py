@@ -110,9 +110,11 @@ class ShardActor(HostActor[HostCall]):
         if self._groups is not None:
             self._computer.start(self._groups.take_computations())
 
-    def say(self, answers: Sequence[AddressedReply]) -> None:
+    def send_answers(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to the host."""
-        self._host.say(packed for each in answers if (packed := self._packed(each)) is not None)
+        self._host.send_replies(
+            packed for each in answers if (packed := self._packed(each)) is not None
+        )
 
     def _packed(self, answer: AddressedReply) -> PackedReply | None:
         """Return an answer as the host expects it; None if it is for an earlier host."""

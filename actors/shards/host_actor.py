@@ -163,7 +163,7 @@ class HostActor(Actor, Generic[Q]):
             self.wake_after(0, Flush())
         self._queue.append((request, sender))
 
-    def say(self, answers: Sequence[AddressedReply]) -> None:
+    def send_answers(self, answers: Sequence[AddressedReply]) -> None:
         """Send answers whose records are durable."""
         for answer in answers:
             self.send(answer.to, answer.reply)
@@ -185,7 +185,7 @@ class HostActor(Actor, Generic[Q]):
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
             host.run_timers(now)
             self._warn_of_epochs(host)
-        self.say(drain(host, self._logs, now))
+        self.send_answers(drain(host, self._logs, now))
         self._wake_in_time(host, now)
 
     def stopping(self) -> None:
@@ -201,7 +201,7 @@ class HostActor(Actor, Generic[Q]):
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
     def begin(self, host: GroupHost[Q], now: Now) -> None:
-        """Take requests for this host from now on."""
+        """Start to serve: requests go to this host from now on."""
         self._group_host = host
         self._wake_in_time(host, now)
         gc.collect()
@@ -210,9 +210,9 @@ class HostActor(Actor, Generic[Q]):
     def _extend_by_lateness(self, host: GroupHost[Q], late_ms: int, now_ms: int) -> None:
         """Extend the members' timers if this process was held up for long."""
         if late_ms >= LATE_MS:
-            excused_ms = self._lateness.grant(late_ms, now_ms)
-            LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, excused_ms)
-            host.extend_timers(excused_ms)
+            granted_ms = self._lateness.grant(late_ms, now_ms)
+            LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, granted_ms)
+            host.extend_timers(granted_ms)
 
     def _wake_in_time(self, host: GroupHost[Q], now: Now) -> None:
         """Set the next tick, unless an earlier one is set.
@@ -259,9 +259,9 @@ class GroupActor(HostActor[GroupRequest]):
             process = CoordinatorProcess(number, new_id)
             host = GroupShard(group, WORKERS, order.settings, ledger, now.steady_ms, process)
             self.begin(host, now)
-            told = "group %s is open at entry %d of its log, with %d members and %d connectors"
+            text = "group %s is open at entry %d of its log, with %d members and %d connectors"
             sizes = len(group.members), len(group.connectors)
-            LOGGER.info(told, order.group_id, control.end, *sizes)
+            LOGGER.info(text, order.group_id, control.end, *sizes)
         number = (
             NO_COORDINATOR_EPOCH if self._group_host is None else self._group_host.coordinator_epoch
         )
@@ -282,7 +282,7 @@ def _open_log(path: Path, log_id: str, kind: LogKind, *, had_logs: bool) -> Grou
 
 
 def clocks() -> Now:
-    """Return this moment."""
+    """Return the time of both clocks."""
     return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
 
 

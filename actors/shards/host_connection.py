@@ -116,7 +116,7 @@ class HostConnection:
             kept.pop(number, None)
         return [*packet.calls, *packet.kept, *repeated]
 
-    def say(self, replies: Iterable[Any]) -> None:
+    def send_replies(self, replies: Iterable[Any]) -> None:
         """Send replies, and acknowledge the packets that were handled."""
         new: list[Any] = []
         for reply in replies:
@@ -146,7 +146,7 @@ class HostConnection:
                 if self._is_blocked or not stream.flush():
                     self._wait()
                     return
-                replies, same = tuple(self._outbox.take()), pack_numbers(self._same)
+                replies, same = tuple(self._outbox.pop_message()), pack_numbers(self._same)
                 self._same.clear()
                 if not self._outbox:  # else further messages follow
                     self._acknowledged = self._received

@@ -108,7 +108,7 @@ class HostedGroup:
 
     @property
     def footprint(self) -> Footprint:
-        """What it keeps of its clients."""
+        """The members that it keeps, and their bytes."""
         return footprint_of(self.shard.group, self.shard.classic.coordinator)
 
     def ready(self, now: Now) -> Ready:
@@ -262,7 +262,7 @@ class HostedGroups:
             group.shard.submit(ended, NOBODY, now)
 
     def _submit(self, request: SharedCall, sender: int, now: Now) -> None:
-        """Let the group of a call decide it, unless it would grow beyond the limits."""
+        """Submit a call to its group, unless that would grow beyond the limits."""
         group = self._group_for(request, now)
         growth = growth_by(request, group.shard.group, group.shard.classic.coordinator)
         if refused := self.kept.refuse(growth):
@@ -351,8 +351,8 @@ class HostedGroups:
             return Error.INVALID_REQUEST, flaw
         most = self.kept.limits.groups
         if not is_known and len(self._groups) >= most:
-            told = f"there are {most} groups in this process, as kafka.max.groups allows"
-            message = f"{told}: delete some, or raise it"
+            full = f"there are {most} groups in this process, as kafka.max.groups allows"
+            message = f"{full}: delete some, or raise it"
             return Error.GROUP_MAX_SIZE_REACHED, message
         return None
 

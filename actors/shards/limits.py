@@ -1,4 +1,4 @@
-"""What clients may make a process of groups keep: groups, members, and what members bring.
+"""The limits of what a process of groups keeps: groups, members, and what members bring.
 
 Whoever reaches the listener may join groups. A call that would go beyond a limit is refused, and
 changes nothing; members that bring no more than before are never refused.
@@ -26,7 +26,7 @@ LONGEST_IDS: Final = 440
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a group keeps, or a call adds to it: members, and bytes of metadata."""
+    """The members and bytes of metadata that a group keeps, or that a call adds to it."""
 
     members: int = 0
     metadata_bytes: int = 0
@@ -103,7 +103,7 @@ def flaw_in_ids(call: SharedCall) -> str:
 
 
 class KeptByClients:
-    """What all groups of a process keep, and the limits of it."""
+    """The footprints of all groups of a process, and the limits of their sum."""
 
     def __init__(self) -> None:
         self.limits = DEFAULT_LIMITS
@@ -112,7 +112,7 @@ class KeptByClients:
         """The footprint of each group that has one, by id."""
 
     def weigh(self, group_id: str, footprint: Footprint) -> None:
-        """Take note of what a group keeps now."""
+        """Record the footprint of a group."""
         before = self._of_groups.pop(group_id, NOTHING)
         if footprint != NOTHING:
             self._of_groups[group_id] = footprint
@@ -123,12 +123,12 @@ class KeptByClients:
         """Return why the process must not grow so much, None if it may."""
         after, limits = self.total.plus(growth), self.limits
         if growth.members and after.members > limits.members:
-            told = f"its groups have as many members as kafka.max.members = {limits.members} allows"
+            full = f"its groups have as many members as kafka.max.members = {limits.members} allows"
         elif growth.metadata_bytes and after.metadata_bytes > limits.metadata_bytes:
-            told = (
+            full = (
                 "the metadata of its groups' members would be larger than "
                 f"kafka.max.metadata.bytes = {limits.metadata_bytes} allows"
             )
         else:
             return None
-        return Error.GROUP_MAX_SIZE_REACHED, f"{told}: raise it, or ask again once some have left"
+        return Error.GROUP_MAX_SIZE_REACHED, f"{full}: raise it, or ask again once some have left"

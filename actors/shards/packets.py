@@ -38,8 +38,8 @@ def with_number(call: HostCall, number: int) -> HostCall:
     """Return a call with its number; faster than `replace`, as it runs for each call."""
     kind: Any = type(call)
     values = [getattr(call, name) for name in _names_but_number(kind)]
-    made: HostCall = kind(*values, number=number)
-    return made
+    numbered: HostCall = kind(*values, number=number)
+    return numbered
 
 
 @cache
@@ -65,8 +65,8 @@ class ReplyQueue:
         """Drop all replies: the host is gone."""
         self._replies.clear()
 
-    def take(self) -> Sequence[PackedReply]:
-        """Take the replies of the next message from the queue."""
+    def pop_message(self) -> Sequence[PackedReply]:
+        """Remove the replies of the next message from the queue, and return them."""
         count = size = 0
         for each, _ in self._replies:
             size += each

@@ -24,10 +24,10 @@ class _Facts(NamedTuple):
 
 
 class GroupTeller:
-    """Tells what has changed in a group since it was looked at last."""
+    """Logs what has changed in a group since the last call."""
 
     def __init__(self, group: Group) -> None:
-        """Take the group as the log has it, of which nothing is told."""
+        """Begin with the group as the log has it; only later changes are logged."""
         self._group = group
         self._last = _facts_of(group)
         self._members: Set[str] = _members_of(group)

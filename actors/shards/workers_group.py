@@ -105,13 +105,13 @@ class WorkersGroupActor(GroupActor):
         for each in (self._unanswered, self._newest, self._hold_ended, self._given_up):
             each.clear()
 
-    def say(self, answers: Sequence[AddressedReply]) -> None:
+    def send_answers(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to workers, and those for other members to the host."""
-        super().say([each for each in answers if not isinstance(each.to, Caller)])
+        super().send_answers([each for each in answers if not isinstance(each.to, Caller)])
         replies = [*self._replies(answers)]
         self._give_up_unheld()
         given_up, self._given_up = self._given_up, []
-        self._host.say([*given_up, *replies])
+        self._host.send_replies([*given_up, *replies])
 
     def _replies(self, answers: Iterable[AddressedReply]) -> Iterator[ConnectReply]:
         for to, reply in ((each.to, each.reply) for each in answers):

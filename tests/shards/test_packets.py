@@ -18,7 +18,7 @@ def answer(number: int, offsets: int) -> OffsetFetchReply:
 
 
 def numbers(queue: ReplyQueue) -> list[int]:
-    return [each.number for each in queue.take() if isinstance(each, OffsetFetchReply)]
+    return [each.number for each in queue.pop_message() if isinstance(each, OffsetFetchReply)]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_what_does_not_fit_into_a_message_is_told_with_the_next(queue: ReplyQueu
 
 def test_an_answer_that_no_message_takes_becomes_a_refusal(queue: ReplyQueue) -> None:
     queue.add([answer(1, 11), answer(2, 1)])
-    refused, told = queue.take()
+    refused, told = queue.pop_message()
     assert isinstance(refused, OffsetFetchReply)
     assert (refused.error, refused.offsets, refused.number) == (Error.INVALID_REQUEST, (), 1)
     assert told == answer(2, 1)

@@ -1,4 +1,4 @@
-"""What Connect's workers and their leader tell each other: metadata and assignments, v0 to v2.
+"""The bytes between Connect's workers and their leader: metadata and assignments, v0 to v2.
 
 ```
 metadata v0       int16 version | string url | int64 config offset
@@ -31,7 +31,7 @@ from .primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA, Reader, Unwritable
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetadata:
-    """What a worker tells the leader when it joins."""
+    """The metadata with which a worker joins; its leader reads them."""
 
     url: str
     """Where its REST interface is."""
@@ -67,7 +67,7 @@ def encode_metadata(metadata: WorkerMetadata, version: int) -> bytes:
 
 
 def decode_metadata(data: bytes, version: int) -> WorkerMetadata:
-    """Return what a worker tells, read by the version of the group's protocol.
+    """Return a worker's metadata, read by the version of the group's protocol.
 
     Raises UnreadableError.
     """
@@ -104,7 +104,7 @@ def decode_assignment(data: bytes | memoryview, version: int) -> ReceivedAssignm
     Resources are in the order of the bytes. Raises UnreadableError.
     """
     reader = Reader(data, LONGEST_ASSIGNMENT)
-    told = reader.version()
+    own_version = reader.version()
     error, leader, leader_url = reader.int16(), reader.string(), reader.string()
     config_offset = reader.int64()
     if version == EAGER:
@@ -116,7 +116,7 @@ def decode_assignment(data: bytes | memoryview, version: int) -> ReceivedAssignm
     revoked = reader.resources(nullable=True) if reader.has_more else ()
     delay_ms = reader.int32() if reader.has_more else 0
     return ReceivedAssignment(
-        assigned, revoked, delay_ms, config_offset, error, leader, leader_url, told
+        assigned, revoked, delay_ms, config_offset, error, leader, leader_url, own_version
     )
 
 

@@ -1,4 +1,4 @@
-"""What consumers and their leader tell each other: subscriptions and assignments, v0 to v3.
+"""The bytes between consumers and their leader: subscriptions and assignments, v0 to v3.
 
 ```
 subscription v0  int16 version | array of string topic | bytes user data, nullable
@@ -37,11 +37,11 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a consumer tells when it joins."""
+    """The metadata with which a consumer joins."""
 
     topics: Sequence[str]
     user_data: bytes | None = None
-    """What its assignor tells that of the leader."""
+    """From its assignor, for that of the leader."""
     owned: Sequence[Resource] = ()
     """The partitions that it has and keeps meanwhile; an eager consumer names none."""
     generation: int = NO_GENERATION
@@ -56,7 +56,7 @@ class PartitionAssignment:
 
     partitions: Sequence[Resource]
     user_data: bytes | None = None
-    """What the leader's assignor tells that of this consumer."""
+    """From the leader's assignor, for that of this consumer."""
     version: int = NEWEST
 
 
@@ -79,7 +79,7 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Return what a consumer tells; raises UnreadableError."""
+    """Return the subscription in these bytes; raises UnreadableError."""
     reader = Reader(data, LONGEST_METADATA)
     version = min(reader.version(), NEWEST)
 

@@ -40,7 +40,7 @@ class Reader:
     """Reads one field after the other; each method raises UnreadableError."""
 
     def __init__(self, data: bytes | memoryview, longest: int) -> None:
-        """Take the bytes, of which there may be so many."""
+        """Begin at the first byte; more than `longest` bytes are not read."""
         if len(data) > longest:
             raise UnreadableError(f"{len(data)} bytes where at most {longest} are read")
         self._data = memoryview(data)
@@ -93,11 +93,11 @@ class Reader:
 
     def resources(self, *, nullable: bool = False) -> Sequence[Resource]:
         """Read an array of names, each with an array of int32: tasks, or partitions of a topic."""
-        found: list[Resource] = []
+        resources: list[Resource] = []
         for _ in range(self._count(INT16.size + INT32.size, nullable=nullable)):
             name = self.string()
-            found += [Resource(name, number) for number in self._integers()]
-        return tuple(found)
+            resources += [Resource(name, number) for number in self._integers()]
+        return tuple(resources)
 
     def _count(self, least: int, *, nullable: bool = False) -> int:
         """Read a count of elements that take so many bytes at least; null may stand for none."""
@@ -196,8 +196,8 @@ class Writer:
         try:
             data = form.pack(*numbers)
         except struct.error as error:
-            room = form.size // len(numbers)
-            raise UnwritableError(f"of {numbers[:3]} not all fit into {room} bytes") from error
+            size = form.size // len(numbers)
+            raise UnwritableError(f"of {numbers[:3]} not all fit into {size} bytes") from error
         self._add(data)
 
     def _add(self, data: bytes) -> None:

@@ -10,14 +10,14 @@ NOBODY_SUBSCRIBES = "no member subscribes to its topic"
 
 def find_subscribers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
     """Return the member ids of the subscribers of each topic; both in the order of names."""
-    found: dict[str, list[str]] = {
+    subscribers: dict[str, list[str]] = {
         topic: [] for topic in sorted({each.connector for each in snapshot.configured})
     }
     for member_id in by_name(snapshot):
         for topic in snapshot.members[member_id].topics or ():
-            if topic in found:
-                found[topic].append(member_id)
-    return found
+            if topic in subscribers:
+                subscribers[topic].append(member_id)
+    return subscribers
 
 
 def by_name(snapshot: Snapshot) -> Sequence[str]:
@@ -28,10 +28,10 @@ def by_name(snapshot: Snapshot) -> Sequence[str]:
 
 def partitions_of(snapshot: Snapshot) -> Mapping[str, Sequence[Resource]]:
     """Return the partitions of each topic, in order."""
-    found: dict[str, list[Resource]] = {}
+    partitions: dict[str, list[Resource]] = {}
     for resource in sorted(snapshot.configured):
-        found.setdefault(resource.connector, []).append(resource)
-    return found
+        partitions.setdefault(resource.connector, []).append(resource)
+    return partitions
 
 
 def as_assignment(snapshot: Snapshot, shares: Mapping[str, Resources]) -> Assignment:

@@ -61,8 +61,8 @@ def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, b
     if computation is None or computation.member_id != member_id:
         return soft, False, False
     first = is_news(soft, group_epoch)
-    if computation.told_epoch != group_epoch:
-        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
+    if computation.announced_epoch != group_epoch:
+        soft = replace(soft, computation=replace(computation, announced_epoch=group_epoch))
     return soft, True, first
 
 
@@ -75,7 +75,7 @@ def is_news(soft: SoftState, group_epoch: int) -> bool:
     return (
         computation is not None
         and computation.snapshot is None
-        and computation.told_epoch != group_epoch
+        and computation.announced_epoch != group_epoch
     )
 
 
@@ -254,15 +254,15 @@ def _longest_ms(member: MemberMetadata) -> int:
 def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
     """Return the members among which the election is decided; no others have to be looked at."""
     fit = voters.fit()
-    found: list[MemberMetadata] = []
+    finalists: list[MemberMetadata] = []
     last = preview.metadata(soft.last_chosen)
     if last is not None and preview.is_present(soft.last_chosen):
-        found.append(last)
+        finalists.append(last)
     for each in preview.eligible(fit.get(vote(voters.ballots, fit), ())):
-        found.append(each)
+        finalists.append(each)
         if each.member_id not in soft.timed_out:
             break
-    return found
+    return finalists
 
 
 def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
@@ -287,7 +287,7 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
 
 
 def end_interval(_: Group, soft: SoftState, __: EndInterval, ___: int) -> Decision:
-    """Let the next computation begin: it is scheduled after this decision, as after each."""
+    """End the assignment interval: the next computation is scheduled after this decision."""
     return Decision(replace(soft, is_in_interval=False))
 
 

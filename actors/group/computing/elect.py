@@ -87,7 +87,7 @@ class Electorate:
 
 @dataclass(slots=True)
 class Preview:
-    """What a computation depends on after some records; costs what they change."""
+    """The inputs of a computation after some records; costs what they change."""
 
     group: Group
     group_epoch: int

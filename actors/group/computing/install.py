@@ -95,19 +95,19 @@ def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[
 
 def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return what is wrong with an assignment for a snapshot, or nothing."""
-    if found := _flaw_in_size(assignment):
-        return found
+    if flaw := _flaw_in_size(assignment):
+        return flaw
     strangers = assignment.members.keys() - snapshot.members.keys()
     if strangers:
         return f"{min(strangers)} was no member in the snapshot"
-    seen: set[Resource] = set()
+    placed: set[Resource] = set()
     for share in (*assignment.members.values(), assignment.parked, assignment.unplaceable):
-        if twice := seen.intersection(share):
+        if twice := placed.intersection(share):
             return f"{min(twice)} is placed twice"
-        seen.update(share)
-    if foreign := seen - snapshot.configured:
+        placed.update(share)
+    if foreign := placed - snapshot.configured:
         return f"{min(foreign)} is not configured"
-    if missing := snapshot.configured - seen:
+    if missing := snapshot.configured - placed:
         return f"{min(missing)} is neither assigned nor parked nor unplaceable"
     return (
         _flaw_in_demands(assignment, snapshot)

@@ -89,8 +89,8 @@ def _refuse_member(
     group: Group, soft: SoftState, member: Member, request: Heartbeat
 ) -> tuple[Error, str] | None:
     """Refuse a request under the id of a member: of another process, or at another epoch."""
-    if found := flaw(request, member.metadata) or _flaw_in_session(soft, request):
-        return Error.INVALID_REQUEST, f"{found}; nothing was changed"
+    if flaw := flaw_in_request(request, member.metadata) or _flaw_in_session(soft, request):
+        return Error.INVALID_REQUEST, f"{flaw}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
     leaves = request.member_epoch < JOIN_EPOCH
@@ -105,10 +105,10 @@ def _refuse_member(
         taken = f"{request.member_id} is the seat of another process, which keeps it"
         message = f"{taken}: join under a member id of your own"
         return Error.UNRELEASED_INSTANCE_ID, message
-    if found := _flaw_in_epoch(member.current, request) or _flaw_in_owned(
+    if flaw := _flaw_in_epoch(member.current, request) or _flaw_in_owned(
         group, member.current, request
     ):
-        return Error.FENCED_MEMBER_EPOCH, found
+        return Error.FENCED_MEMBER_EPOCH, flaw
     return _refuse_assignors(group, request, member)
 
 
@@ -117,9 +117,9 @@ def _refuse_newcomer(
 ) -> tuple[Error, str] | None:
     """Refuse a request of a process that is no member, unless it joins or takes a seat back."""
     is_join = request.member_epoch == JOIN_EPOCH
-    found = flaw(request) or (flaw_in_first_join(request) if is_join else "")
-    if found := found or _flaw_in_session(soft, request):
-        return Error.INVALID_REQUEST, f"{found}; nothing was changed"
+    flaw = flaw_in_request(request) or (flaw_in_first_join(request) if is_join else "")
+    if flaw := flaw or _flaw_in_session(soft, request):
+        return Error.INVALID_REQUEST, f"{flaw}; nothing was changed"
     if not is_join:
         return _refuse_non_member(group, request)
     if refused := refuse_instance(group, request):
@@ -230,9 +230,9 @@ def _is_able(electorate: Electorate) -> bool:
 
 
 def _refuse_server_assignor(name: str) -> tuple[Error, str]:
-    known = " or ".join(SERVER_ASSIGNORS)
+    names = " or ".join(SERVER_ASSIGNORS)
     unknown = f"there is no server assignor {name[:LONGEST_NAME]!r}"
-    return Error.UNSUPPORTED_ASSIGNOR, f"{unknown}: name {known}, or list ClientAssignors"
+    return Error.UNSUPPORTED_ASSIGNOR, f"{unknown}: name {names}, or list ClientAssignors"
 
 
 def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tuple[Error, str]:
@@ -245,8 +245,8 @@ def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tupl
         )
         return Error.UNSUPPORTED_ASSIGNOR, message
     if not shared:
-        known = ", ".join(theirs)
-        message = f"no assignor in common: the group runs {known}; list one of those as well"
+        names = ", ".join(theirs)
+        message = f"no assignor in common: the group runs {names}; list one of those as well"
         return Error.UNSUPPORTED_ASSIGNOR, message
     name = shared[0]
     low = min(each[1] for each in others.ranges if each[0] == name)
@@ -339,16 +339,16 @@ def _may_be_taken(seat: Member) -> bool:
 # -- a request by itself
 
 
-def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
+def flaw_in_request(request: Heartbeat, before: MemberMetadata | None = None) -> str:
     """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
 
-    What is `known` of the member was validated before, and is not checked again.
+    What the member's metadata had `before` is valid, and is not checked again.
     """
-    found = _flaw_in_ids(request) or _flaw_in_list(request)
-    if found or (known is not None and request.is_bare):
-        return found
-    found = _flaw_in_values(request) or _flaw_in_assignors(request, known)
-    return found or (_flaw_in_names(request) if known is None else "")
+    flaw = _flaw_in_ids(request) or _flaw_in_list(request)
+    if flaw or (before is not None and request.is_bare):
+        return flaw
+    flaw = _flaw_in_values(request) or _flaw_in_assignors(request, before)
+    return flaw or (_flaw_in_names(request) if before is None else "")
 
 
 def _flaw_in_names(request: Heartbeat) -> str:
@@ -409,7 +409,7 @@ def _flaw_in_list(request: Heartbeat) -> str:
 
 
 def _flaw_in_leave(request: Heartbeat) -> str:
-    """Return what is wrong with a leave of a member that still owns something, or nothing.
+    """Return the flaw in a leave of a member that still owns something, or nothing.
 
     A leave frees all that the member held. If it was accepted, the work would start elsewhere while
     it still runs there; if it is refused, the group waits until the session ends.
@@ -430,13 +430,13 @@ def _flaw_in_resources(owned: tuple[Resource, ...]) -> str:
     return ""
 
 
-def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
+def _flaw_in_assignors(request: Heartbeat, before: MemberMetadata | None) -> str:
     assignors = request.assignors
     if assignors is None:
         return ""
     if request.server_assignor is not None:
         return "ServerAssignor and ClientAssignors exclude each other: send one of them"
-    if known and assignors == known.assignors:
+    if before and assignors == before.assignors:
         return ""
     names = Counter(assignor.name for assignor in assignors)
     if twice := [name for name, count in names.items() if count > 1]:

@@ -55,15 +55,15 @@ def commit_offsets(
     verdicts: list[CommitVerdict] = []
     ahead = ledger.branch()
     for commit in command.commits:
-        known = ahead.progress(commit.commit_id.connector, commit.commit_id.task)
-        if known is not None and known.last == commit.commit_id:
+        progress = ahead.progress(commit.commit_id.connector, commit.commit_id.task)
+        if progress is not None and progress.last == commit.commit_id:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
         elif found := _find_flaw(group, ahead, command.member_id, commit):
             message = f"{found}; the batch does not count: {REMEDY}"
             verdicts.append(CommitVerdict(commit.commit_id, Error.FENCED, message))
         else:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
-            accepted = _accept(commit, known, now_ms)
+            accepted = _accept(commit, progress, now_ms)
             ahead.lay(accepted)
             records += accepted
     return CommitDecision(tuple(records), CommitReply(tuple(verdicts), command.number))
@@ -76,9 +76,9 @@ def _find_flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Com
         return f"{member_id} does not hold {connector}-{task}"
     if current != token:
         return f"token {token} of {connector}-{task} is not the current {current}"
-    known = ledger.progress(connector, task)
-    if known is not None and (known.last.token, known.last.batch) >= (token, batch):
-        return f"batch {batch} of {connector}-{task} is not newer than {known.last.batch}"
+    progress = ledger.progress(connector, task)
+    if progress is not None and (progress.last.token, progress.last.batch) >= (token, batch):
+        return f"batch {batch} of {connector}-{task} is not newer than {progress.last.batch}"
     for advance in commit.advances:
         logged_at = ledger.offset(connector, advance.partition)
         if logged_at != advance.start:
@@ -86,7 +86,7 @@ def _find_flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Com
     return ""
 
 
-def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Record]:
+def _accept(commit: Commit, progress: TaskProgress | None, now_ms: int) -> list[Record]:
     connector = commit.commit_id.connector
     records: list[Record] = [
         Offset(connector, advance.partition, advance.end)
@@ -99,16 +99,16 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
     records.append(
         TaskProgress(
             commit.commit_id,
-            (known.batches if known else 0) + 1,
-            (known.rows_in if known else 0) + commit.rows_in,
-            (known.rows_out if known else 0) + manifest.rows,
-            (known.bytes_out if known else 0) + manifest.bytes,
+            (progress.batches if progress else 0) + 1,
+            (progress.rows_in if progress else 0) + commit.rows_in,
+            (progress.rows_out if progress else 0) + manifest.rows,
+            (progress.bytes_out if progress else 0) + manifest.bytes,
             now_ms,
             commit.lag,
-            commit.commit_id if manifest.files else known.filled if known else None,
-            (known.skipped if known else 0) + commit.skipped,
-            (known.dead_letters if known else 0) + _dead_letters(manifest),
-            (known.cost if known else NO_COST).plus(commit.cost),
+            commit.commit_id if manifest.files else progress.filled if progress else None,
+            (progress.skipped if progress else 0) + commit.skipped,
+            (progress.dead_letters if progress else 0) + _dead_letters(manifest),
+            (progress.cost if progress else NO_COST).plus(commit.cost),
         )
     )
     return records
@@ -122,7 +122,7 @@ class OffsetLedger:
     """The offset log with what was decided for it and is not durable yet."""
 
     def __init__(self, log: Latest, encode: Callable[[Record], NewEntry] = encode) -> None:
-        """Take the log, or a group's part of it, and the encoder of its records."""
+        """Open the ledger of an offset log, or a group's part of it; `encode` makes its entries."""
         self._log, self._encode = log, encode
         self._laid: MutableMapping[tuple[type, Key], Record | None] = {}
         """What was decided and is not durable yet, by type and key; None for a tombstone."""
@@ -150,7 +150,7 @@ class OffsetLedger:
         return ahead
 
     def lay(self, decided: Iterable[Record]) -> None:
-        """Take records that were decided but are not appended yet."""
+        """Add records that were decided but are not appended yet."""
         for record in decided:
             if isinstance(record, Tombstone):
                 self._laid[record.kind, record.key] = None
@@ -180,7 +180,7 @@ class OffsetLedger:
         return entries
 
     def advance(self) -> None:
-        """Take note that what was handed out is durable: from now on it is read from the log."""
+        """Record that what was handed out is durable: from now on it is read from the log."""
         if not self.entries:
             self._laid.clear()
 
@@ -198,16 +198,16 @@ class OffsetLedger:
         return self._count(Offset, connector)
 
     def consumer_offset(self, topic: str, partition: int) -> ConsumerOffset | None:
-        """Return how far a partition of a topic was read."""
+        """Return the committed offset of a partition of a topic."""
         found = self._find(ConsumerOffset, (topic, partition))
         return found if isinstance(found, ConsumerOffset) else None
 
     def has_consumer_offsets(self) -> bool:
-        """Tell whether any partition of a topic was read."""
+        """Tell whether any partition of a topic has a committed offset."""
         return self._count(ConsumerOffset) > 0
 
     def consumer_offsets(self, *topic: str) -> list[ConsumerOffset]:
-        """Return how far each partition was read that was read at all, those of a topic or all."""
+        """Return the committed offset of each partition that has one, those of a topic or all."""
         found = self._all(ConsumerOffset, *topic)
         return [each for each in found if isinstance(each, ConsumerOffset)]
 

@@ -47,7 +47,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
 
 
 class MemberUpdate(NamedTuple):
-    """What a heartbeat changes of its member, before the member is reconciled."""
+    """The change of a member by its heartbeat, before the member is reconciled."""
 
     seat: Member | None
     """The member that had the seat before; None: it is a new seat."""
@@ -292,13 +292,13 @@ def next_step(
     Raises `UnknownStateError`.
     """
     seat, member, owned = requester
-    soft, made, ahead = schedule_target(group, soft, records, now_ms)
-    sitter = seat if seat is not None and not made else member
+    soft, scheduled, ahead = schedule_target(group, soft, records, now_ms)
+    sitter = seat if seat is not None and not scheduled else member
     target = ahead.share_of(sitter.metadata.member_id)
     goal = Goal(ahead.assignment_epoch, target, _others(ahead, seat, member, target))
     after = reconcile(member.current, goal, owned)
     stepped = [] if after is member.current else [after]
-    return StepResult(soft, [*records, *made, *stepped], after)
+    return StepResult(soft, [*records, *scheduled, *stepped], after)
 
 
 def _others(

@@ -25,11 +25,11 @@ there is news, at the latest after a while. Of each member one request is held a
   members; that goes on until none is marked. Requests that still have no news stay held.
 * *Catching up*: with each target every member takes a step, and most of these steps only bring the
   member to the new epoch. To take them all at once costs a group of hundreds of members a storm of
-  messages for each target: members that have something to revoke or to start are not heard in it,
+  messages for each target: those of members that have something to revoke or to start wait in it,
   and in the end sessions expire. So a member that keeps what it has (`find_unmoved`) catches up in
   its turn: a few at the same time, the next one when one of these has sent its next heartbeat.
   While the next target is due the turns wait, unless so few members are left that all of them can
-  be told at once: one step is enough for both targets.
+  be answered at once: one step is enough for both targets.
 * *Reconfigured*: a change of a connector's config is no news by the rules. The members that run
   anything of it are answered all the same, since only an answer makes them look at the log.
 * *The end of a hold*: the request is decided once more and answered, with news or without. The
@@ -119,8 +119,8 @@ class LongPoll:
         self._catch_ups = CatchUps()
         self._reconfigured: set[str] = set()
         """The member ids that run anything of a connector whose config has changed."""
-        self._untold = set(members)
-        """The member ids that do not know the heartbeat interval yet."""
+        self._uninformed = set(members)
+        """The member ids that do not know the current heartbeat interval yet."""
         self._client_holds = ClientHolds()
 
     def __len__(self) -> int:
@@ -133,33 +133,33 @@ class LongPoll:
 
     def extend_timers(self, late_ms: int) -> None:
         """Count held requests as arrived later by the time for which the process was held up."""
-        for member_id, asked in self._held.items():
-            self._held[member_id] = replace(asked, arrived_ms=asked.arrived_ms + late_ms)
+        for member_id, held in self._held.items():
+            self._held[member_id] = replace(held, arrived_ms=held.arrived_ms + late_ms)
 
     # -- what comes in
 
-    def hold(self, asked: HeldRequest, *, has_news: bool) -> bool:
+    def hold(self, held: HeldRequest, *, has_news: bool) -> bool:
         """Hold a request if it may wait; False: it has to be answered now.
 
         It supersedes a held request of the same member.
         """
-        member_id = asked.request.member_id
+        member_id = held.request.member_id
         superseded = self._held.pop(member_id, None)
         self._catch_ups.forget(member_id)
-        may_wait = asked.may_wait or superseded is not None
-        if has_news or not may_wait or member_id in self._untold:
-            self._untold.discard(member_id)
+        may_wait = held.may_wait or superseded is not None
+        if has_news or not may_wait or member_id in self._uninformed:
+            self._uninformed.discard(member_id)
             self._reconfigured.discard(member_id)
             return False
-        self._held[member_id] = asked
+        self._held[member_id] = held
         if superseded is None:
-            self._timers.set(member_id, asked.until_ms)
+            self._timers.set(member_id, held.until_ms)
         return True
 
     def holds(self, member_id: str, sender: object) -> bool:
         """Tell whether a member's held request is from this sender."""
-        asked = self._held.get(member_id)
-        return asked is not None and asked.sender == sender
+        held = self._held.get(member_id)
+        return held is not None and held.sender == sender
 
     def make_due(self, member_id: str, sender: object, now_ms: int) -> None:
         """Answer a held request now: its client sends nothing until it has the reply."""
@@ -185,8 +185,8 @@ class LongPoll:
         hold_ms = self._client_holds.hold_ms(call.request, call.arrived_ms, longest_ms)
         answers = self.end(call.request.member_id)
         may_wait = hold_ms > 0 and not has_news and len(self._held) < MOST_HELD
-        asked = replace(call, until_ms=call.arrived_ms + hold_ms, may_wait=may_wait)
-        if not self.hold(asked, has_news=has_news):
+        held = replace(call, until_ms=call.arrived_ms + hold_ms, may_wait=may_wait)
+        if not self.hold(held, has_news=has_news):
             answers.append(AddressedReply(call.sender, call.reply))
         return answers
 
@@ -206,9 +206,9 @@ class LongPoll:
 
     # -- news
 
-    def tell_interval_anew(self, members: Iterable[str]) -> None:
+    def announce_interval(self, members: Iterable[str]) -> None:
         """Answer the next request of each of these members at once: the interval has changed."""
-        self._untold = set(members)
+        self._uninformed = set(members)
 
     def follow(self, group: Group, records: Sequence[Record], *, catches_up: bool) -> None:
         """Mark the members for which these records may be news; `group` is the one before them.
@@ -248,8 +248,8 @@ class LongPoll:
         """
         while turns := self._next_turns(now_ms, is_overtaken=is_overtaken):
             for member_id in turns:
-                if asked := self._held.get(member_id):
-                    yield asked
+                if held := self._held.get(member_id):
+                    yield held
 
     def _next_turns(self, now_ms: int, *, is_overtaken: bool) -> Sequence[str]:
         if not self._marked:
@@ -257,9 +257,9 @@ class LongPoll:
         marked, self._marked = sorted(self._marked), set()
         return marked
 
-    def releases(self, asked: HeldRequest, *, has_news: bool) -> bool:
+    def releases(self, held: HeldRequest, *, has_news: bool) -> bool:
         """Tell whether a request that was decided again has to be answered; else it stays held."""
-        member_id = asked.request.member_id
+        member_id = held.request.member_id
         is_answered = has_news or member_id in self._reconfigured
         self._reconfigured.discard(member_id)
         if is_answered:
@@ -269,8 +269,8 @@ class LongPoll:
     def due(self, now_ms: int) -> Iterator[HeldRequest]:
         """Yield the requests that are due, which are not held any more."""
         for member_id in self._timers.due(now_ms):
-            if asked := self.release(member_id):
-                yield asked
+            if held := self.release(member_id):
+                yield held
 
     def _forget(self, member_id: str) -> None:
         """Forget a member that was removed: its leave is answered, its held join is not."""
@@ -279,7 +279,7 @@ class LongPoll:
         if isinstance(request, Heartbeat) and request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]
         self._reconfigured.discard(member_id)
-        self._untold.discard(member_id)
+        self._uninformed.discard(member_id)
 
 
 class ClientHolds:
@@ -305,41 +305,41 @@ class ClientHolds:
 
 
 class CatchUps:
-    """The members that have to be told an epoch, and those told that sent no heartbeat since."""
+    """The members that wait for an answer with a new epoch, and those that are to confirm one."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, None] = {}
         """The member ids in the order of their turns."""
-        self._told: dict[str, int] = {}
-        """Until when each told member is waited for, by member id; steady clock, milliseconds."""
+        self._awaited: dict[str, int] = {}
+        """Until when the next heartbeat of each is awaited, by member id; steady clock."""
 
     def add(self, member_ids: Iterable[str]) -> None:
         """Queue members that are to catch up, unless they wait for their turn already."""
         self._waiting.update(dict.fromkeys(sorted(member_ids)))
 
     def next_ms(self) -> int | None:
-        """Return when the wait for a told member ends, steady clock."""
-        return min(self._told.values(), default=None) if self._waiting else None
+        """Return when the wait for an answered member ends, steady clock."""
+        return min(self._awaited.values(), default=None) if self._waiting else None
 
     def forget(self, member_id: str) -> None:
         """Forget a member that sent a heartbeat: it has taken its step."""
         self._waiting.pop(member_id, None)
-        self._told.pop(member_id, None)
+        self._awaited.pop(member_id, None)
 
     def turns(self, held: Container[str], now_ms: int, *, is_overtaken: bool) -> Iterator[str]:
         """Yield the members whose turn it is; those without a held request need none.
 
         `is_overtaken` tells whether another target is due already.
         """
-        for member_id in [each for each, until_ms in self._told.items() if now_ms >= until_ms]:
-            del self._told[member_id]
+        for member_id in [each for each, until_ms in self._awaited.items() if now_ms >= until_ms]:
+            del self._awaited[member_id]
         if is_overtaken and len(self._waiting) > AT_ONCE:
             return
-        while self._waiting and len(self._told) < AT_ONCE:
+        while self._waiting and len(self._awaited) < AT_ONCE:
             member_id = next(iter(self._waiting))
             del self._waiting[member_id]
             if member_id in held:
-                self._told[member_id] = now_ms + HELD_UP_MS
+                self._awaited[member_id] = now_ms + HELD_UP_MS
                 yield member_id
 
 
@@ -353,21 +353,21 @@ def find_affected(group: Group, records: Iterable[Record]) -> Collection[str]:
     affects the member itself, and the members to which the target gives what it releases. Which
     member has to compute is in the soft state.
     """
-    found: set[str] = set()
+    affected: set[str] = set()
     for record in records:
         match record:
             case TargetAssignment():
                 return group.members.keys()
             case CurrentAssignment(member_id):
-                found.add(member_id)
+                affected.add(member_id)
                 kept = record.assigned.keys() | record.pending.keys()
-                found.update(_find_waiting(group, member_id, kept))
+                affected.update(_find_waiting(group, member_id, kept))
             case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
-                found.add(member_id)
-                found.update(_find_waiting(group, member_id, frozenset()))
+                affected.add(member_id)
+                affected.update(_find_waiting(group, member_id, frozenset()))
             case _:
                 pass
-    return found
+    return affected
 
 
 def _find_waiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:

@@ -1,10 +1,10 @@
-"""What is remembered of each sender of heartbeats: its newest request, and its quota.
+"""The filter of heartbeats: the newest request of each sender, and its quota.
 
 **Identity** (PROTOCOL §3). A request is carried out once, and only by the coordinator process that
 its sender has heard of. Two numbers see to that:
 
 * *Sequence*: each process of a client counts its requests. A request that is not newer than the
-  last one seen from that process is dropped unanswered, leaves included.
+  last one from that process is dropped unanswered, leaves included.
 * *Coordinator epoch*: each answer carries the number of the coordinator process that gives it,
   each request the last one that its sender has heard of (-1: none). A request with another
   number was sent to an earlier process, or by a sender that is new here. It changes nothing and
@@ -84,21 +84,21 @@ class RequestFilter:
         self._acknowledged: set[str] = set()
         """The member ids that have named anything as owned."""
         self._joined: set[str] = set()
-        """The member ids whose join this process has seen."""
+        """The member ids whose join this process has decided."""
         self._limit = STRANGERS
         """How many senders are remembered before those that are no members are forgotten."""
 
     def is_stale(self, request: Heartbeat) -> bool:
         """Tell whether the request was sent to another process of the coordinator."""
-        said = request.coordinator_epoch
-        if said == self.coordinator_epoch:
+        named_epoch = request.coordinator_epoch
+        if named_epoch == self.coordinator_epoch:
             return False
-        if not request.incarnation and said == NO_COORDINATOR_EPOCH:
+        if not request.incarnation and named_epoch == NO_COORDINATOR_EPOCH:
             return False
         if request.member_epoch != JOIN_EPOCH and request.member_id not in self._members:
             return False  # it is no member, and is answered so
         is_known = (request.member_id, request.incarnation) in self._newest
-        return not (is_known and self._first_epoch <= said < self.coordinator_epoch)
+        return not (is_known and self._first_epoch <= named_epoch < self.coordinator_epoch)
 
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all earlier ones of its process, and remember it.
@@ -112,7 +112,7 @@ class RequestFilter:
         who = (request.member_id, request.incarnation)
         newest = self._newest.get(who)
         if newest is None:
-            self._make_room()
+            self._forget_strangers()
         elif request.sequence <= newest:
             return False
         self._newest[who] = request.sequence
@@ -137,11 +137,11 @@ class RequestFilter:
         """
         self._acknowledged.discard(member_id)
 
-    def _make_room(self) -> None:
+    def _forget_strangers(self) -> None:
         """Forget senders that are no members once there are many; O(1) per newcomer, amortised."""
         if len(self._newest) < self._limit:
             return
-        known, members = len(self._newest), self._members
+        before, members = len(self._newest), self._members
         self._newest = {
             (member_id, incarnation): number
             for (member_id, incarnation), number in self._newest.items()
@@ -150,7 +150,7 @@ class RequestFilter:
         self._joined = {each for each in self._joined if each in members}
         self._acknowledged = {each for each in self._acknowledged if each in members}
         self._limit = 2 * len(self._newest) + STRANGERS
-        if len(self._newest) < known and self.coordinator_epoch != NO_COORDINATOR_EPOCH:
+        if len(self._newest) < before and self.coordinator_epoch != NO_COORDINATOR_EPOCH:
             self.coordinator_epoch += 1
 
 
@@ -203,7 +203,7 @@ MOST_CALLERS = 20_000
 
 
 class CallFilter:
-    """Drops calls of classic members that are older than one that was taken.
+    """Drops calls of classic members that are older than one that was decided.
 
     Our workers number their calls, repeated ones included. Otherwise a late copy of a JoinGroup
     would name what the worker owned long ago, and one without a member id would take the seat of
@@ -212,6 +212,7 @@ class CallFilter:
 
     def __init__(self) -> None:
         self._latest: dict[str, int] = {}
+        """The number of the newest call, by member id, or by the call if it has none yet."""
 
     def is_new(self, member_id: str, number: int) -> bool:
         """Tell whether a call is newer than all earlier ones of its member, and remember it."""

@@ -108,7 +108,7 @@ def _is_wanted(group: Group, name: str) -> bool:
 def put_task_configs(
     group: Group, soft: SoftState, command: PutTaskConfigs, now_ms: int
 ) -> Decision:
-    """Take a connector's task configs; the epoch rises if the number of tasks changes."""
+    """Record a connector's task configs; the epoch rises if the number of tasks changes."""
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
@@ -145,7 +145,7 @@ def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
 
 
 def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) -> Decision:
-    """Take a worker's statuses of its resources; an older status never replaces a newer one.
+    """Record a worker's statuses of its resources; an older status never replaces a newer one.
 
     Of two statuses under one token the later one counts, by the worker's clock: messages may arrive
     twice, or in another order.
@@ -165,22 +165,22 @@ def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) 
             each.reason,
             each.restarts,
         )
-        for each in _news(group, command.updates)
+        for each in _find_newer(group, command.updates)
     ]
     return accept(group, soft, statuses)
 
 
-def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpdate]:
+def _find_newer(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpdate]:
     latest = {update.resource: update for update in updates}
     for update in latest.values():
-        known = group.statuses.get(update.resource)
+        last = group.statuses.get(update.resource)
         gone = update.resource.connector not in group.connectors
         when = (update.token, update.at_ms)
-        if gone or (known is not None and when < (known.token, known.time_ms)):
+        if gone or (last is not None and when < (last.token, last.time_ms)):
             continue
-        if known is None or (when, update.state, update.reason) != (
-            (known.token, known.time_ms),
-            known.state,
-            known.reason,
+        if last is None or (when, update.state, update.reason) != (
+            (last.token, last.time_ms),
+            last.state,
+            last.reason,
         ):
             yield update

@@ -31,27 +31,27 @@ from .operate import put_order
 
 
 def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decision:
-    """Have a worker's work wait for it for a time from now; 0 milliseconds: wait no longer."""
+    """Expect a worker back within a time from now: its work waits; 0 milliseconds: no longer."""
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
         message = f"within_ms = {show_number(within_ms)}: allowed is {allowed}"
         return refuse(soft, Error.INVALID_REQUEST, message)
-    found = find_worker(group, command.worker)
-    if flaw := found.message or flaw_in_name(found.name, "the worker's name"):
-        error = Error.UNKNOWN_MEMBER_ID if found.message else Error.INVALID_REQUEST
+    worker = find_worker(group, command.worker)
+    if flaw := worker.message or flaw_in_name(worker.name, "the worker's name"):
+        error = Error.UNKNOWN_MEMBER_ID if worker.message else Error.INVALID_REQUEST
         return refuse(soft, error, flaw)
     deadline_ms = now_ms + within_ms
-    order = order_for(group, found.name)
+    order = order_for(group, worker.name)
     expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
     expected = replace(expected, time_ms=now_ms, actor=command.principal)
-    records = replace_order(group.worker_orders.get(found.name), expected)
-    moved = [*_move_deadlines(group, found.name, deadline_ms)]
+    records = replace_order(group.worker_orders.get(worker.name), expected)
+    moved = [*_move_deadlines(group, worker.name, deadline_ms)]
     records += moved
-    seats = [] if within_ms else _away(group, found.name)
+    seats = [] if within_ms else _away(group, worker.name)
     records += close_seats(group, seats)
-    if seats or (moved and _must_compute(group, found.name)):
-        records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.principal))
+    if seats or (moved and _must_compute(group, worker.name)):
+        records.append(bump(group, Why.WORKER_EXPECTED, worker.name, now_ms, command.principal))
     return accept(group, soft, records)
 
 
@@ -143,11 +143,11 @@ def _holds_nothing(member: Member) -> bool:
 
 def _give_up_lost(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
     """Stop waiting for a worker that is lost; refuse an unknown name."""
-    found = find_worker(group, command.worker)
-    if found.message:  # it names workers, where that of the members would name their ids
-        return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
-    if not any(worker_name(loss) == found.name for loss in group.losses.values()):
-        message = f"worker {found.name} is no member, and nothing waits for it: there is only an"
+    worker = find_worker(group, command.worker)
+    if worker.message:  # it names workers, where that of the members would name their ids
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, worker.message)
+    if not any(worker_name(loss) == worker.name for loss in group.losses.values()):
+        message = f"worker {worker.name} is no member, and nothing waits for it: there is only an"
         message += " order that names it"
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
-    return expect(group, soft, Expect(group.group_id, found.name, 0, command.principal), now_ms)
+    return expect(group, soft, Expect(group.group_id, worker.name, 0, command.principal), now_ms)

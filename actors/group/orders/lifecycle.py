@@ -139,13 +139,13 @@ def _restarting(
         if member is None or token is None:
             continue
         raised = _next_generation(group, resource) - (generation_of(group, resource) or 0)
-        known = group.statuses.get(resource)
+        status = group.statuses.get(resource)
         yield TaskStatus(
             resource,
             RunState.RESTARTING,
             member.metadata.worker_url,
             Token(token.grant_epoch, token.generation + raised),
-            known.time_ms if known else now_ms,
+            status.time_ms if status else now_ms,
             reason,
         )
 

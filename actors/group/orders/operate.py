@@ -43,7 +43,7 @@ def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decis
 
 
 def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> Decision:
-    """Let a worker be given work again."""
+    """End a worker's cordon or drain: it may be given work again."""
     found = find_worker(group, command.worker)
     if found.message:
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
@@ -76,7 +76,7 @@ def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decisio
 
 
 def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) -> Decision:
-    """Have a new target computed; a group without members has none to compute.
+    """Request a new target; a group without members has none to compute.
 
     Members that are away are removed, so that the present ones get their work; but not those that
     operators expect back, and none if no member is present.

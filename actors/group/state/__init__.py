@@ -1,1 +1,1 @@
-"""What every rule of a group leans on: its settings, its soft state, checks, orders in force."""
+"""The ground of all rules of a group: its settings, its soft state, checks, orders in force."""

@@ -106,13 +106,13 @@ def _in_target(group: Group, record: TargetAssignment) -> str:
 
 
 def _in_member(group: Group, record: MemberMetadata) -> str:
-    member_id, known = record.member_id, group.members.get(record.member_id)
+    member_id, member = record.member_id, group.members.get(record.member_id)
     if group.classic is not None:
         return f"{member_id} joins a group of the classic protocol"
-    if known is not None and known.metadata.joined_epoch != record.joined_epoch:
-        was = known.metadata.joined_epoch
+    if member is not None and member.metadata.joined_epoch != record.joined_epoch:
+        was = member.metadata.joined_epoch
         return f"{member_id} joined for epoch {was} and cannot now for {record.joined_epoch}"
-    is_new = known is None or known.metadata.instance_id != record.instance_id
+    is_new = member is None or member.metadata.instance_id != record.instance_id
     sitter = group.instances.get(record.instance_id) if record.instance_id and is_new else None
     if sitter is not None and sitter != member_id:
         return f"{member_id} cannot have the instance id of {sitter}"

@@ -74,7 +74,7 @@ class GroupSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShardLimits:
-    """What Kafka's clients may make one process of their groups keep."""
+    """The limits of what one process of groups keeps of Kafka's clients."""
 
     groups: int = 100_000
     members: int = 100_000

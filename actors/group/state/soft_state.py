@@ -22,7 +22,7 @@ from ...assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
-from ...messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
+from ...messages.members import NO_COORDINATOR_EPOCH
 from .settings import DEFAULT_SETTINGS, GroupSettings
 
 
@@ -30,7 +30,7 @@ from .settings import DEFAULT_SETTINGS, GroupSettings
 class Computation:
     """The one computation in flight: which member was chosen, and how far it is.
 
-    `number` is unique; the shell times it. `told_epoch` is the group epoch of the last
+    `number` is unique; the shell times it. `announced_epoch` is the group epoch of the last
     COMPUTE_ASSIGNMENT to the member; `snapshot` is what Prepare has sent, None before that.
     """
 
@@ -38,7 +38,7 @@ class Computation:
     assignor: str
     number: int
     timeout_ms: int
-    told_epoch: int = -1
+    announced_epoch: int = -1
     snapshot: Snapshot | None = None
 
 
@@ -54,9 +54,9 @@ class InitialDelay:
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """What the rules may look up that is not in the control log; a lookup changes nothing.
+    """Lookups of the rules in what is not in the control log; a lookup changes nothing.
 
-    The defaults are those of a group without an offset log, whose process has heard no member yet.
+    The defaults are those of a group without an offset log, whose process is new.
     """
 
     offset: Callable[[str, Document], Document | None] = lambda _, __: None
@@ -112,11 +112,6 @@ class SoftState:
     topics: Mapping[str, Topic] | None = None
     """The topics of the cluster, by name; None: this process does not know them yet."""
 
-    def with_coordinator_epoch(self, coordinator_epoch: int) -> "SoftState":
-        """Return the soft state whose answers carry this number."""
-        is_new = coordinator_epoch != self.coordinator_epoch
-        return replace(self, coordinator_epoch=coordinator_epoch) if is_new else self
-
     def without_computation(self) -> "SoftState":
         """Return the soft state with nothing in flight."""
         return self if self.computation is None else replace(self, computation=None)
@@ -138,13 +133,6 @@ class Decision:
     news: bool = True
     offset_records: tuple[OffsetRecord | OffsetsAltered | Tombstone, ...] = ()
     """What goes to the offset log, before the others are written."""
-
-    def at_end(self, begin: int, end: int) -> "Decision":
-        """Return it with the log's end in its reply: a record in shards is several entries."""
-        reply = self.reply
-        if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
-            return replace(self, reply=replace(reply, log_offset=end))
-        return self
 
 
 Rule = Callable[[Group, SoftState], Decision]

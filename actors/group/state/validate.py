@@ -47,16 +47,16 @@ def flaw_in_text(text: str, what: str) -> str:
 def flaw_in_assignor(assignor: ClientAssignor) -> str:
     """Return what is wrong with one listed assignor, or nothing."""
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
-    if found := flaw_in_name(assignor.name, "an assignor's name"):
-        return found
+    if flaw := flaw_in_name(assignor.name, "an assignor's name"):
+        return flaw
     if max(high, assignor.reason) > LARGEST_NUMBER or assignor.reason < 0:
         return f"assignor {assignor.name!r} has a number outside 0 to {LARGEST_NUMBER}"
     if len(assignor.metadata) > LARGEST_METADATA:
         return f"assignor {assignor.name!r} has metadata of more than {LARGEST_METADATA} bytes"
     if low < -1 or high < 0 or high < low:
         allowed = "it must be -1 <= minimum <= maximum and 0 <= maximum"
-        found = f"[{show_number(low)}, {show_number(high)}]"
-        return f"assignor {assignor.name!r} has the range {found}: {allowed}"
+        span = f"[{show_number(low)}, {show_number(high)}]"
+        return f"assignor {assignor.name!r} has the range {span}: {allowed}"
     if not low <= version <= high:
         outside = f"writes version {show_number(version)} outside [{low}, {high}]"
         return f"assignor {assignor.name!r} {outside}: it must read what it writes"

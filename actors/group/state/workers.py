@@ -76,15 +76,15 @@ def _workers_in_orders(group: Group) -> Iterator[Names]:
         yield Names(name, {name}, {last_part(name)} - {""})
 
 
-def _only(called: str, found: set[str], everybody: set[str]) -> WorkerMatch:
-    said = f"{called[:LONGEST_CALL]!a}"
-    if len(found) == 1:
-        return WorkerMatch(next(iter(found)))
-    if found:
-        return WorkerMatch(message=f"{said} could be any of {listing(found)}: name one of these")
+def _only(called: str, matches: set[str], everybody: set[str]) -> WorkerMatch:
+    shown = f"{called[:LONGEST_CALL]!a}"
+    if len(matches) == 1:
+        return WorkerMatch(next(iter(matches)))
+    if matches:
+        return WorkerMatch(message=f"{shown} could be any of {listing(matches)}: name one of these")
     if not everybody:
-        return WorkerMatch(message=f"there is no worker {said}: the group has none")
-    return WorkerMatch(message=f"there is no worker {said}: there are {listing(everybody)}")
+        return WorkerMatch(message=f"there is no worker {shown}: the group has none")
+    return WorkerMatch(message=f"there is no worker {shown}: there are {listing(everybody)}")
 
 
 def order_for(group: Group, name: str) -> Operator:

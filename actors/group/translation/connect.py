@@ -35,13 +35,13 @@ class ConnectTranslation:
         UnreadableError.
         """
         version = VERSIONS.get(protocol, EAGER)
-        told = decode_assignment(member.assignment, version) if member.assignment else None
-        if member.assigned or member.pending or told is None:
+        assignment = decode_assignment(member.assignment, version) if member.assignment else None
+        if member.assigned or member.pending or assignment is None:
             return HeldResources(member.assigned, member.pending)
         offered = next((each for each in member.protocols if each.name == protocol), None)
         had = None if offered is None or version == EAGER else self.read(offered).owned
-        runs = {*(had or ()), *told.assigned} - {*told.revoked}
-        pending = {*(had or ())} & {*told.revoked}
+        runs = {*(had or ()), *assignment.assigned} - {*assignment.revoked}
+        pending = {*(had or ())} & {*assignment.revoked}
         return HeldResources(dict.fromkeys(runs, generation), dict.fromkeys(pending, generation))
 
     def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
@@ -86,9 +86,9 @@ class ConnectTranslation:
 
 @lru_cache(maxsize=256)  # each answer needs the offsets of all members
 def _read(name: str, metadata: bytes) -> OfferedMetadata:
-    told = decode_metadata(metadata, VERSIONS.get(name, EAGER))
-    runs = None if told.allocation is None else frozenset(told.allocation.assigned)
-    return OfferedMetadata(runs, told.url, told.config_offset)
+    decoded = decode_metadata(metadata, VERSIONS.get(name, EAGER))
+    runs = None if decoded.allocation is None else frozenset(decoded.allocation.assigned)
+    return OfferedMetadata(runs, decoded.url, decoded.config_offset)
 
 
 CONNECT_TRANSLATION = ConnectTranslation()

@@ -2,7 +2,7 @@
 
 There is no round: the answer leaves as soon as its records are durable. The generation is the
 member's epoch, and there is no leader. The member owns what its metadata name; it is told to rejoin
-(see `calls`) when it has to revoke something, or may take more.
+(see `mixed`) when it has to revoke something, or may take more.
 
 A static member takes over its seat at once, also from a process that is still there, and from one
 of the connect protocol: it is granted the seat's share under new tokens, which fence the other
@@ -66,14 +66,14 @@ def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: 
     if refused:
         return _refuse(soft, call, *refused)
     is_expected = joining.is_expected or terms.translation.is_of_clients
-    found = _identify(joining, seat, is_expected=is_expected)
-    if isinstance(found, Error):
-        return _refuse(soft, call, found)
+    seating = _identify(joining, seat, is_expected=is_expected)
+    if isinstance(seating, Error):
+        return _refuse(soft, call, seating)
     if not call.member_id and call.instance_id is None and call.asks_for_id:
-        reply = JoinGroupReply(Error.MEMBER_ID_REQUIRED, found.member_id)
+        reply = JoinGroupReply(Error.MEMBER_ID_REQUIRED, seating.member_id)
         return Decision(soft, reply=reply)
     try:
-        return _advance(group, soft, call, found, terms.translation, now_ms)
+        return _advance(group, soft, call, seating, terms.translation, now_ms)
     except UnknownStateError:  # a later version wrote it: its process begins anew
         return _refuse(soft, call, Error.UNKNOWN_MEMBER_ID)
 
@@ -109,8 +109,8 @@ def _refuse_protocols(
     common = {each.name for each in call.protocols}
     if call.protocol_type != translation.protocol_type or not common:
         message = f"the group takes in classic members of the type {translation.protocol_type!a}"
-        told = f"{message}, with a protocol of theirs, and not {call.protocol_type!a}"
-        return Error.INCONSISTENT_GROUP_PROTOCOL, told
+        refusal = f"{message}, with a protocol of theirs, and not {call.protocol_type!a}"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, refusal
     for member_id in group.translated:
         classic = group.members[member_id].metadata.classic
         is_another = seat is None or seat.member_id != member_id
@@ -143,7 +143,7 @@ def _advance(
     translation: Translation,
     now_ms: int,
 ) -> Decision:
-    """Add the member, or take its new metadata, and reconcile it."""
+    """Add the member, or record its new metadata, and reconcile it."""
     seat, offered = seating.seat, call.protocols[0]
     owned: Resources | None = NOTHING
     if seat is None or seat.member_id != seating.member_id:

@@ -89,7 +89,7 @@ class MixedMembers:
         self._deadlines.extend(late_ms)
 
     def expect(self, member_id: str, session_ms: int, steady_ms: int) -> None:
-        """Let a new member join with this id within its session."""
+        """Keep an id for a new member, which has to join with it within its session."""
         if len(self._expected) >= MOST_PENDING_JOINS:
             del self._expected[next(iter(self._expected))]
         self._expected[member_id] = None

@@ -1,4 +1,4 @@
-"""What conversions and mixed groups have to know of the bytes that classic members send each other.
+"""The bytes that classic members send each other, as conversions and mixed groups use them.
 
 The rules of translation are the same for every protocol type; the bytes are not. So each protocol
 type that can be converted has a `Translation`.
@@ -40,7 +40,7 @@ class OfferedMetadata:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentContent:
-    """What a member's assignment has to say."""
+    """The content of a member's assignment, whatever its protocol."""
 
     granted: Resources
     """All that it may run."""
@@ -56,7 +56,7 @@ class AssignmentContent:
 
 
 class HeldResources(NamedTuple):
-    """What a classic member holds, each resource with its grant epoch."""
+    """The resources of a classic member, each with its grant epoch."""
 
     assigned: Grants
     pending: Grants
@@ -64,7 +64,7 @@ class HeldResources(NamedTuple):
 
 
 class NotYetError(UnreadableError):
-    """What a conversion needs is not known yet, and will be soon."""
+    """A conversion needs something that is not known yet, and will be soon."""
 
 
 class Translation(Protocol):
@@ -90,7 +90,7 @@ class Translation(Protocol):
         ...
 
     def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
-        """Return what a member holds that waits for its assignment of this generation."""
+        """Return the resources of a member that waits for its assignment of this generation."""
         ...
 
     def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
@@ -129,7 +129,7 @@ def owned_resources(classic: ClassicMetadata, translation: Translation) -> Resou
 
 
 def assignment_content(group: Group, member: Member, translation: Translation) -> AssignmentContent:
-    """Return what a classic member's assignment has to say now.
+    """Return the content of a classic member's assignment, as of now.
 
     The config offset is that of the record which says what is configured, or the furthest that any
     classic member has read if that is higher: one that all can reach. Raises UnreadableError.
@@ -137,7 +137,7 @@ def assignment_content(group: Group, member: Member, translation: Translation) -
     leader = min(group.translated, default=member.member_id)
     # A client of Kafka is told nothing of the others, who may be many, and name many topics each.
     read = {member.member_id} if translation.is_of_clients else group.translated
-    told = {
+    offers = {
         each: offered_metadata(classic, translation)
         for each in read
         if (classic := group.members[each].metadata.classic) is not None
@@ -148,7 +148,7 @@ def assignment_content(group: Group, member: Member, translation: Translation) -
         frozenset(member.current.assigned),
         owned or NOTHING,
         leader,
-        told[leader].url if leader in told else member.metadata.url,
-        max([group.configured_offset, *(each.offset for each in told.values())]),
-        told[member.member_id].version if member.member_id in told else 0,
+        offers[leader].url if leader in offers else member.metadata.url,
+        max([group.configured_offset, *(each.offset for each in offers.values())]),
+        offers[member.member_id].version if member.member_id in offers else 0,
     )

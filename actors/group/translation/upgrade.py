@@ -53,7 +53,7 @@ class ConvertingMembers:
 
     members: Sequence[ClassicMember]
     """The members of the last generation that have not left since."""
-    heard: AbstractSet[str]
+    informed: AbstractSet[str]
     """The ids of those that were sent their assignment of that generation; others speak what they
     spoke before."""
     newcomers: int
@@ -101,12 +101,12 @@ def _bump_with_cause(begun: Group, decision: Decision, request: Heartbeat, now_m
     A static member that returns does not raise the epoch. But the generation is buried, and with it
     the record of how far the group has counted.
     """
-    told = tuple(map(_with_upgrade_cause, decision.records))
-    if not any(isinstance(each, GroupMetadata) for each in told):
+    records = tuple(map(_with_upgrade_cause, decision.records))
+    if not any(isinstance(each, GroupMetadata) for each in records):
         subject = request.url or request.member_id
-        told = (*told, bump(begun, Why.GROUP_UPGRADED, subject, now_ms))
-        return with_target(begun, replace(decision, records=told), now_ms)
-    return replace(decision, records=told)
+        records = (*records, bump(begun, Why.GROUP_UPGRADED, subject, now_ms))
+        return with_target(begun, replace(decision, records=records), now_ms)
+    return replace(decision, records=records)
 
 
 def _upgrade(
@@ -212,8 +212,8 @@ def _metadata(
     last: ClassicGroup, member: ClassicMember, converting: ConvertingMembers
 ) -> MemberMetadata:
     generation = last.generation
-    told = last.protocol if member.member_id in converting.heard else None
-    told = told or member.protocols[0].name
+    protocol = last.protocol if member.member_id in converting.informed else None
+    protocol = protocol or member.protocols[0].name
     returns = Succession(member.returns, member.member_id, generation) if member.returns else None
     offered = converting.translation.read(member.protocols[0])
     return MemberMetadata(
@@ -227,5 +227,5 @@ def _metadata(
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout_ms,
         succession=returns,
-        classic=ClassicMetadata(member.protocols, told, told),
+        classic=ClassicMetadata(member.protocols, protocol, protocol),
     )
