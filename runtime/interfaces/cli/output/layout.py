@@ -6,7 +6,7 @@ which may be None, and of the whole row, whose format makes the cell.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from .printing import FactList, Section, Table
 
@@ -20,10 +20,14 @@ class TableLayout(Generic[T]):
     rows: type[T]
     columns: str
     """Headings and fields, as above."""
-    formats: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
+    formats: Mapping[str, Callable[[Any], object]] = field(
+        default_factory=dict[str, Callable[[Any], object]]
+    )
     """What makes a text, a number or several texts of a field's value, by heading."""
     _: KW_ONLY
-    shown_if: Mapping[str, Callable[[Sequence[object]], bool]] = field(default_factory=dict)
+    shown_if: Mapping[str, Callable[[Sequence[object]], bool]] = field(
+        default_factory=dict[str, Callable[[Sequence[object]], bool]]
+    )
     """Whether a column is shown, given all its values; one that is not named always is."""
     empty: str = "none"
     title: str = ""
@@ -73,5 +77,5 @@ class TableLayout(Generic[T]):
 
 def _format_cell(value: object) -> str:
     if isinstance(value, list | tuple):
-        return ",".join(str(each) for each in value if each)
+        return ",".join(str(each) for each in cast("Sequence[object]", value) if each)
     return "" if value is None else str(value)
