@@ -35,7 +35,7 @@ class InstalledClasses(Generic[T]):
     """The entry-point group."""
     base: type[T]
     built_in: Mapping[str, type[T]]
-    told: Sequence[str] = ()
+    listed: Sequence[str] = ()
     """The built-in names that error messages list; empty: all."""
 
     def find(self, name: str) -> type[T]:
@@ -44,7 +44,7 @@ class InstalledClasses(Generic[T]):
             return found
         for point in self._points.select(name=name):
             return load(point, self.base, f"{self.what} {name}")
-        known = (*(self.told or self.built_in), *self.further)
+        known = (*(self.listed or self.built_in), *self.further)
         raise PluginUnknown(describe_unknown(self.what, name, known))
 
     @property

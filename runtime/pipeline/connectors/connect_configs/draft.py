@@ -106,20 +106,20 @@ class Draft:
         """Write values under the same keys of an end, `source.` or `sink.`."""
         self.rename({key: f"{end}{key}" for key in keys})
 
-    def drop(self, told: str, *keys: str) -> None:
+    def drop(self, reason: str, *keys: str) -> None:
         """Leave out what has no counterpart, for a reason."""
         for key in keys:
             if key in self.left:
                 self.take(key)
-                self.remark(key, told)
+                self.remark(key, reason)
 
-    def drop_prefix(self, prefix: str, told: str) -> None:
+    def drop_prefix(self, prefix: str, reason: str) -> None:
         """Leave out all keys of a kind."""
-        self.drop(told, *(key for key in [*self.left] if key.startswith(prefix)))
+        self.drop(reason, *(key for key in [*self.left] if key.startswith(prefix)))
 
-    def remark(self, key: str, told: str) -> None:
+    def remark(self, key: str, text: str) -> None:
         """Tell something about a key."""
-        self.remarks.append(Remark(key, told))
+        self.remarks.append(Remark(key, text))
 
     def add_transform(self, name: str, kind: str, **values: str) -> None:
         """Append a transform."""

@@ -151,8 +151,8 @@ def _partitions(draft: Draft) -> None:
     elif "," in draft.config.get("source.topics", "") or "source.topics.regex" in draft.config:
         draft.config["sink.partition.by"] = "_topic"
     if "Time" in partitioner or "path.format" in draft.left:
-        told = "make a column of the time with a transform, and name it in sink.partition.by"
-        draft.remark("partitioner.class", told)
+        text = "make a column of the time with a transform, and name it in sink.partition.by"
+        draft.remark("partitioner.class", text)
     by = "folders are by columns: sink.partition.by"
     draft.drop(by, "path.format", "partition.duration.ms", "locale", "timezone")
     draft.drop(by, "timestamp.extractor", "timestamp.field", "directory.delim")

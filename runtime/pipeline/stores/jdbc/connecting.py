@@ -33,11 +33,11 @@ def options(end: str, config: Mapping[str, str], reach: AccessLimits) -> dict[st
     if flaw := reach.flaw_in_jdbc(url):
         raise ConfigInvalid(f"{key}: {flaw}")
     timeout_s = int(config.get(f"{end}.query.timeout.ms") or 600_000) // 1000
-    told = {"url": url, "queryTimeout": str(timeout_s), "fetchsize": _FETCHED}
+    parsed = {"url": url, "queryTimeout": str(timeout_s), "fetchsize": _FETCHED}
     for name in ("user", "password", "driver"):
         if given := config.get(f"{end}.connection.{name}"):
-            told[name] = given
-    return told
+            parsed[name] = given
+    return parsed
 
 
 def probe_url(end: str, config: Mapping[str, str], reach: AccessLimits) -> ProbeResult:
@@ -50,7 +50,7 @@ def probe_url(end: str, config: Mapping[str, str], reach: AccessLimits) -> Probe
 
 def why_away(error: BaseException) -> str:
     """Return why the database is unreachable; empty for other errors."""
-    return _told(error) if any(map(_AWAY.search, _texts(error))) else ""
+    return _message(error) if any(map(_AWAY.search, _texts(error))) else ""
 
 
 def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
@@ -58,7 +58,7 @@ def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
     if not any(map(_NO_DRIVER.search, _texts(error))):
         return None
     return ConfigInvalid(
-        f"{end}.connection.url: there is no driver for it ({_told(error)}): have its jar in "
+        f"{end}.connection.url: there is no driver for it ({_message(error)}): have its jar in "
         f"spark.conf.spark.driver.extraClassPath of the node, its class in {end}.connection.driver"
     )
 
@@ -69,13 +69,13 @@ def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
     return Dataset(re.split(r"[?;]", url, maxsplit=1)[0], table)
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return (failure_text(error) if isinstance(error, Exception) else None) or str(error)
 
 
 def _texts(error: BaseException | None) -> Iterator[str]:
     """Yield the texts of an error and its causes, with the names of Java classes."""
     while error is not None:
-        yield _told(error)
+        yield _message(error)
         yield str(error)[:_LONGEST]
         error = error.__cause__

@@ -42,8 +42,8 @@ class JdbcSink(Sink["DataFrame"]):
         del commit_id
         try:
             self._look(rows)
-            told = self._written(rows).coalesce(1).write.format("jdbc").options(**self._options)
-            told.mode("append").save()
+            writer = self._written(rows).coalesce(1).write.format("jdbc").options(**self._options)
+            writer.mode("append").save()
         except SchemaRefused:
             raise
         except Exception as error:

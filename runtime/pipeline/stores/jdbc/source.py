@@ -253,10 +253,12 @@ class JdbcSourceType(SourceType):
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return best effort, and why."""
         if config.get(keys.MODE) == keys.BULK:
-            told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
+            reason = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
         else:
-            told = f"{keys.MODE}={keys.BY_NUMBER} does not see rows that commit behind a higher one"
-        return Promise(cls.delivery, (told,))
+            reason = (
+                f"{keys.MODE}={keys.BY_NUMBER} does not see rows that commit behind a higher one"
+            )
+        return Promise(cls.delivery, (reason,))
 
     @classmethod
     def datasets(

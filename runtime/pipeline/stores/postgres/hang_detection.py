@@ -125,14 +125,14 @@ class CallThread:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._told = ""
+        self._silence = ""
         """Why the session hangs; empty: it does not."""
         self._calls = SimpleQueue[Callable[[], None] | None]()
         Thread(target=self._work, name="postgres-calls", daemon=True).start()
 
     def run(self, call: Callable[..., T], *args: object, **kwargs: object) -> T:
         """Call in the thread; raises as the call does, or `adbc.OperationalError` if it hangs."""
-        if self._told:
+        if self._silence:
             raise self._in_vain()
         done = Future[T]()
         self._calls.put(lambda: _make(done, call, args, kwargs))
@@ -141,7 +141,7 @@ class CallThread:
             try:
                 pause_s = next(waits)
             except StopIteration as told:
-                self._told = told.value
+                self._silence = told.value
                 raise self._in_vain() from None
             try:
                 return done.result(pause_s)
@@ -151,7 +151,7 @@ class CallThread:
 
     def close(self, close: Callable[[], None]) -> None:
         """Call a `close` method; does not wait if the session hangs."""
-        if self._told:
+        if self._silence:
             self._calls.put(lambda: _make(Future(), close, (), {}))
         else:
             self.run(close)
@@ -161,7 +161,7 @@ class CallThread:
         self._calls.put(None)
 
     def _in_vain(self) -> Exception:
-        error: Exception = adbc.OperationalError(self._told, status_code=AdbcStatusCode.TIMEOUT)
+        error: Exception = adbc.OperationalError(self._silence, status_code=AdbcStatusCode.TIMEOUT)
         return error
 
     def _work(self) -> None:

@@ -119,8 +119,8 @@ class ExtractNewRecordState(RecordTransform):
             return record
         found = event.either(self._route)
         if found is None or not isinstance(found.type, StringType):
-            told = "there is none" if found is None else f"it is {found.type.simpleString()}"
-            raise ConfigInvalid(f"{self._route} is to name the topic, as a text, but {told}")
+            kind = "there is none" if found is None else f"it is {found.type.simpleString()}"
+            raise ConfigInvalid(f"{self._route} is to name the topic, as a text, but {kind}")
         old = record.columns.get(TOPIC)
         named = f"IF(trim({found.sql}) = '', NULL, {found.sql})"
         return record.with_metadata(TOPIC, text(f"coalesce({named}, {old.sql if old else NULL})"))

@@ -111,8 +111,8 @@ class ConnectRecord:
             return self.value
         whole = self.whole(part)
         if not isinstance(whole.type, StructType):
-            told = whole.type.simpleString()
-            raise ConfigInvalid(f"the record's {part.value.lower()} is no struct but {told}")
+            kind = whole.type.simpleString()
+            raise ConfigInvalid(f"the record's {part.value.lower()} is no struct but {kind}")
         return fields_in(whole)
 
     def with_fields(

@@ -141,7 +141,7 @@ def at_postgres(module: Any) -> None:
         note = manifest.note
         for number, part in enumerate(manifest.parts):
             staged = module.TableName(note["schema"], f"{manifest.staging}{number}")
-            if module.look(connection, staged) is None:  # swept: another has published it
+            if module.read_table(connection, staged) is None:  # swept: another has published it
                 continue
             target = module.TableName(*json.loads(part.path))
             change = module._change(connection, target, staged, note["mode"], [])

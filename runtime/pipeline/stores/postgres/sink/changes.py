@@ -181,13 +181,14 @@ def rows_refused(targets: Sequence[TableName]) -> Generator[None]:
     except adbc.Error as error:
         if not is_away(error) and (error.sqlstate or "42")[:2] not in _NOT_OF_ROWS:
             raise RowsRefused(
-                f"{' and '.join(map(str, targets))}: a row would be refused: {_told(str(error))}. "
+                f"{' and '.join(map(str, targets))}: a row would be refused: "
+                f"{_reason(str(error))}. "
                 "Nothing of the batch was written"
             ) from None
         raise
 
 
-def _told(text: str) -> str:
+def _reason(text: str) -> str:
     """Return the server's message, with the key in it."""
     details = [each.strip() for each in text.splitlines() if each.startswith("DETAIL:")]
     return " ".join([brief(text), *(each.removeprefix("DETAIL:").strip() for each in details)])

@@ -19,7 +19,7 @@ from ..names import TableName
 from . import keys
 from .changes import TableChange
 from .layout import IS_DELETE, SEQUENCE
-from .tables import look
+from .tables import read_table
 
 MARKER: Final = "fairlead_published"
 
@@ -135,7 +135,7 @@ def _change(
     mode: str,
     key: Sequence[str],
 ) -> TableChange:
-    there, aside = look(connection, target), look(connection, staged)
+    there, aside = read_table(connection, target), read_table(connection, staged)
     if aside is None:
         raise SinkBroken(
             f"{staged}, where rows for {target} were staged, is not in {connection.info.dbname}. "

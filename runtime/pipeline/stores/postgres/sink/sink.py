@@ -251,7 +251,7 @@ class PostgresSink(Sink["pa.Table"]):
             self._take_back()
             if isinstance(error, adbc.Error):
                 self._fitted.clear()
-                raise self._told(error) from None
+                raise self._translated(error) from None
             raise
 
     def _take_back(self) -> None:
@@ -274,7 +274,7 @@ class PostgresSink(Sink["pa.Table"]):
         except psycopg.Error as error:
             if is_away(error) and not is_data(error):
                 self.close()
-            raise self._told(error) from None
+            raise self._translated(error) from None
 
     def _reached(self, connect: Callable[[], T]) -> T:
         try:
@@ -282,7 +282,7 @@ class PostgresSink(Sink["pa.Table"]):
         except Away as away:
             raise SinkAway(str(away)) from None
 
-    def _told(self, error: Exception) -> Exception:
+    def _translated(self, error: Exception) -> Exception:
         """Return the exception for an error of the server."""
         text = f"{self._server.shown}: {brief(str(error))}"
         if is_full(error):

@@ -114,11 +114,11 @@ def _of_prepared(connection: "psycopg.Connection[tuple[str]]", tasks: str) -> Pr
     row = connection.execute("SHOW max_prepared_transactions").fetchone()
     most = int(row[0]) if row else 0
     if not most:
-        told = "max_prepared_transactions of the server is 0: raise it, and restart the server"
-        return ProbeResult({keys.STAGE_WITH: told})
+        text = "max_prepared_transactions of the server is 0: raise it, and restart the server"
+        return ProbeResult({keys.STAGE_WITH: text})
     if tasks.isdigit() and most < int(tasks):
-        told = f"{keys.STAGE_WITH}: max_prepared_transactions of the server is {most}, and there "
-        return ProbeResult(warnings=(f"{told}may be {tasks} tasks: some will wait for others",))
+        text = f"{keys.STAGE_WITH}: max_prepared_transactions of the server is {most}, and there "
+        return ProbeResult(warnings=(f"{text}may be {tasks} tasks: some will wait for others",))
     return ProbeResult()
 
 

@@ -148,7 +148,7 @@ def write(
             StagedRows(staged_as, target, staged_columns, has_deletes).refuse_broken(cursor)
         except adbc.Error as error:
             if is_data(error):
-                raise RowsRefused(f"{target.name} refuses a row: {_told(str(error))}") from None
+                raise RowsRefused(f"{target.name} refuses a row: {_reason(str(error))}") from None
             raise
 
 
@@ -289,7 +289,7 @@ def _type(target: TargetTable, name: str, column: StagedColumn, *, has_deletes: 
     return f"{kind} CONSTRAINT {rule} CHECK ({value} IS NOT NULL OR {gone})"
 
 
-def _told(text: str) -> str:
+def _reason(text: str) -> str:
     """Return the server's message about values, without the client's prefix."""
     lines = [each.strip() for each in text.splitlines()]
     said = [each for each in lines if each.startswith("CONTEXT:")]

@@ -1,10 +1,10 @@
 # pyright: basic
 """The target tables: their columns and constraints, and DDL that adapts them to rows.
 
-Before a batch is staged, its schema is compared with the table as the catalog has it (`look`). A
-table that lacks columns, or has narrower types, is created or altered if the config allows it
-(`TableRules.fitted`). Several tasks may do that at once, so it happens under an advisory lock, and
-the table is read again under it. Without a change no lock is taken.
+Before a batch is staged, its schema is compared with the table as the catalog has it
+(`read_table`). A table that lacks columns, or has narrower types, is created or altered if the
+config allows it (`TableRules.fitted`). Several tasks may do that at once, so it happens under an
+advisory lock, and the table is read again under it. Without a change no lock is taken.
 
 The server checks rows when they are published, after the commit, when it is too late to refuse
 them. So staging checks what the catalog tells: the types, NOT NULL, CHECK constraints and unique
@@ -129,7 +129,7 @@ class TargetTable:
         object.__setattr__(self, "by_name", {each.name: each for each in self.columns})
 
 
-def look(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable | None:
+def read_table(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable | None:
     """Read a table from the catalog; None: it does not exist."""
     row = connection.execute("SELECT to_regclass(%s)::oid", (name.sql.as_string(),)).fetchone()
     oid = row[0] if row else None
@@ -173,17 +173,17 @@ class TableRules:
         """
         _refuse_long(name, schema)
         with connection.transaction():
-            table = look(connection, name)
+            table = read_table(connection, name)
             if table and not self._missing(table, schema) and not self._narrow(table, schema):
                 return self._checked(connection, table, schema, only_deletes=only_deletes)
             lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
             connection.execute(lock, (f"fairlead {name}",))
-            table = look(connection, name)
+            table = read_table(connection, name)
             if table is None:
                 self._create(connection, name, schema)
             else:
                 self._evolve(connection, table, schema)
-            if made := look(connection, name):
+            if made := read_table(connection, name):
                 return self._checked(connection, made, schema, only_deletes=only_deletes)
             raise SchemaRefused(f"{name} is gone again")
 
@@ -273,8 +273,8 @@ class TableRules:
         checks = (RowCheck(*each) for each in connection.execute(_CHECKS, regclass))
         may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
         once = table.unique if self.adds and may_read else ()
-        asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*names]}
-        shows = connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
+        parameters = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*names]}
+        shows = connection.execute(_SHOWS_LATE, parameters).fetchone() == (True,)
         late = shows or bool(self.adds and table.unique and not may_read)
         copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)
         indexed = frozenset(name for (name,) in connection.execute(_INDEXED, regclass))

@@ -55,7 +55,7 @@ def _flaws_in_log(
         if flaw := flaw_in_server(connection):
             return {keys.MODE: flaw}
         try:
-            slot.look(connection)
+            slot.read_state(connection)
         except BadInput as bad:
             return {keys.SLOT: str(bad)}
         names = [each.name for each in tables]

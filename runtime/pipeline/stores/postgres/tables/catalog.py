@@ -116,8 +116,8 @@ class TableFilter:
         Raises `BadInput` if it is a partitioned one of them, whose partitions are read.
         """
         tables = self.find(snapshot)
-        asked = sql.SQL(_PARTS).format(sql.Literal(name.sql.as_string()))
-        parts = {each["oid"] for each in snapshot.table(asked).to_pylist()}
+        query = sql.SQL(_PARTS).format(sql.Literal(name.sql.as_string()))
+        parts = {each["oid"] for each in snapshot.table(query).to_pylist()}
         if any(each.oid in parts for each in tables):
             raise BadInput(
                 f"changes of {name} came by their root: the publication had "
@@ -205,8 +205,8 @@ def _columns_of(rows: Sequence[Mapping[str, Any]], mapping: TypeMapping) -> Iter
 
 def pages_of(snapshot: DatabaseSnapshot, tables: Sequence[FoundTable]) -> Mapping[int, int]:
     """Return the number of pages of tables, by oid; waits for those that are locked exclusively."""
-    asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in tables]))
-    return {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
+    query = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in tables]))
+    return {each["oid"]: each["pages"] for each in snapshot.table(query).to_pylist()}
 
 
 def look_for_rewrite(snapshot: DatabaseSnapshot, name: TableName, shape: TableShape) -> None:

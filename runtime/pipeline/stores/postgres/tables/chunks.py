@@ -93,7 +93,7 @@ class SnapshotShare:
         self._left = deque(
             number for number in numbers if number not in states or not states[number].is_done
         )
-        self._is_told = False
+        self._is_reported = False
         """Whether the log has its beginning."""
 
     def next_run(
@@ -128,12 +128,12 @@ class SnapshotShare:
     def _tell(self) -> None:
         """Log that this task begins, or goes on with, its part of the snapshot, or has read it."""
         who, name = current_thread().name, self._share.name
-        if self._left and not self._is_told:
-            self._is_told = True
+        if self._left and not self._is_reported:
+            self._is_reported = True
             left, chunks = len(self._left), self._share.end - self._share.first
             LOGGER.info("%s reads the snapshot of %s: %d of %d chunks", who, name, left, chunks)
-        elif self._is_told and not self._left:
-            self._is_told = False
+        elif self._is_reported and not self._left:
+            self._is_reported = False
             LOGGER.info("%s has read the snapshot of %s", who, name)
 
     def _refuse_rewritten(self, shape: TableShape) -> None:

@@ -97,10 +97,10 @@ class SourceColumn:
         its, to = sql.Identifier(name), raw_sql(cast or f"{kind.removeprefix('_')}[]")
         value = sql.SQL("{0}::{1}" if cast else "{0}").format(its, to)
         if pa.types.is_list(arrow_type):
-            value = sql.SQL(_LIST).format(its, to, *_told(_DIMENSIONS, name, key))
+            value = sql.SQL(_LIST).format(its, to, *_refusal_parts(_DIMENSIONS, name, key))
         if mapping.is_zoned and kind.removeprefix("_") == _UNZONED and cast.startswith(_ZONED):
             stored = raw_sql(cast.replace(_ZONED, _UNZONED))
-            refusal = _told(_SKIPPED, name, key)
+            refusal = _refusal_parts(_SKIPPED, name, key)
             value = sql.SQL(_INSTANT).format(its, to, stored, *refusal, value)
         return cls(name, sql.SQL("{} AS {}").format(value, its), arrow_type)
 
@@ -121,7 +121,9 @@ class SourceColumn:
         return _finite(values)
 
 
-def _told(text: tuple[str, str], name: str, key: Sequence[str]) -> Iterator[sql.Composable]:
+def _refusal_parts(
+    text: tuple[str, str], name: str, key: Sequence[str]
+) -> Iterator[sql.Composable]:
     """Yield the parts of a text about a value in SQL: the column, the row, and the rest."""
     column, rest = text
     yield sql.Literal(column.format(name))
@@ -240,10 +242,10 @@ def refuse_taken(name: str, columns: Sequence[str], *, is_logged: bool) -> None:
     own = _OF_ALL | _OF_LOG if is_logged else _OF_ALL
     taken = sorted(each for each in columns if each.lower() in own)  # Spark ignores the case
     if taken:
-        told = ", ".join(taken)
+        names = ", ".join(taken)
         remedy = "" if is_logged else f", read it by {keys.QUERY} (SELECT … AS another name)"
         raise TableRefused(
-            f"{name} has a column {told}, a name by which rows tell where they come from and what "
+            f"{name} has a column {names}, a name by which rows tell where they come from and what "
             f"happened to them, so that its values would be lost: rename it{remedy}, or leave the "
             f"table out by {keys.EXCLUDE}"
         )

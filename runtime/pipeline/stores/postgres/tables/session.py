@@ -65,7 +65,7 @@ class ReadSession:
             raise SourceAway(str(away)) from None
         except adbc.Error as error:
             self._give_up(error)
-            raise self._told(error) from None
+            raise self._translated(error) from None
         except BaseException as error:
             self._give_up(error)
             raise
@@ -84,7 +84,7 @@ class ReadSession:
             raise SourceAway(str(away)) from None
         except adbc.Error as error:
             self._give_up(error)
-            raise self._told(error) from None
+            raise self._translated(error) from None
 
     def _is_durable(self, seen: "Horizon", pause_s: float) -> bool:
         time.sleep(pause_s)
@@ -116,7 +116,7 @@ class ReadSession:
         if isinstance(error, adbc.Error) and is_away(error):
             self.close()
 
-    def _told(self, error: Exception) -> Exception:
+    def _translated(self, error: Exception) -> Exception:
         names = "".join(getattr(error, "__notes__", ()))
         text = f"{names}{self.server.shown}: {brief(str(error))}"
         if getattr(error, "sqlstate", None) in {"42P01", "42703"}:

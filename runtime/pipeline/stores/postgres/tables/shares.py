@@ -65,10 +65,10 @@ class TaskShare(NamedTuple):
 
     def __str__(self) -> str:
         # The last members are left out where they say nothing: earlier releases do not know them.
-        told = [
+        fields = [
             each[: None if each.until else -1 if each.is_renewed else -2] for each in self.tables
         ]
-        return json.dumps(told, separators=(",", ":"))
+        return json.dumps(fields, separators=(",", ":"))
 
 
 def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:

@@ -61,7 +61,7 @@ def seek(
     with session.snapshot() as snapshot:
         matching = tables.find(snapshot)
     with session.server.connect() as connection:
-        state = slot.look(connection)
+        state = slot.read_state(connection)
     if state is None or state.is_lost:
         raise OffsetRefused(f"to: the slot {slot.name} is not there. {READ_AGAIN}")
     end = Position(state.written).document
@@ -86,7 +86,7 @@ def lag(server: Server, slot: Slot, known: Offsets) -> Lag | None:
     if begin is None:  # its snapshot is not read
         return None
     with server.connect() as connection:
-        state = slot.look(connection)
+        state = slot.read_state(connection)
     if state is None or state.is_lost:
         return None
     left = max(0, state.written - Position.parse(begin).lsn)

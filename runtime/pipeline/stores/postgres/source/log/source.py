@@ -146,7 +146,7 @@ class LogSource(Source[pa.Table]):
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
         self._remarks = LogRemarks(stream.slot.name, tables.catalog)
-        self._told = ""
+        self._remark = ""
         """The remark of the last plan, which stays while it pauses."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
@@ -155,7 +155,7 @@ class LogSource(Source[pa.Table]):
             self._batches.clear()  # its rows were not committed: they are read again
             self._stream.rewind()
         plan = self._counting.plan(self._fetch, offsets, limit)
-        self._planned, self._told = plan.advances or self._planned, plan.remark
+        self._planned, self._remark = plan.advances or self._planned, plan.remark
         return plan
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
@@ -197,7 +197,7 @@ class LogSource(Source[pa.Table]):
 
     def _fetch(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         if not self._pause.is_over:
-            return BatchPlan(remark=self._told)
+            return BatchPlan(remark=self._remark)
         if not self._is_read and (found := self._snapshot(offsets, limit)):
             return found
         if self._log is None:

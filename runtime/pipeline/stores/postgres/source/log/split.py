@@ -184,14 +184,14 @@ class LogSplit:
 
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
         """Create the slot if needed, and return its state; drop outdated snapshots."""
-        state, logged = self.slot.look(connection), self._logged()
+        state, logged = self.slot.read_state(connection), self._logged()
         is_gone = state is None or state.is_lost
         if state is None or is_gone:
             if state is not None:
                 self._context.warn(f"the slot {self.slot.name} was lost, and is created again")
                 self.slot.drop(connection)
             self.slot.make(connection)
-            state = self.slot.look(connection)
+            state = self.slot.read_state(connection)
         elif self._renews:
             counting = offsets_since(logged, self._since)
             is_gone = is_overtaken(counting, self.slot.name, state.confirmed)

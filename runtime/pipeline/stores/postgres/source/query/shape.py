@@ -140,6 +140,6 @@ def _column(
     if name not in kinds:
         raise ConfigInvalid(f"{key}: the query gives no column {name}")
     if kinds[name] not in wanted:
-        told = ", ".join(sorted(wanted))
-        raise ConfigInvalid(f"{key}: the query gives {name} as {kinds[name]}: it must be {told}")
+        allowed = ", ".join(sorted(wanted))
+        raise ConfigInvalid(f"{key}: the query gives {name} as {kinds[name]}: it must be {allowed}")
     return GrowingColumn(member, name, kinds[name])

@@ -156,6 +156,6 @@ def _reason(row: Mapping[str, Any], name: TableName, rules: TableFilter) -> str:
     above = [each for each in parents if rules.means(each, each)]
     if not above or (is_matched and is_table) or rules.leaves_out(name, root):
         return ""
-    told = f"is not read, although it inherits from {listed(above)}, for tables are read without"
+    text = f"is not read, although it inherits from {listed(above)}, for tables are read without"
     rest = f"name it in {keys.INCLUDE}" if is_table else f"name it in {keys.QUERY}"
-    return f"{told} those that inherit from them: {rest}, or in {keys.EXCLUDE}"
+    return f"{text} those that inherit from them: {rest}, or in {keys.EXCLUDE}"

@@ -51,7 +51,7 @@ COLUMNS: Final = pa.schema(
 _LAYOUT: Final = f"""
 SELECT k.name, t.kind, t.width, t.dimensions,
     format_type(CASE t.lists WHEN 0 THEN t.oid WHEN 1 THEN t.array ELSE k.oid END, t.width) AS type,
-    CASE t.type WHEN 'e' THEN CASE t.lists WHEN 0 THEN 'text' ELSE 'text[]' END END AS told,
+    CASE t.type WHEN 'e' THEN CASE t.lists WHEN 0 THEN 'text' ELSE 'text[]' END END AS text_type,
     coalesce(a.attnum = ANY (i.indkey::int2[]), false) AS is_primary
 FROM unnest({{}}::text[], {{}}::oid[], {{}}::int4[]) WITH ORDINALITY k(name, oid, width, place)
 LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({{}}) AND a.attname = k.name
@@ -164,7 +164,7 @@ class ChangeRows:
         shape = kind, width, row["dimensions"] or 1
         made = SourceColumn.of(row["name"], *shape, self._mapping, key)
         type_name = row["type"] or "text"
-        return LogColumn(made, type_name, row["told"] or type_name, row["is_primary"])
+        return LogColumn(made, type_name, row["text_type"] or type_name, row["is_primary"])
 
     def _key_of_whole(self, layout: Sequence[LogColumn]) -> tuple[int, ...]:
         """Return what tells rows apart whose old values are all known (REPLICA IDENTITY FULL).

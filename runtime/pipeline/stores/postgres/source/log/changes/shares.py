@@ -76,7 +76,7 @@ class LogShare(NamedTuple):
 
     def __str__(self) -> str:
         # As in `TaskShare`.
-        told = [
+        tables = [
             each[: None if each.until else -1 if each.is_renewed else -2] for each in self.tables
         ]
-        return json.dumps((self.begin, told), separators=(",", ":"))
+        return json.dumps((self.begin, tables), separators=(",", ":"))

@@ -23,7 +23,7 @@ class LogColumn(NamedTuple):
     source: SourceColumn
     type: str
     """The SQL type."""
-    told: str
+    text_type: str
     """The same for texts of the log: labels stay texts, as their enum may have others by now."""
     is_primary: bool
 
@@ -36,7 +36,9 @@ def typed_values(
         return {}
     texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
     typed = (
-        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), raw_sql(each.told), _name(each.source.name))
+        sql.SQL("{}::{} AS {}").format(
+            _name(f"c{at}"), raw_sql(each.text_type), _name(each.source.name)
+        )
         for at, each in enumerate(layout)
     )
     chosen = (each.source.expression for each in layout)

@@ -46,7 +46,7 @@ WHERE (n.nspname::text, c.relname::text) IN (SELECT * FROM unnest(%s::text[], %s
     OR c.relreplident = 'i' AND NOT EXISTS (
         SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident))
 ORDER BY 1, 2"""
-_TOLD: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE"}
+_NAMES: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE"}
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Publication:
         """Return which changes it leaves out, so that rows of the target stay as they were."""
         name = sql.Identifier(self.name).as_string()
         if lacks := [each for each in unpublished if each not in self.skipped]:
-            told, skipped = " and ".join(_TOLD[each] for each in lacks), ",".join(unpublished)
+            told, skipped = " and ".join(_NAMES[each] for each in lacks), ",".join(unpublished)
             return (
                 f"the publication {self.name} does not publish {told}, so that these would be "
                 f"missing in the target without a word: ALTER PUBLICATION {name} SET (publish = "

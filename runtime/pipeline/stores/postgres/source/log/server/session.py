@@ -51,7 +51,7 @@ class LogSession:
         except psycopg.Error as error:
             if is_away(error):
                 self.close()
-            raise self._told(error) from None
+            raise self._translated(error) from None
 
     def close(self) -> None:
         """Close the session."""
@@ -68,7 +68,7 @@ class LogSession:
         self._is_new = False
         return self._connection
 
-    def _told(self, error: psycopg.Error) -> Exception:
+    def _translated(self, error: psycopg.Error) -> Exception:
         state, text = error.sqlstate, f"{self._server.shown}: {brief(str(error))}"
         if state == _DENIED and ("replication" in text or "must be superuser" in text):
             return BadInput(

@@ -80,7 +80,7 @@ class Slot:
     is_dropped_on_stop: bool = False
     """Whether to drop it when the connector is STOPPED, so that no WAL is retained."""
 
-    def look(self, connection: "psycopg.Connection[Any]") -> SlotState | None:
+    def read_state(self, connection: "psycopg.Connection[Any]") -> SlotState | None:
         """Return its state; None: it does not exist. Raises `BadInput` if it is unusable."""
         row = connection.execute(_STATE, (self.name,)).fetchone()
         if row is None:
@@ -113,7 +113,7 @@ class Slot:
 
     def check(self, connection: "psycopg.Connection[Any]", place: Position) -> SlotState:
         """Return its state; raises `SlotGone` if the changes after a position are gone."""
-        state = self.look(connection)
+        state = self.read_state(connection)
         if state is None:
             raise SlotGone(
                 f"the replication slot {self.name} is gone, and what was written since "
