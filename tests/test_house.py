@@ -149,7 +149,6 @@ MOST_ENTRIES = 12
 """So many modules and folders a folder may hold; folders below it are by subject."""
 
 STILL_FULL = {
-    "runtime/interfaces/replies",
 }
 """Folders that are still to be arranged by subject."""
 

@@ -26,8 +26,6 @@ NOT_YET = {
     "actors/assignors",
     "actors/transport",
     "actors/messages",
-    "runtime/interfaces/replies",
-    "runtime/interfaces/rest",
 }
 """Folders whose words are still to be mended."""
 

@@ -15,7 +15,7 @@ from fairlead.runtime.cluster.identity import HEADER
 from fairlead.runtime.interfaces.cli.main import main
 from fairlead.runtime.interfaces.replies.connectors import ConnectorStateInfo
 from fairlead.runtime.interfaces.replies.node import Health
-from fairlead.runtime.interfaces.replies.verdict import count_troubles, judge, with_troubles
+from fairlead.runtime.interfaces.replies.overview import count_troubles, judge, with_troubles
 from fairlead_tests.cli import answered, written
 
 

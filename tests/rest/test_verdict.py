@@ -10,7 +10,7 @@ from fairlead.runtime.interfaces.replies.connectors import (
     TaskState,
 )
 from fairlead.runtime.interfaces.replies.node import Health
-from fairlead.runtime.interfaces.replies.verdict import (
+from fairlead.runtime.interfaces.replies.overview import (
     NodeVerdict,
     count_troubles,
     judge,

@@ -1,1 +1,1 @@
-"""What the REST interface answers and the command line reads, as types; JSON has their members."""
+"""Types of the answers of REST, which the command line reads; JSON has their members."""

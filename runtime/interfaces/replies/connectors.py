@@ -180,7 +180,7 @@ class ConfigChange(Struct, frozen=True):
 
 
 class ConfigDiff(Struct, frozen=True):
-    """What a config would change in a connector; secrets are hidden."""
+    """The changes of a connector by a config; secrets are hidden."""
 
     name: str
     is_new: bool

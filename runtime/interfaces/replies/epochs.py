@@ -3,7 +3,7 @@
 Times are wall clock, in milliseconds; None if the log does not have them, or not yet.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -13,7 +13,7 @@ from ....projections.explain.absences import Absence
 from ....projections.explain.causes.clients import KafkaClient
 from ....projections.explain.diff import TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
-from .handovers import HandoverInfo, SeatInfo, describe_handover, seat_info
+from .handovers import HandoverInfo, SeatInfo, clients_named, describe_handover, seat_info
 from .words import CauseWord, GroupTypeWord
 
 
@@ -151,40 +151,34 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     """The Kafka clients that occur here, by member id."""
 
 
-def describe_epoch(told: Explanation) -> EpochExplanation:
+def describe_epoch(explanation: Explanation) -> EpochExplanation:
     """Return the explanation of an epoch as a reply."""
-    summary = summarize_epoch(told.report)
+    summary = summarize_epoch(explanation.report)
     return EpochExplanation(
         **asdict(summary),
-        changed=told.changed,
-        total_ms=told.total_ms,
-        phases=[_phase(each) for each in told.phases],
-        handovers=[describe_handover(each, summary.group_epoch) for each in told.handovers],
-        waits=[_absence(each) for each in told.waits],
-        warning=told.warning,
-        generation=_generation(told.report.generation),
-        type=told.report.type.value,
-        clients=clients_named(told.clients, _member_ids_in(told)),
+        changed=explanation.changed,
+        total_ms=explanation.total_ms,
+        phases=[_phase(each) for each in explanation.phases],
+        handovers=[describe_handover(each, summary.group_epoch) for each in explanation.handovers],
+        waits=[_absence(each) for each in explanation.waits],
+        warning=explanation.warning,
+        generation=_generation(explanation.report.generation),
+        type=explanation.report.type.value,
+        clients=clients_named(explanation.clients, _member_ids_in(explanation)),
     )
 
 
-def clients_named(known: Mapping[str, KafkaClient], names: Iterable[str]) -> dict[str, KafkaClient]:
-    """Return the clients whose member ids are in `named`; other names are ignored."""
-    named = {each.partition(" and ")[0] for each in names}
-    return {each: known[each] for each in sorted(named) if each in known}
-
-
-def _member_ids_in(told: Explanation) -> Iterator[str]:
+def _member_ids_in(explanation: Explanation) -> Iterator[str]:
     """Yield the member ids that occur in an explanation."""
-    report, change = told.report, told.report.target_change
+    report, change = explanation.report, explanation.report.target_change
     yield report.bump.cause.subject
     yield from report.generation.members if report.generation else ()
     yield from (each.member_id for each in (change.kept if change else ()))
     if change and change.computed_by:
         yield change.computed_by.member_id
-    for each in told.handovers:
+    for each in explanation.handovers:
         yield from (seat.member_id for seat in (each.previous_owner, each.new_owner) if seat)
-    yield from (each.seat.member_id for each in told.waits)
+    yield from (each.seat.member_id for each in explanation.waits)
 
 
 def summarize_epoch(report: EpochReport) -> EpochSummary:
@@ -224,11 +218,11 @@ def _target_change(change: TargetChange) -> TargetChangeInfo:
     )
 
 
-def _generation(told: GenerationReport | None) -> GenerationInfo | None:
-    if told is None:
+def _generation(report: GenerationReport | None) -> GenerationInfo | None:
+    if report is None:
         return None
-    spoken = told.protocol_type, told.protocol, told.leader
-    return GenerationInfo(*spoken, list(told.members), told.assigned_ms, told.leader_name)
+    spoken = report.protocol_type, report.protocol, report.leader
+    return GenerationInfo(*spoken, list(report.members), report.assigned_ms, report.leader_name)
 
 
 def _transfers(transfers: Iterable[Transfer]) -> list[TransferInfo]:

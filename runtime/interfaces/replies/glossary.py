@@ -1,4 +1,4 @@
-"""What a member of requests and answers is, for `/openapi.json`: one meaning for each name.
+"""The meanings of members of requests and answers, for `/openapi.json`: one for each name.
 
 A field that has a docstring says it there. All others are here, by their name; where
 a name means something else in one schema, `Schema.name` stands beside it.

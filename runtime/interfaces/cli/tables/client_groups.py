@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...replies.clients import (
+from ...replies.groups import (
     CommittedOffset,
     GenerationDescription,
+    GroupDescription,
+    GroupSummary,
     SubscriptionDescription,
     TopicDescription,
 )
-from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription
 from ..output.layout import TableLayout
 from ..output.phrases import format_ids, format_time

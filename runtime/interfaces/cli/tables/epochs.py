@@ -11,8 +11,7 @@ from ...replies.epochs import (
     PhaseInfo,
     TargetChangeInfo,
 )
-from ...replies.handovers import HandoverInfo
-from ...replies.moves import ResourceHistory, ResourceMove
+from ...replies.handovers import HandoverInfo, ResourceHistory, ResourceMove
 from ..output.layout import TableLayout
 from ..output.member_names import MemberNames
 from ..output.phrases import format_first, format_seconds, format_time, group_ids

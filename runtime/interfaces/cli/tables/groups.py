@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ...replies.clients import GenerationDescription
 from ...replies.groups import (
     EpochCause,
+    GenerationDescription,
     GroupDescription,
     GroupSummary,
     LossDescription,

@@ -21,7 +21,7 @@ from .....events.model import (
     Resources,
 )
 from .....events.records import ClassicGroup
-from ..clients import (
+from ..groups import (
     CommittedOffset,
     GenerationDescription,
     SubscriptionDescription,

@@ -1,14 +1,16 @@
-"""Builds replies about connectors and tasks from the state of a group."""
+"""Builds replies about connectors and tasks: their states, and the progress of tasks."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from .....events.group import Group
 from .....events.model import Resource, RunState
-from .....projections.views import ResourceStatus, resource_status
+from .....projections.views import Progress, ResourceStatus, resource_status
 from ..connectors import AutoRestartInfo, ConnectorState, ConnectorStateInfo, TaskState
+from ..progress import ConnectorProgressInfo, TaskProgressInfo, UnreadInput
 
 
 class MadeBy(NamedTuple):
@@ -80,3 +82,44 @@ def _state(
     trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
     restarted = _auto_restart(found, made_by.window_ms)
     return found.state.value, found.worker, made_by.version, trace, reason, restarted
+
+
+def connector_progress(
+    group: Group, name: str, progress: Mapping[int, Progress]
+) -> ConnectorProgressInfo:
+    """Return the progress of each task; `progress` is by task number."""
+    unknown = Progress(lag=None)
+    tasks = [_task_progress(n, progress.get(n, unknown)) for n in group.task_numbers(name)]
+    return ConnectorProgressInfo(name, tasks)
+
+
+def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
+    lag = progress.lag
+    return TaskProgressInfo(
+        number,
+        rows_in=progress.rows_in,
+        rows_out=progress.rows_out,
+        bytes_out=progress.bytes_out,
+        batches=progress.batches,
+        unpublished=progress.unpublished,
+        last_commit_ms=progress.last_commit_ms or None,
+        lag=UnreadInput(lag.ranges, lag.bytes, lag.records) if lag else None,
+        skipped=progress.skipped,
+        dead_letters=progress.dead_letters,
+        bytes_in=progress.cost.bytes_in,
+        batch_ms=_average(progress),
+        rows_per_second=_rows_per_second(progress),
+    )
+
+
+def _average(progress: Progress) -> dict[str, int]:
+    """Return the average duration of each phase; {} if the log has none (old releases)."""
+    phases = progress.cost.phases_ms
+    if not any(phases.values()):
+        return {}
+    return {phase: round(took / progress.batches) for phase, took in phases.items()}
+
+
+def _rows_per_second(progress: Progress) -> int | None:
+    worked_ms = sum(progress.cost.phases_ms.values())
+    return round(progress.rows_in / worked_ms * 1000) if worked_ms else None

@@ -1,1 +1,1 @@
-"""What is sent to the actors of a node: commands of groups, and questions."""
+"""Commands to the groups of a node, and questions to its actors."""

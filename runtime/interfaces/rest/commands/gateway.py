@@ -53,7 +53,7 @@ class CommandGateway:
         self._thread.start()
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Have a group execute a command; raises `Unanswered`."""
+        """Send a command to a group; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.carry_out(command, deadline), COMMAND_SECONDS
         )
@@ -73,14 +73,14 @@ class CommandGateway:
         )
 
     async def let_go(self, worker: str, *, force: bool) -> None:
-        """Have the process of a worker stopped without a restart; raises `Unanswered`."""
+        """Stop the process of a worker without a restart; raises `Unanswered`."""
         try:
             await self._ask_supervisor(StopWorker(worker, force), WorkerAdded)
         except Unanswered:
             raise Unanswered(_NOT_LET_GO) from None
 
     async def announce_log_levels(self) -> None:
-        """Have all actor processes reload their log levels; raises `Unanswered`."""
+        """Reload the log levels of all actor processes; raises `Unanswered`."""
         await self._ask_supervisor(ReadLogLevels(), LogLevelsRead)
 
     def close(self, seconds: float = 1.0) -> None:

@@ -35,7 +35,7 @@ from ..server.errors import ApiError, not_found
 from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.external_checks import ExternalChecks
-from ..validation.offsets import Judge
+from ..validation.offsets import OffsetJudge
 from .connection import Command, Outcome
 from .kept_answers import KeptAnswer
 
@@ -61,7 +61,7 @@ class Commands(Protocol):
     """Sends commands and questions to the actors; each method raises `Unanswered`."""
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Have a group execute a command."""
+        """Send a command to a group."""
         ...
 
     async def locate(self, group_id: str) -> Whereabouts:
@@ -77,11 +77,11 @@ class Commands(Protocol):
         ...
 
     async def announce_log_levels(self) -> None:
-        """Have all actor processes reload their log levels."""
+        """Reload the log levels of all actor processes."""
         ...
 
     async def let_go(self, worker: str, *, force: bool) -> None:
-        """Have the process of a worker stopped, or killed by force, without a restart."""
+        """Stop the process of a worker, or kill it by force, without a restart."""
         ...
 
 
@@ -159,9 +159,9 @@ class Service:
         """The connector classes that are installed here."""
         return self.find_plugins()
 
-    def judge_of(self, stored: ConnectorConfig) -> Judge:
+    def judge_of(self, stored: ConnectorConfig) -> OffsetJudge:
         """Return the class that judges a connector's offsets; raises `ApiError`."""
-        return Judge.of(self.plugins, self.vault, self.outside or ExternalChecks(), stored)
+        return OffsetJudge.of(self.plugins, self.vault, self.outside or ExternalChecks(), stored)
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return the type and version of a connector's class."""
@@ -187,7 +187,7 @@ PrincipalName = Annotated[str, FromRequest(_principal_name)]
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:
-    """Have a group execute a command, then return `read(group)` at a state that includes it.
+    """Send a command to a group, then return `read(group)` at a state that includes it.
 
     Raises `ApiError` if the group is unknown, refuses the command, or if its log as read here does
     not include it yet; `Unanswered`.

@@ -1,1 +1,1 @@
-"""What is read of the logs of a node: followers of its groups, and of its shards."""
+"""Followers of the logs of a node: of its groups, and of its shards."""

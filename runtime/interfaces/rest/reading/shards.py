@@ -149,13 +149,13 @@ class ShardLogs:
         `CodecError`.
         """
         with self._lock:
-            found = next((each for each in self._caught_up() if each.group(group_id)), None)
-            if found is None:
+            holder = next((each for each in self._caught_up() if each.group(group_id)), None)
+            if holder is None:
                 self._check_is_gone(group_id)
                 yield None
                 return
-            with self._letting_go(found):
-                yield found
+            with self._letting_go(holder):
+                yield holder
 
     @contextmanager
     def epochs(self, group_id: str) -> Generator[EpochCache | None]:
@@ -175,8 +175,8 @@ class ShardLogs:
             return
         try:
             with self._lock:
-                told = self._caches.of(entries)
-            yield told
+                cache = self._caches.of(entries)
+            yield cache
         except (LogError, CodecError) as error:
             with self._lock:
                 self._let_go(shard, error)
@@ -189,12 +189,12 @@ class ShardLogs:
         for each in shards:
             with suppress(LogError, CodecError):  # reported below
                 each.count()
-        found: list[ShardFigures] = []
+        measured: list[ShardFigures] = []
         with self._lock:
             for each in self._caught_up():
                 with suppress(LogError, CodecError), self._letting_go(each):
-                    found.append(each.figures())
-        return found
+                    measured.append(each.figures())
+        return measured
 
     def close(self) -> None:
         """Close all logs."""
@@ -253,10 +253,10 @@ class ShardLogs:
         own = None if self._count is None else shard_of_group(group_id, self._count)
         numbers = sorted(each for each in self._unreadable if own in {None, each})
         if numbers:
-            told = "; ".join(f"shard {n}: {self._unreadable[n]}" for n in numbers)
+            reasons = "; ".join(f"shard {n}: {self._unreadable[n]}" for n in numbers)
             raise ApiError(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"group {group_id} may be in a shard whose logs cannot be read; {told}",
+                f"group {group_id} may be in a shard whose logs cannot be read; {reasons}",
             )
 
     @contextmanager

@@ -36,7 +36,7 @@ Address = tuple[str, int]
 
 
 class Right(Enum):
-    """What a route needs of its caller; none includes another."""
+    """A right that a route needs of its caller; none includes another."""
 
     VIEW = "view"
     """To read what there is, and to compute what would be."""

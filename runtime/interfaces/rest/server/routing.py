@@ -148,7 +148,7 @@ def _read_body(body: Input, value: object, flaws: list[RequestFlaw]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RouteDescription:
-    """What the document says of a route beside its parameters."""
+    """The description of a route in the document, beside its parameters."""
 
     tag: str
     name: str

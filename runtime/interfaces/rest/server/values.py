@@ -30,7 +30,7 @@ Place = tuple[str | int, ...]
 
 
 class RequestFlaw(NamedTuple):
-    """What is wrong with a part of a request; its place is the keys and indexes that lead to it."""
+    """A flaw in a part of a request; its place is the keys and indexes that lead to it."""
 
     place: Place
     text: str

@@ -36,7 +36,7 @@ MOST_KEYS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class CheckedConfig:
     """A config with plain secrets, and its errors, whose texts have no secrets.
 
     `flaws` are errors about undefined keys.
@@ -53,20 +53,20 @@ class Examined:
         return [*chain(*(each.error_messages for each in self.validation.checked)), *self.flaws]
 
 
-class Prepared(NamedTuple):
+class SealedConfig(NamedTuple):
     """A config with sealed secrets, as it is logged, and its warnings."""
 
     config: dict[str, str]
     warnings: tuple[str, ...]
 
 
-def examine(
+def check_config(
     plugin: Plugin,
     vault: Vault,
     config: Mapping[str, str],
     stored: Mapping[str, str],
     outside: ExternalChecks | None = None,
-) -> Examined:
+) -> CheckedConfig:
     """Validate a config; `stored` is the connector's present one, if any.
 
     A valid config is also checked against external systems, if `outside` is given. Raises
@@ -76,11 +76,11 @@ def examine(
         told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
     plain = _open_secrets(vault, config, stored)
-    found = with_placement(_validate(plugin, plain).validation, plain)
-    validation = found.strict(plain)
+    verdict = with_placement(_validate(plugin, plain).validation, plain)
+    validation = verdict.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
     before = set(_former_secrets(vault, stored))
-    secret_keys = secret_keys_of(plain, defined, found.misspelt.keys(), before)
+    secret_keys = secret_keys_of(plain, defined, verdict.misspelt.keys(), before)
     flaws = dict(flaws_in_secrets(plain, secret_keys))
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
@@ -92,35 +92,35 @@ def examine(
     secrets |= {part for value in secrets for part in passwords_in(value)}
     validation = _without_secrets(validation, secrets - {"", HIDDEN}, secret_keys)
     undefined = tuple(error_message(key, HIDDEN, flaws[key]) for key in flaws if key not in defined)
-    return Examined(plain, secret_keys, validation.plus(flaws), undefined)
+    return CheckedConfig(plain, secret_keys, validation.plus(flaws), undefined)
 
 
-def prepare(
+def seal_config(
     plugins: Plugins,
     vault: Vault,
-    given: Mapping[str, str | None],
+    body: Mapping[str, str | None],
     stored: Mapping[str, str],
     outside: ExternalChecks | None = None,
-) -> Prepared:
+) -> SealedConfig:
     """Validate a config and seal its secrets for the log.
 
     Raises `ApiError` with all errors, in Connect's format.
     """
-    config = {key: value for key, value in given.items() if value is not None}
-    nulls = [NULL_VALUE] * (len(given) - len(config))
+    config = {key: value for key, value in body.items() if value is not None}
+    nulls = [NULL_VALUE] * (len(body) - len(config))
     if CONNECTOR_CLASS not in config:
         keys = ", ".join(config)  # not the values, which may be secret
-        told = f"Connector config {{{keys}}} contains no connector type"
-        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+        missing = f"Connector config {{{keys}}} contains no connector type"
+        raise ApiError(HTTPStatus.BAD_REQUEST, missing)
     try:
         plugin = plugins.find(config[CONNECTOR_CLASS])
     except PluginUnknown as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
-    examined = examine(plugin, vault, config, stored, None if nulls else outside)
-    if examined.errors or nulls:
-        raise invalid([*examined.errors, *nulls])
-    sealed = vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
-    return Prepared(sealed, examined.validation.warnings)
+    checked = check_config(plugin, vault, config, stored, None if nulls else outside)
+    if checked.errors or nulls:
+        raise invalid([*checked.errors, *nulls])
+    sealed = vault.seal_keys(config[NAME], checked.plain, checked.secret_keys)
+    return SealedConfig(sealed, checked.validation.warnings)
 
 
 class ConfigRemarks(NamedTuple):
@@ -229,18 +229,18 @@ def _without_secrets(
     return replace(validation, checked=tuple(checked), warnings=warnings)
 
 
-class _Judged(NamedTuple):
+class PluginVerdict(NamedTuple):
     """The result of a plugin's validation, and the delivery guarantee of a valid config."""
 
     validation: Validation
     promise: Promise | None
 
 
-def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
+def _validate(plugin: Plugin, plain: Mapping[str, str]) -> PluginVerdict:
     try:
         validation = plugin.made_by.validate(plain).plus(plugin.flaws_in_version(plain))
         if validation.errors:
-            return _Judged(validation, None)
+            return PluginVerdict(validation, None)
         promise = plugin.made_by.delivery_of(plain)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # third-party code may raise anything
         frames = "".join(format_tb(error.__traceback__))  # the error's message may have a secret
@@ -253,7 +253,7 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
             " logs/rest.log of the data folder says where",
         ) from None
     told = _less_than(plugin.delivery, promise)
-    return _Judged(replace(validation, warnings=(*validation.warnings, *told)), promise)
+    return PluginVerdict(replace(validation, warnings=(*validation.warnings, *told)), promise)
 
 
 def _less_than(best: Delivery, promise: Promise) -> tuple[str, ...]:

@@ -66,24 +66,24 @@ class ExternalChecks:
     def _run(self, plugin: Plugin, question: Callable[[ExternalAccess], T]) -> T:
         if not self._abandoned.acquire(blocking=False):
             raise Unchecked(f"{MOST_ABANDONED} earlier looks at other systems hang")
-        found: Future[T] = Future()
-        Thread(target=self._look, args=(plugin, question, found), daemon=True).start()
+        findings: Future[T] = Future()
+        Thread(target=self._look, args=(plugin, question, findings), daemon=True).start()
         try:
-            return found.result(timeout=self._seconds)
+            return findings.result(timeout=self._seconds)
         except TimeoutError:
             raise Unchecked(f"that takes longer than {self._seconds:.0f} s") from None
 
     def _look(
-        self, plugin: Plugin, question: Callable[[ExternalAccess], T], found: "Future[T]"
+        self, plugin: Plugin, question: Callable[[ExternalAccess], T], findings: "Future[T]"
     ) -> None:
         try:
-            found.set_result(question(self._outside()))
+            findings.set_result(question(self._outside()))
         except (Away, OffsetRefused) as error:
-            found.set_exception(error)
+            findings.set_exception(error)
         except Exception as error:  # noqa: BLE001  # what others install may fail in any way
             kind = type(error).__name__  # its words may hold a secret
             LOGGER.warning("%s failed to look at what its config leads to: %s", plugin.name, kind)
-            found.set_exception(Unchecked(_failed(error)))
+            findings.set_exception(Unchecked(_failed(error)))
         finally:
             self._abandoned.release()
 

@@ -30,7 +30,7 @@ _KEPT: Final = "nothing was changed"
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class OffsetJudge:
     """A connector's class with the connector's decrypted config."""
 
     plugin: Plugin
@@ -41,7 +41,7 @@ class Judge:
     @classmethod
     def of(
         cls, plugins: Plugins, vault: Vault, checks: ExternalChecks, stored: ConnectorConfig
-    ) -> "Judge":
+    ) -> "OffsetJudge":
         """Return the class of a connector; raises `ApiError` if it is not installed here."""
         name = stored.connector
         sealed = [key for key, value in stored.config.items() if is_sealed(value)]
@@ -74,12 +74,12 @@ class Judge:
 
         self._ask(check_each)
 
-    def seek(self, to: Seek, known: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
+    def seek(self, to: Seek, current: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
         """Return the offsets that change; raises `ApiError` if the class does not support it."""
         seek = self.plugin.made_by.seek
-        found = self._ask(lambda outside: seek(self.config, outside, to, known))
-        offsets = {identity(partition): offset for partition, offset in known}
-        moves = [each for each in found if offsets.get(identity(each.partition)) != each.offset]
+        sought = self._ask(lambda outside: seek(self.config, outside, to, current))
+        offsets = {identity(partition): offset for partition, offset in current}
+        moves = [each for each in sought if offsets.get(identity(each.partition)) != each.offset]
         if len(moves) > MOST_MOVES:
             told = (
                 f"that changes {len(moves)} offsets, and at most {MOST_MOVES} are changed at once"
@@ -88,16 +88,16 @@ class Judge:
         return moves
 
     def lag(
-        self, known: Sequence[PartitionOffset], looking: AbstractContextManager[None]
+        self, offsets: Sequence[PartitionOffset], looking: AbstractContextManager[None]
     ) -> Lag | None:
-        """Return what is left to read after offsets; None if that cannot be found out now.
+        """Return the input that is left after offsets; None if it cannot be found out now.
 
         `looking` is the context of the look itself, which may outlast this call.
         """
 
         def look(outside: ExternalAccess) -> Lag | None:
             with looking:
-                return self.plugin.made_by.lag(self.config, outside, known)
+                return self.plugin.made_by.lag(self.config, outside, offsets)
 
         try:
             return self.checks.ask(self.plugin, look)

@@ -1,1 +1,1 @@
-"""What the REST process does beside its requests: it tells what happens, and looks for input."""
+"""Work of the REST process beside its requests: lines of the log, and the lag of what rests."""

@@ -65,19 +65,23 @@ class LagWatch:
     def look(self) -> None:
         """Look once at the source of each connector that does not run; raises `LogError`."""
         logs, group_id = self._service.logs, self._service.group_id
-        with logs.reading(group_id) as found:
+        with logs.reading(group_id) as group_logs:
             resting = [
-                (found.group.connectors[name], found.offsets(name), _progress(found, name))
-                for name in connector_names(found.group)
-                if is_at_rest(found.group, name)
+                (
+                    group_logs.group.connectors[name],
+                    group_logs.offsets(name),
+                    _progress(group_logs, name),
+                )
+                for name in connector_names(group_logs.group)
+                if is_at_rest(group_logs.group, name)
             ]
         unread: dict[str, Lag] = {}
         for config, offsets, progress in resting:
             known = [PartitionOffset(each.partition, each.offset) for each in offsets]
             if (lag := self._lag(config, known)) is not None:
                 unread[config.connector] = with_bytes(lag, progress)
-        with logs.reading(group_id) as found:
-            found.unread = unread
+        with logs.reading(group_id) as group_logs:
+            group_logs.unread = unread
 
     def _lag(self, config: ConnectorConfig, known: Sequence[PartitionOffset]) -> Lag | None:
         name = config.connector, frozenset(config.config.items())

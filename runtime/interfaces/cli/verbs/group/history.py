@@ -13,7 +13,7 @@ from ......projections.explain.cache import EpochCache, NotToldError
 from ......projections.explain.lists import EpochList
 from ....replies.building.clients import read_shares
 from ....replies.epochs import EpochExplanation, describe_epoch
-from ....replies.moves import ResourceHistory, describe_moves
+from ....replies.handovers import ResourceHistory, describe_moves
 from ...adapters.parameters import Argument, Option
 from ...logs.folder import GroupFolder, LogName
 from ...output.printing import Failed, Misused, Section, Unreachable, show

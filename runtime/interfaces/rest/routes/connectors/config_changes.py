@@ -32,7 +32,7 @@ from ...server.parameters import Changes, ChangesBody, Extended, GivenConfigBody
 from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 from ...server.values import CONVERT
-from ...validation.configs import Prepared, check_name, invalid, prepare, with_name
+from ...validation.configs import SealedConfig, check_name, invalid, seal_config, with_name
 from .descriptions import (
     describe_connector,
     find_connector,
@@ -228,7 +228,7 @@ def _tasks(service: Service, name: str) -> list[ConnectorTaskId]:
 
 def prepare_config(
     service: Service, name: str, config: Mapping[str, str | None], before: ConnectorConfig | None
-) -> Prepared:
+) -> SealedConfig:
     """Validate a config, and seal its secrets; those of the config `before` may be kept.
 
     Raises `ApiError`.
@@ -236,7 +236,7 @@ def prepare_config(
     check_name(name)
     stored = dict(before.config) if before else dict[str, str]()
     config = with_name(name, config)
-    return prepare(service.plugins, service.vault, config, stored, service.outside)
+    return seal_config(service.plugins, service.vault, config, stored, service.outside)
 
 
 async def _answer_with(
@@ -256,13 +256,13 @@ async def _answer_with(
     def read() -> ConnectorInfo:
         with service.logs.reading(service.group_id) as logs:
             require_written(logs.group, reply)
-            found = require_connector(logs, name)
+            stored = require_connector(logs, name)
             described = describe_connector(service, logs.group, name)
             if tasks is not None:
                 described = structs.replace(described, tasks=tasks)
             if warnings is None:
                 return described
-            return with_warnings(service, found, described, warnings)
+            return with_warnings(service, stored, described, warnings)
 
     is_new = status is HTTPStatus.CREATED
     headers = {"Location": f"/connectors/{quote(name, safe='')}"} if is_new else dict[str, str]()

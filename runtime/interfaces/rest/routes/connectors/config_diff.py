@@ -23,7 +23,7 @@ from ...server.errors import ApiError
 from ...server.parameters import GivenConfigBody
 from ...server.principals import Right
 from ...server.routing import Routes
-from ...validation.configs import Prepared
+from ...validation.configs import SealedConfig
 from .config_changes import (
     CONFLICTS,
     NamedConfig,
@@ -69,26 +69,26 @@ async def apply_configs(
     A config replaces that of its connector: keys that it does not have are removed. The answer
     tells what has changed in each connector, or would change.
     """
-    given = {trimmed(each.name): each.config for each in body.connectors}
-    if len(given) < len(body.connectors):
+    proposed = {trimmed(each.name): each.config for each in body.connectors}
+    if len(proposed) < len(body.connectors):
         told = "a connector is given twice: nothing was changed, give each of them once"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    found = await _examine(service, given)
+    results = await _examine(service, proposed)
     if not body.dry_run:
-        configs = {name: prepared.config for name, (_, prepared) in found.items()}
+        configs = {name: prepared.config for name, (_, prepared) in results.items()}
         await carry_out(service, PutConnectors(service.group_id, configs, principal), _nothing)
-    return [diff for diff, _ in found.values()]
+    return [diff for diff, _ in results.values()]
 
 
 async def _examine(
-    service: Service, given: Mapping[str, Mapping[str, str | None]]
-) -> dict[str, tuple[ConfigDiff, Prepared]]:
+    service: Service, proposed: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, tuple[ConfigDiff, SealedConfig]]:
     """Compare configs with the present ones; raises `ApiError` with all that is wrong."""
     free, until = asyncio.Semaphore(EXAMINED_AT_ONCE), deletion_deadline()
 
     async def examine(
         name: str, config: Mapping[str, str | None]
-    ) -> tuple[ConfigDiff, Prepared] | ApiError:
+    ) -> tuple[ConfigDiff, SealedConfig] | ApiError:
         async with free:
             before = await find_settled(service, name, until)
             if before is not None and before.deleting:
@@ -98,12 +98,12 @@ async def _examine(
             except ApiError as refused:
                 return refused
 
-    told = await asyncio.gather(*(examine(*each) for each in given.items()))
-    found = dict(zip(given, told, strict=True))
-    refused = {name: each for name, each in found.items() if isinstance(each, ApiError)}
+    outcomes = await asyncio.gather(*(examine(*each) for each in proposed.items()))
+    results = dict(zip(proposed, outcomes, strict=True))
+    refused = {name: each for name, each in results.items() if isinstance(each, ApiError)}
     if refused:
-        raise _refusal(refused, len(given))
-    return {name: each for name, each in found.items() if not isinstance(each, ApiError)}
+        raise _refusal(refused, len(proposed))
+    return {name: each for name, each in results.items() if not isinstance(each, ApiError)}
 
 
 def _refusal(refused: Mapping[str, ApiError], count: int) -> ApiError:
@@ -112,9 +112,9 @@ def _refusal(refused: Mapping[str, ApiError], count: int) -> ApiError:
     status = statuses.pop() if len(statuses) == 1 else HTTPStatus.BAD_REQUEST
     if count == 1:
         return ApiError(status, *(each.message for each in refused.values()))
-    told = [f"nothing was changed: of {count} connectors, {len(refused)} cannot be applied"]
-    told += (f"connector {name}: {each.message}" for name, each in refused.items())
-    return ApiError(status, "\n".join(told))
+    lines = [f"nothing was changed: of {count} connectors, {len(refused)} cannot be applied"]
+    lines += (f"connector {name}: {each.message}" for name, each in refused.items())
+    return ApiError(status, "\n".join(lines))
 
 
 def _compared(
@@ -122,7 +122,7 @@ def _compared(
     name: str,
     config: Mapping[str, str | None],
     before: ConnectorConfig | None,
-) -> tuple[ConfigDiff, Prepared]:
+) -> tuple[ConfigDiff, SealedConfig]:
     """Return what a config would change in a connector, and how it is logged."""
     prepared = prepare_config(service, name, config, before)
     changes = list(_changes(before.config if before else {}, prepared.config))

@@ -16,7 +16,7 @@ from ......projections import views
 from .....config.secrets import hide_secrets
 from ....replies import unpublished
 from ....replies.building import connectors as replies
-from ....replies.building.progress import connector_progress
+from ....replies.building.connectors import connector_progress
 from ....replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
@@ -236,15 +236,15 @@ def explain_hold(service: Service) -> str:
 
 
 def with_warnings(
-    service: Service, connector: ConnectorConfig, described: Warned, found: Iterable[str] = ()
+    service: Service, connector: ConnectorConfig, described: Warned, further: Iterable[str] = ()
 ) -> Warned:
     """Return a reply with the warnings and the delivery guarantee of its connector.
 
     `found` are warnings that do not come from the config alone.
     """
-    told: ConfigRemarks = remarks_on(service.plugins, connector.config)
-    warnings = tuple(dict.fromkeys((*_inherited(connector), *told.warnings, *found)))
-    return replace(described, warnings=warnings, delivery=told.delivery)
+    remarks: ConfigRemarks = remarks_on(service.plugins, connector.config)
+    warnings = tuple(dict.fromkeys((*_inherited(connector), *remarks.warnings, *further)))
+    return replace(described, warnings=warnings, delivery=remarks.delivery)
 
 
 def _inherited(connector: ConnectorConfig) -> Iterator[str]:

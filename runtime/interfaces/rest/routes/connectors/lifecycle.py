@@ -215,13 +215,13 @@ def _foresee(service: Service, restart: Restart) -> ConnectorStateInfo:
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, name, f"Unknown connector: {name}")
         chosen = chosen_for_restart(logs.group, restart)
-        found = describe_state(service, logs, name, extended=False)
+        status = describe_state(service, logs, name, extended=False)
     restarting = RunState.RESTARTING.value
-    connector, tasks = found.connector, found.tasks
+    connector, tasks = status.connector, status.tasks
     if Resource(name) in chosen:
         connector = replace(connector, state=restarting)
     return replace(
-        found,
+        status,
         connector=connector,
         tasks=[
             replace(task, state=restarting) if Resource(name, task.id) in chosen else task

@@ -48,9 +48,9 @@ def _object(value: object) -> object:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object of texts and numbers, as the log keeps them; raises `ValueError`."""
-    for key, each in given.items():
+    for key, each in parts.items():
         if isinstance(each, dict | list):
             told = f"{key}: must be a text, a number, true, false or null"
             raise ValueError(told)  # noqa: TRY004  # what is given is a text
@@ -58,7 +58,7 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{key}: is no number of 64 bits")
         whole(key)
         whole(each)
-    return {key: float(each) if isinstance(each, float) else each for key, each in given.items()}
+    return {key: float(each) if isinstance(each, float) else each for key, each in parts.items()}
 
 
 GivenObject = Annotated[dict[str, Any] | None, Meta(extra={CONVERT: _object})]
@@ -109,17 +109,17 @@ def list_offsets(
 
 @routes.add("PATCH /connectors/{connector}/offsets", Right.ADMINISTER, errors=ORDER_ERRORS)
 async def alter_offsets(
-    service: Served, principal: PrincipalName, connector: str, given: GivenOffsets
+    service: Served, principal: PrincipalName, connector: str, body: GivenOffsets
 ) -> Message:
     """Set offsets of a STOPPED connector; if a partition occurs twice, the last one is used."""
-    if not given.offsets:
+    if not body.offsets:
         why = "Partitions / offsets need to be provided for an alter offsets request"
         raise ApiError(HTTPStatus.BAD_REQUEST, why)
-    told = given.offsets
+    proposed = body.offsets
 
     def check() -> list[PartitionOffset]:
         stored, _ = _stopped(service, connector)
-        offsets = [each.as_kept(number) for number, each in enumerate(told)]
+        offsets = [each.as_kept(number) for number, each in enumerate(proposed)]
         service.judge_of(stored).check(offsets)
         return offsets
 

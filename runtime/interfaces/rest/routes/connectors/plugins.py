@@ -28,7 +28,7 @@ from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended, GivenConfigBody, flag
 from ...server.principals import Right
 from ...server.routing import Routes
-from ...validation.configs import NULL_VALUE, examine
+from ...validation.configs import NULL_VALUE, check_config
 
 if TYPE_CHECKING:
     from .....pipeline.spi.transform import Transform
@@ -122,37 +122,37 @@ def get_plugin_config(
 def validate_config(
     service: Served,
     plugin: str,
-    given: GivenConfigBody,
+    body: GivenConfigBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConfigInfos:
     """Validate a config without using it; with `extended` also return warnings."""
-    config = {key: value for key, value in given.items() if value is not None}
+    config = {key: value for key, value in body.items() if value is not None}
     named = config.get(CONNECTOR_CLASS, plugin)
     if not _bare(named).endswith(_bare(plugin)):
         raise ApiError(
             HTTPStatus.BAD_REQUEST,
             f"Included connector type {named} does not match request type {plugin}",
         )
-    found = _find(service, named)
+    connector_class = _find(service, named)
     stored = _stored(service, config.get(NAME, ""))
-    examined = examine(
-        found, service.vault, {CONNECTOR_CLASS: named, **config}, stored, service.outside
+    examined = check_config(
+        connector_class, service.vault, {CONNECTOR_CLASS: named, **config}, stored, service.outside
     )
-    told = describe_validation(named, examined.validation)
-    told = _with_nulls(told, [key for key in given if key not in config])
-    return told if extended else replace(told, warnings=())
+    infos = describe_validation(named, examined.validation)
+    infos = _with_nulls(infos, [key for key in body if key not in config])
+    return infos if extended else replace(infos, warnings=())
 
 
-def _with_nulls(told: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
+def _with_nulls(infos: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
     """Add an error for each key whose value is null."""
-    known = {each.value.name: each for each in told.configs}
+    by_name = {each.value.name: each for each in infos.configs}
     for key in keys:
         bare = ConfigInfo(None, ConfigValueInfo(key, None, (), (), visible=True))
-        found = known.get(key, bare)
-        errors = (*found.value.errors, NULL_VALUE)
-        known[key] = replace(found, value=replace(found.value, errors=errors))
-    count = told.error_count + len(keys)
-    return replace(told, error_count=count, configs=[*known.values()])
+        info = by_name.get(key, bare)
+        errors = (*info.value.errors, NULL_VALUE)
+        by_name[key] = replace(info, value=replace(info.value, errors=errors))
+    count = infos.error_count + len(keys)
+    return replace(infos, error_count=count, configs=[*by_name.values()])
 
 
 def _bare(name: str) -> str:

@@ -25,7 +25,7 @@ from .....config.kinds import INT32_MAX
 from ....replies.building.groups import describe_group, placement, summarize_group
 from ....replies.epochs import EpochExplanation, describe_epoch
 from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
-from ....replies.moves import ResourceHistory, describe_moves
+from ....replies.handovers import ResourceHistory, describe_moves
 from ...commands.service import (
     ORDER_ERRORS,
     PrincipalName,
@@ -250,7 +250,7 @@ async def release_task(
     "POST /groups/{group}/rebalance", Right.OPERATE, status=ACCEPTED, errors=ORDER_ERRORS
 )
 async def rebalance(service: Served, principal: PrincipalName, group: str) -> GroupSummary:
-    """Have a group compute a new target; without members nothing happens."""
+    """Make a group compute a new target; without members nothing happens."""
     return await carry_out(service, Rebalance(group, principal), summarize_group)
 
 

@@ -43,7 +43,7 @@ from ...server.parameters import Config, Key, whole
 from ...server.principals import Right
 from ...server.routing import Routes
 from ...server.values import CONVERT
-from ...validation.configs import check_name, prepare, remarks_on, with_name
+from ...validation.configs import check_name, remarks_on, seal_config, with_name
 
 routes = Routes("groups")
 
@@ -124,15 +124,15 @@ class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
 
     def workers(self, node: WorkerTraits) -> list[Change]:
         """Return the changes of workers; added ones are of this node."""
-        found: list[Change] = []
+        changes: list[Change] = []
         if self.add_workers:
             worker, usual = self.worker, node.abilities
             tags = usual.tags if worker.tags is None else frozenset(worker.tags)
             able = Abilities(worker.capacity or usual.capacity, tags)
-            found.append(WorkersJoined(self.add_workers, worker.zone or node.zone, able))
-        found += map(WorkerDrained, self.drain)
-        found += map(WorkerRemoved, self.remove_workers)
-        return found
+            changes.append(WorkersJoined(self.add_workers, worker.zone or node.zone, able))
+        changes += map(WorkerDrained, self.drain)
+        changes += map(WorkerRemoved, self.remove_workers)
+        return changes
 
     def deleted(self) -> list[Change]:
         """Return the connectors to delete."""
@@ -233,28 +233,30 @@ def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _puts(
-    service: Service, group: Group, given: Sequence[PlannedConnector]
+    service: Service, group: Group, connectors: Sequence[PlannedConnector]
 ) -> Sequence[PlannedConfig]:
     """Return the config of each connector; with several, an error names its connector."""
     puts: list[PlannedConfig] = []
-    for each in given:
+    for each in connectors:
         try:
             puts.append(_put(service, group, each))
         except ApiError as refused:
-            if len(given) == 1:
+            if len(connectors) == 1:
                 raise
             text = f"connector {each.name.strip()}: {refused.message}"
             raise ApiError(refused.status, text) from None
     return puts
 
 
-def _put(service: Service, group: Group, given: PlannedConnector) -> PlannedConfig:
+def _put(service: Service, group: Group, connector: PlannedConnector) -> PlannedConfig:
     """Return a config that was validated and sealed as for a real change."""
-    name = given.name.strip()
+    name = connector.name.strip()
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
-    config = prepare(service.plugins, service.vault, with_name(name, given.config), stored).config
+    config = seal_config(
+        service.plugins, service.vault, with_name(name, connector.config), stored
+    ).config
     return PlannedConfig(name, config, _tasks(name, config))
 
 

@@ -99,7 +99,7 @@ async def expect(
     body: Expectation,
     group: GroupOfWorker = None,
 ) -> GroupWorkerOrder:
-    """Have a worker's work wait for its return; 0 ends the wait."""
+    """Reserve a worker's work for its return; 0 ends the wait."""
     command = Expect(group or service.group_id, worker, body.within_ms, principal)
     return await _order(service, command)
 
@@ -122,16 +122,16 @@ async def remove_worker(
     group_id = group or service.group_id
     await run_in_threadpool(require_group, service, group_id)
     node = await service.commands.describe_node()
-    found = await run_in_threadpool(_find, service, group_id, worker)
-    process = _process_of(found, node.workers) if group_id == service.group_id else None
+    named = await run_in_threadpool(_find, service, group_id, worker)
+    process = _process_of(named, node.workers) if group_id == service.group_id else None
     command = RemoveMember(group_id, worker, force=force, principal=principal)
     outcome = await service.commands.carry_out(command)
-    is_gone = process is not None or (outcome.repeated and found.is_known)
+    is_gone = process is not None or (outcome.repeated and named.is_known)
     if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:
         refuse(outcome.reply)
     if process is not None:
         await service.commands.let_go(process.name, force=force)
-    return _describe_removal(group_id, found, process, forced=force)
+    return _describe_removal(group_id, named, process, forced=force)
 
 
 async def _order(service: Service, command: Cordon | Uncordon | Expect) -> GroupWorkerOrder:
@@ -173,14 +173,14 @@ def _is_last(group: Group, member: Member | None) -> bool:
     return member is not None and not others
 
 
-def _process_of(found: _NamedWorker, processes: Sequence[ProcessView]) -> ProcessView | None:
+def _process_of(named: _NamedWorker, processes: Sequence[ProcessView]) -> ProcessView | None:
     """Return the process of the worker on this node, None if there is none.
 
     If the member is present but the worker's current process is another one, that is not stopped.
     """
-    member = found.member
+    member = named.member
     if member is None:
-        names = {found.called, found.name}
+        names = {named.called, named.name}
         return next((each for each in processes if names & {each.name, each.url}), None)
     urls = {member.metadata.url} - {""}
     process = next((each for each in processes if each.url in urls), None)
@@ -189,23 +189,23 @@ def _process_of(found: _NamedWorker, processes: Sequence[ProcessView]) -> Proces
 
 
 def _describe_removal(
-    group_id: str, found: _NamedWorker, process: ProcessView | None, *, forced: bool
+    group_id: str, named: _NamedWorker, process: ProcessView | None, *, forced: bool
 ) -> WorkerRemoval:
     return WorkerRemoval(
         group_id,
-        found.name or (process.url if process else found.called),
-        found.member.member_id if found.member else None,
+        named.name or (process.url if process else named.called),
+        named.member.member_id if named.member else None,
         process.name if process else None,
-        "; ".join(_sentences(found, process, forced=forced)),
+        "; ".join(_sentences(named, process, forced=forced)),
     )
 
 
-def _sentences(found: _NamedWorker, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
+def _sentences(named: _NamedWorker, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
     """Yield sentences about what happens next."""
-    member = found.member
+    member = named.member
     if member is not None:
         yield _becomes_of(member, process, forced=forced)
-    elif found.is_known:
+    elif named.is_known:
         yield "it is no member any more, and its work is waited for no longer"
     else:
         yield "it is no member"
@@ -213,7 +213,7 @@ def _sentences(found: _NamedWorker, process: ProcessView | None, *, forced: bool
         yield "its process ends, and is not started again before the node is"
     elif member is not None and not member.is_away:
         yield "it is no process of this node: if it lives on, it joins again"
-    if found.is_last:
+    if named.is_last:
         yield "it was the last worker: nothing runs until another one joins"
 
 

@@ -23,8 +23,7 @@ from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
 from ....replies.building.connectors import MadeBy, connector_status
 from ....replies.building.groups import summarize_group
 from ....replies.node import Health, ServerInfo
-from ....replies.overview import NodeStatus
-from ....replies.verdict import count_troubles, judge, with_troubles
+from ....replies.overview import NodeStatus, count_troubles, judge, with_troubles
 from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import PASSING, Unanswered, describe_log_error

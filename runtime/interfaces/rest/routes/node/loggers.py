@@ -76,13 +76,13 @@ async def set_level(
     Tells which loggers of this process have another level now, or are OFF, as in Connect; nothing
     for scope cluster.
     """
-    given = body.get("level")
-    if given is None:
-        told = "Desired 'level' parameter was not specified in request."
-        raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    level = given.strip().upper()
+    text = body.get("level")
+    if text is None:
+        missing = "Desired 'level' parameter was not specified in request."
+        raise ApiError(HTTPStatus.BAD_REQUEST, missing)
+    level = text.strip().upper()
     if level not in LEVELS:
-        raise not_found(f"invalid log level '{given}'.")
+        raise not_found(f"invalid log level '{text}'.")
     changed = await run_in_threadpool(_set, service, _require_logger(logger), level, principal)
     try:
         await service.commands.announce_log_levels()
