@@ -53,10 +53,10 @@ def live(api: RestApi) -> None:
 @pytest.mark.parametrize(
     ("step", "method", "path", "body"),
     [
-        ((EpochReader, "take"), "GET", "/groups/connect/history", None),
-        ((EpochReader, "take"), "GET", "/groups/connect/explain/latest", None),
+        ((EpochReader, "apply"), "GET", "/groups/connect/history", None),
+        ((EpochReader, "apply"), "GET", "/groups/connect/explain/latest", None),
         ((Rebalances, "catch_up"), "GET", "/metrics", None),
-        ((EpochReader, "take"), "POST", "/groups/connect/plan", ADD),
+        ((EpochReader, "apply"), "POST", "/groups/connect/plan", ADD),
     ],
 )
 def test_reads_are_answered_while_somebody_reads_a_whole_log(
@@ -87,7 +87,7 @@ def test_figures_and_plans_do_not_wait_for_an_explanation(
 ) -> None:
     live(api)
     monkeypatch.setattr(plan, "HISTORY_SECONDS", 0.1)
-    held = Held(monkeypatch, EpochReader, "take")
+    held = Held(monkeypatch, EpochReader, "apply")
     with ThreadPoolExecutor() as threads:
         told = threads.submit(api.client.get, "/groups/connect/explain/latest")
         assert held.begun.wait(SECONDS)

@@ -79,9 +79,9 @@ def test_those_that_wait_longest_make_room_for_others(place: HostPort) -> None:
         crowd = [
             stack.enter_context(closing(socket.create_connection(place, WAIT))) for _ in range(30)
         ]
-        assert httpx.get(f"{place}/").status_code == 200
+        assert httpx.get(f"{place.url}/").status_code == 200
         assert all(_all(each).endswith((LATE, b"")) for each in crowd)
-    assert httpx.get(f"{place}/").status_code == 200
+    assert httpx.get(f"{place.url}/").status_code == 200
 
 
 def test_each_answer_has_the_date_of_its_time(
@@ -89,7 +89,7 @@ def test_each_answer_has_the_date_of_its_time(
 ) -> None:
     def date_at(seconds: float) -> str:
         monkeypatch.setattr(time, "time", lambda: seconds)
-        return httpx.get(f"{place}/").headers["date"]
+        return httpx.get(f"{place.url}/").headers["date"]
 
     first, later = "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 02 Jan 1970 00:00:00 GMT"
     assert [date_at(0.0), date_at(0.9), date_at(86_400.0)] == [first, first, later]
@@ -105,7 +105,7 @@ def test_a_server_that_nobody_asks_does_not_wake(
         await sleep(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", noted)
-    assert httpx.get(f"{place}/").status_code == 200
+    assert httpx.get(f"{place.url}/").status_code == 200
     time.sleep(0.3)  # uvicorn's own server looks ten times a second whether it is to end
     assert pauses == []
 
