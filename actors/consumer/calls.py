@@ -11,7 +11,7 @@
   answers without news are kept (`HeartbeatCache`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -82,11 +82,10 @@ class OffsetCalls:
         del request
         return None
 
-    def due(self, settings: GroupSettings, space: DiskSpace, now: Now) -> Iterator[Command]:
-        """Delete offsets that are of no use any more, and the group if its last one has expired."""
+    def run_timers(self, settings: GroupSettings, space: DiskSpace, now: Now) -> bool:
+        """Delete offsets of no use any more; return whether the group is over with the last one."""
         self._deleted.run_timers(space, now)
-        if self._clean_up.run_timers(settings, space, now):
-            yield RemoveGroup(self._group.group_id)
+        return self._clean_up.run_timers(settings, space, now)
 
     def next_ms(self, settings: GroupSettings) -> int:
         """Return when something is due next, steady clock."""
@@ -220,7 +219,7 @@ CONSUMERS: Final = GroupKind(
     decide,
     end_subscriptions,
     CONSUMER_TRANSLATION,
-    RemoveGroup,
+    lambda group: RemoveGroup(group.group_id),
     SERVER_ASSIGNORS,
     parks_lost_work=False,
     looks_regularly=False,

@@ -6,11 +6,9 @@ it (PROTOCOL §5).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from ...events.group import Group
-from ...events.records import GroupDeletion
 from ..assignors.built_in.catalogue import Computes
 from ..group.computing.compute import (
     end_computation,
@@ -23,7 +21,7 @@ from ..group.computing.install import install, prepare
 from ..group.computing.target import retry_assignor
 from ..group.members.depart import expire_rebalance, expire_session
 from ..group.orders.configuration import configure_group
-from ..group.orders.delete_group import delete_group
+from ..group.orders.delete_group import delete_group, remove_group
 from ..group.state.soft_state import Decision, SoftState
 from ..messages.commands import (
     Command,
@@ -51,17 +49,6 @@ SERVER_ASSIGNORS: Final[Mapping[str, Computes]] = {
     "range": assign_ranges,
 }
 """The server assignors, by name."""
-
-
-def remove_group(group: Group, soft: SoftState, command: RemoveGroup, now_ms: int) -> Decision:
-    """Decide DeleteGroups: tombstones of all records of a group without members.
-
-    Unlike the epoch of a workers' group, its epoch starts at 1 again: member ids of such groups are
-    never used again, and nothing outside the group depends on its epochs.
-    """
-    decision = delete_group(group, soft, DeleteGroup(command.group_id), now_ms)
-    records = (each for each in decision.records if not isinstance(each, GroupDeletion))
-    return replace(decision, records=tuple(records))
 
 
 RULES: Rules = {

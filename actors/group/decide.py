@@ -25,6 +25,7 @@ from ..messages.commands import (
     TimeOutAssignor,
 )
 from ..messages.computing import Install, Prepare
+from ..messages.groups import RemoveGroup
 from ..messages.members import ExternalStateRemoved, Heartbeat, PutTaskConfigs, ReportStatus
 from ..messages.orders import (
     AlterOffsets,
@@ -59,7 +60,7 @@ from .orders.connectors import (
     put_task_configs,
     report_status,
 )
-from .orders.delete_group import delete_group
+from .orders.delete_group import delete_group, remove_group
 from .orders.departures import end_expectation, expect, remove_member
 from .orders.lifecycle import finish_stop, restart, set_target_state
 from .orders.offsets import alter_offsets, record_alteration
@@ -83,6 +84,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     AlterOffsets: alter_offsets,
     ConfigureGroup: configure_group,
     DeleteGroup: delete_group,
+    RemoveGroup: remove_group,
     Cordon: cordon,
     Uncordon: uncordon,
     Expect: expect,

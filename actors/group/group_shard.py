@@ -371,7 +371,9 @@ class GroupShard:
         if not request.member_id and request.member_epoch == JOIN_EPOCH:
             request = replace(request, member_id=self._new_id())
         decision = self._decide_heartbeat(request, arrived_ms, now)
-        reply = self.state.quota.weigh(decision.reply, self.settings, now.steady_ms)
+        reply = decision.reply
+        if request.member_id in self.group.members:
+            reply = self.state.quota.weigh(reply, self.settings, now.steady_ms)
         if not isinstance(reply, HeartbeatReply):
             raise TypeError(f"a heartbeat is answered by {type(reply).__name__}")
         is_same = reply.member_epoch == call.member_epoch and reply.assignment is None
@@ -447,8 +449,8 @@ class GroupShard:
             if not self.classic.is_agreed:
                 self.classic.follow_conversion(now)
             self.classic.run_timers(now)
-        if self._calls is not None:
-            self._decide_all(self._calls.due(self.settings, self.state.space, now), now)
+        if self._calls and self._calls.run_timers(self.settings, self.state.space, now):
+            self._decide_all([self.kind.removal(self.group)], now)
 
     def _decide_all(self, due: Iterable[Command], now: Now) -> None:
         """Decide what is due, each before the next is asked for."""
@@ -512,7 +514,7 @@ class GroupShard:
     def remove(self, now: Now) -> CommandReply:
         """Delete a group without members, as DeleteGroups does; ids that were given out end."""
         self.classic.coordinator.hand_over()
-        reply = self._decide_or_refuse(self.kind.removal(self.group.group_id), now)
+        reply = self._decide_or_refuse(self.kind.removal(self.group), now)
         is_gone = isinstance(reply, CommandReply) and reply.error is Error.GROUP_ID_NOT_FOUND
         return CommandReply(Error.NONE) if is_gone else cast("CommandReply", reply)
 

@@ -4,7 +4,7 @@ All kinds have the same shell, timers, long poll and classic members. A kind bri
 own protocol, how the bytes of its classic members are read, and which further calls it serves.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -13,6 +13,7 @@ from ...events.log.space import DiskSpace
 from ..assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
 from ..classic.coordinator import ClassicCoordinator
 from ..messages.commands import Command, Reply
+from ..messages.groups import RemoveGroup
 from ..messages.members import HeartbeatReply
 from ..messages.orders import DeleteGroup
 from ..timing import Now
@@ -43,8 +44,8 @@ class KindCalls(Protocol):
         """Return the answer to a repeated heartbeat without news; None: it has to be decided."""
         ...
 
-    def due(self, settings: GroupSettings, space: DiskSpace, now: Now) -> Iterator[Command]:
-        """Do what is due by now, and yield what the group has to decide."""
+    def run_timers(self, settings: GroupSettings, space: DiskSpace, now: Now) -> bool:
+        """Do what is due by now; return whether the group is over, and has to be deleted."""
         ...
 
     def next_ms(self, settings: GroupSettings) -> int:
@@ -66,8 +67,8 @@ class GroupKind:
     """Completes the decision of a classic member's call by what else ends with removed members."""
     translation: Translation
     """How the bytes of its classic members are read."""
-    removal: Callable[[str], Command]
-    """Makes the command by which clients delete a group without members, by its id."""
+    removal: Callable[[Group], Command]
+    """Makes the command that deletes a group without members."""
     server_assignors: Mapping[str, Computes]
     """The assignors that the coordinator itself runs, by name."""
     grants_from_log: bool = False
@@ -90,7 +91,18 @@ def _as_it_is(group: Group, decision: Decision) -> Decision:
     return decision
 
 
+def _removal_of_workers(group: Group) -> Command:
+    """Return the command that deletes a group; only a classic one needs no epoch afterwards."""
+    command = DeleteGroup if group.classic is None else RemoveGroup
+    return command(group.group_id)
+
+
 WORKERS: Final = GroupKind(
-    decide, _as_it_is, CONNECT_TRANSLATION, DeleteGroup, SERVER_ASSIGNORS, grants_from_log=True
+    decide,
+    _as_it_is,
+    CONNECT_TRANSLATION,
+    _removal_of_workers,
+    SERVER_ASSIGNORS,
+    grants_from_log=True,
 )
 """The group of a node's own workers."""

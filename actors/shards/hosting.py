@@ -157,8 +157,10 @@ class HostedGroups:
         self._topics: Mapping[str, Topic] | None = None
         """The current topics; None: not received yet."""
         self._groups: dict[str, HostedGroup] = {}
-        self._changed: dict[str, HostedGroup] = {}
-        """The groups that may have records or replies, by id."""
+        self._changed: dict[HostedGroup, None] = {}
+        """The groups that may have records or replies, in the order of their first change.
+
+        One id may have two: the end of a group of one kind, and the next one of another."""
         self._not_durable: list[tuple[HostedGroup, Ready]] = []
         """The output of groups that is not durable yet."""
         self._answers: list[AddressedReply] = []
@@ -192,8 +194,8 @@ class HostedGroups:
         answers, self._answers = self._answers, []
         offset_entries: list[NewEntry] = []
         entries: list[NewEntry] = []
-        for group_id, group in self._changed.items():
-            ready = group.ready(now)
+        for group in self._changed:
+            group_id, ready = group.shard.group.group_id, group.ready(now)
             self.kept.weigh(group_id, group.footprint)
             self._not_durable.append((group, ready))
             self._schedule(group, now)
@@ -210,8 +212,8 @@ class HostedGroups:
         handed, self._not_durable = self._not_durable, []
         for group, ready in handed:
             group.advance(ready)
-            if not group.is_kept:
-                group_id = group.shard.group.group_id
+            group_id = group.shard.group.group_id
+            if not group.is_kept and self._groups.get(group_id) is group:
                 self._groups.pop(group_id, None)
                 self._timers.cancel(group_id)
 
@@ -236,7 +238,7 @@ class HostedGroups:
             )
         elif isinstance(request, EndHold):
             if group := self._groups.get(request.group_id):
-                self._changed[request.group_id] = group
+                self._changed[group] = None
                 group.shard.end_hold(request.held)
         elif isinstance(request, TellTopics):
             self._set_topics(request.topics, now)
@@ -258,7 +260,7 @@ class HostedGroups:
     def end_computation(self, group_id: str, ended: EndComputation, now: Now) -> None:
         """Hand the group the target that the process has computed."""
         if group := self._groups.get(group_id):
-            self._changed[group_id] = group
+            self._changed[group] = None
             group.shard.submit(ended, NOBODY, now)
 
     def _submit(self, request: SharedCall, sender: int, now: Now) -> None:
@@ -268,7 +270,8 @@ class HostedGroups:
         if refused := self.kept.refuse(growth):
             self._refuse_call(sender, request, *refused)
             return
-        self._groups[request.group_id] = self._changed[request.group_id] = group
+        self._groups[request.group_id] = group
+        self._changed[group] = None
         if isinstance(request, ConnectCall):
             group.shard.submit(request.request, ConnectCaller(sender, request.number), now)
         else:
@@ -298,7 +301,7 @@ class HostedGroups:
             return describe_classic(group.shard)
         if isinstance(call, DescribeConsumerGroup):
             return describe_consumers(group.shard)
-        self._changed[call.group_id] = group
+        self._changed[group] = None
         return self._remove(group.shard, now)
 
     def _remove(self, shard: GroupShard, now: Now) -> RemoveGroupReply:
@@ -313,7 +316,7 @@ class HostedGroups:
     def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
         """Handle a heartbeat without news on the fast path; return whether that was possible."""
         group = self._groups.get(call.group_id)
-        if group is None or call.group_id in self._changed:
+        if group is None or group in self._changed:
             return False
         answers = group.shard.repeat(call, sender, now)
         if answers is None:
@@ -336,9 +339,9 @@ class HostedGroups:
 
     def _set_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
         changed, self._topics = topics_changed(self._topics, topics), topics
-        for group_id, group in self._groups.items():
+        for group in self._groups.values():
             group.shard.submit(TopicsSeen(topics, changed=changed), NOBODY, now)
-            self._changed[group_id] = group
+            self._changed[group] = None
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
         is_known = call.group_id in self._groups
@@ -405,7 +408,8 @@ class HostedGroups:
         if self._suspended_since_ms is not None:
             return
         for group_id in self._timers.due(now.steady_ms):
-            group = self._changed[group_id] = self._groups[group_id]
+            group = self._groups[group_id]
+            self._changed[group] = None
             group.shard.run_timers(now)
 
     def next_tick_ms(self, now: Now) -> int:

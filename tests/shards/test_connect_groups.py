@@ -21,6 +21,7 @@ from fairlead.actors.messages.groups import (
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.shards.kinds import CONNECTORS
 from fairlead.events.model import GroupType
+from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.classic.workers import as_worker
 from fairlead_tests.shards.driver import ShardDriver, joining
 
@@ -125,3 +126,44 @@ def test_a_refused_call_of_connects_protocol_gets_an_answer_of_its_kind(
     reply = ask(driver, ConnectCall(request))
     assert isinstance(reply, HeartbeatReply | PrepareReply)
     assert reply.error is Error.INVALID_GROUP_ID
+
+
+def classic_joins(driver: ShardDriver) -> str:
+    join = replace(joining(A), **as_worker("http://old/"))  # type: ignore[arg-type]
+    joined = driver.asks(join)[0]
+    assert isinstance(joined, JoinGroupReply)
+    return joined.member_id
+
+
+def test_a_classic_one_is_deleted_with_its_last_offset_as_a_group_of_consumers(
+    driver: ShardDriver,
+) -> None:
+    driver.leaves(A, classic_joins(driver))
+    driver.passes(driver.settings.offsets_retention_ms + 86_400_000)
+    assert len(driver.groups) == 0
+    driver.close()
+    driver.open()
+    assert len(driver.groups) == 0
+
+
+def test_a_classic_one_leaves_nothing_once_it_is_deleted(driver: ShardDriver) -> None:
+    driver.leaves(A, classic_joins(driver))
+    assert ask(driver, RemoveGroup(A)).error is Error.NONE
+    assert len(driver.groups) == 0
+
+
+def test_a_group_that_becomes_one_as_it_is_deleted_keeps_both_in_the_log(
+    driver: ShardDriver,
+) -> None:
+    call = ConsumerGroupHeartbeat(A, "c", 0, None, None, 20_000, ("t",), topic_partitions={})
+    ask(driver, call)
+    ask(driver, replace(call, member_epoch=-1))
+    join = replace(joining(A), **as_worker("http://old/"))  # type: ignore[arg-type]
+    removed, joined = driver.asks(RemoveGroup(A), join)
+    assert (removed.error, joined.error) == (Error.NONE, Error.NONE)
+    group = driver.groups._groups[A].shard.group
+    driver.close()
+    driver.open()
+    hosted = driver.groups._groups[A].shard
+    assert hosted.kind.translation is CONNECTORS.translation
+    same(hosted.group, group)

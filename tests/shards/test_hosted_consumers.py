@@ -321,3 +321,16 @@ def test_what_becomes_of_a_group_is_told_once(
         ("DEBUG", f"{b} has lost its member {member}"),
         ("INFO", f"{b} is empty (member-left {member})"),
     ]
+
+
+def test_nothing_is_kept_of_the_quota_of_strangers(driver: ShardDriver) -> None:
+    driver.settings = replace(driver.settings, requests_per_second=1)
+    driver.close()
+    driver.open()
+    driver.asks(TellTopics({"t4": T4}))
+    joins(driver, A, "m1")
+    assert beats(driver, "stranger", 1).error is Error.UNKNOWN_MEMBER_ID
+    quota = driver.groups._groups[A].shard.state.quota
+    assert quota._full_at_us.keys() == {"m1"}
+    beats(driver, "m1", -1)
+    assert quota._full_at_us == {}

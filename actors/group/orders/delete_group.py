@@ -38,6 +38,7 @@ from ....events.records import (
     Tombstone,
 )
 from ...messages.errors import Error
+from ...messages.groups import RemoveGroup
 from ...messages.orders import DeleteGroup
 from ..state.soft_state import Decision, SoftState, accept, refuse
 from .offsets import forget_alterations
@@ -64,6 +65,16 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
     forgotten += (Tombstone(ConsumerOffset, key_of(each)) for each in committed)
     decision = accept(group, soft, (deletion, *graves))
     return replace(decision, offset_records=tuple(forgotten))
+
+
+def remove_group(group: Group, soft: SoftState, command: RemoveGroup, now_ms: int) -> Decision:
+    """Delete a group of Kafka's clients, as DeleteGroups does; its epoch starts at 1 again.
+
+    Member ids of such groups are never used again, and nothing outside depends on their epochs.
+    """
+    decision = delete_group(group, soft, DeleteGroup(command.group_id), now_ms)
+    records = (each for each in decision.records if not isinstance(each, GroupDeletion))
+    return replace(decision, records=tuple(records))
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:
