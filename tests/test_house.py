@@ -179,6 +179,7 @@ KNOWN_ONLY_TO = {
         "runtime/interfaces/cli/*",
         "runtime/interfaces/rest/*",
     ),
+    "msgpack": ("events/log/check.py",),
     "lmdb": ("events/log/*.py",),
     "thespian": THESPIAN,
     "re2": ("actors/consumer/patterns.py",),

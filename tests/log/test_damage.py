@@ -14,6 +14,7 @@ import pytest
 from log.conftest import Fork, Puppet
 
 from fairlead.events.log.errors import CorruptLogError, LogError, UnknownFormatError
+from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.probe import probe
 from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.log.writer import GroupLog
@@ -194,3 +195,12 @@ def test_an_unknown_format_is_refused_and_left_alone(written: Path) -> None:
         with pytest.raises(UnknownFormatError, match="is in format 9, this version knows 1"):
             use(written)
     assert (written / "data.mdb").read_bytes() == before
+
+
+def test_a_value_that_only_its_writer_could_read_is_found_by_another_library(path: Path) -> None:
+    broken_text = b"\xa1\xff"  # a string of one byte, which is no UTF-8
+    with GroupLog.open_writer(path, "flights") as log:
+        log.append(0, [member("W1", "v"), NewEntry(3, 0, b"W2", broken_text)], TIME_MS)
+    message = "the value of entry 1 cannot be read as MessagePack"
+    with LogReader.open(path, "flights") as log, pytest.raises(CorruptLogError, match=message):
+        log.verify()
