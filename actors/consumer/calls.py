@@ -56,6 +56,7 @@ class OffsetCalls:
         self._offsets = OffsetHandler(group, classic, ledger)
         self._clean_up = OffsetCleanUp(group, classic, ledger, settings, steady_ms)
         self._deleted = DeletedTopics(group, ledger)
+        """Which of the offsets' topics are gone."""
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: unknown yet."""
 
@@ -172,6 +173,7 @@ class HeartbeatCache:
         self._end = group.end
         """The end of the group's log for which they are valid: any record changes the group."""
         self._replies: dict[_Key, _CachedReply] = {}
+        """The cached replies, each with its heartbeat."""
 
     def reply_to(self, request: ConsumerGroupHeartbeat) -> ConsumerGroupHeartbeatReply | None:
         """Return the reply to a heartbeat; None: it is not cached, and has to be decided."""

@@ -37,6 +37,7 @@ class ClassicMembers:
         self._mixed = MixedMembers(state.group, state.kind.translation)
         """The classic members while the group is of its kind."""
         self._filter = CallFilter()
+        """Drops late copies of calls whose members number them."""
         self._downgrade: Downgrade | None = None
         """The last downgrade that was decided."""
         self.is_agreed = not is_converted(state.group)

@@ -72,6 +72,7 @@ class EvolvingGroup:
         self._full_since_ms = 0
         """Since when that is so, steady clock."""
         self.outbox = Outbox()
+        """What the process is handed next."""
         self.requests = RequestFilter(group.members, coordinator_epoch)
         """The newest request of each sender of heartbeats."""
         self.quota = Quota()
@@ -82,8 +83,11 @@ class EvolvingGroup:
         soft = open_soft_state(settings, group, coordinator_epoch, facts)
         self.soft: SoftState = replace(soft, server_assignors=kind.server_assignors)
         self.long_poll = LongPoll(group.members)
+        """The held heartbeats."""
         self.timers = GroupTimers(group, self.soft.settings, steady_ms)
+        """When something is due: sessions, deadlines, promises of the target."""
         self._legality = Legality()
+        """Checks that a record may follow, before the group evolves by it."""
 
     def answer(self, to: Address, reply: Reply) -> None:
         """Queue an answer, which leaves once everything decided so far is durable."""

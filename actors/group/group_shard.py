@@ -125,6 +125,7 @@ class GroupShard:
             opens(group, self.classic.coordinator, ledger, settings, steady_ms) if opens else None
         )
         self._new_id = process.new_id
+        """Makes member ids."""
         self._heartbeats = 0
         """How many heartbeats came, late copies included."""
         self._handed_out = 0

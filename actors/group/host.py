@@ -137,6 +137,7 @@ class LatenessBudget:
 
     def __init__(self) -> None:
         self._left_ms = MOST_GRANTED_MS
+        """By how much timers may be extended now, in milliseconds."""
         self._granted_ms: int | None = None
         """When lateness was last granted, steady clock; None: it never was."""
 

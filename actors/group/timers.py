@@ -81,7 +81,9 @@ class GroupTimers:
         self._group = group
         self.members = MemberTimers(group, settings, steady_ms)
         self._computation = ComputationTimer()
+        """When the member that computes has taken too long."""
         self._promises = PromiseTimers()
+        """When the schedule, the target and orders are to be followed up."""
         self._has_new_orders = True
         """Whether orders have changed since the parking timers saw them last."""
         self._has_removals = False

@@ -31,6 +31,7 @@ class OpenShard:
 
     number: int
     count: int
+    """The number of shards; groups are spread over them by their ids."""
     folder: Path
     settings: GroupSettings
     limits: ShardLimits = DEFAULT_LIMITS
@@ -65,7 +66,9 @@ class ShardActor(HostActor[HostCall]):
         self._groups: HostedGroups | None = None
         """The groups, once the shard is open."""
         self._computer = TargetComputer()
+        """Computes targets on a thread of its own."""
         self._host = HostConnection(self._suspend_timers, self.wake_after)
+        """The streams of the listener process."""
         self._last_input_ms = clocks().steady_ms
         """When the host sent something last, steady clock."""
 

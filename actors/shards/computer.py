@@ -24,9 +24,12 @@ class TargetComputer:
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[tuple[str, HostComputation]] = SimpleQueue()
+        """The computations that the thread has not begun, by group id."""
         self._ended: SimpleQueue[Ended] = SimpleQueue()
+        """The results that the loop has not handled yet."""
         self._thread: threading.Thread | None = None
         self._read_end, self._write_end = os.pipe()
+        """A pipe with a byte while there are results: the loop waits for it."""
         os.set_blocking(self._read_end, False)
         os.set_blocking(self._write_end, False)
 

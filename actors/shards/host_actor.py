@@ -65,6 +65,7 @@ class GroupOpened:
 
     group_id: str
     end: int
+    """The end of its control log: readers that have come so far know all of it."""
     pid: int
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
 
@@ -156,6 +157,7 @@ class HostActor(Actor, Generic[Q]):
         """When it looked at its timers last, steady clock."""
         self._lateness = LatenessBudget()
         self._has_warned = False
+        """Whether the warning of the group is logged already."""
 
     def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its host knows it
         """Queue a request, which is decided together with all others that arrive by then."""

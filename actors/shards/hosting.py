@@ -91,6 +91,7 @@ class HostedGroup:
         self.ledger = OffsetLedger(part, lambda each: encode_in_group(group_id, each))
         self.shard = GroupShard(group, kind, settings, self.ledger, steady_ms, process)
         self.teller = GroupTeller(group)
+        """Logs what becomes of the group."""
 
     @property
     def is_known(self) -> bool:

@@ -108,6 +108,7 @@ class KeptByClients:
     def __init__(self) -> None:
         self.limits = DEFAULT_LIMITS
         self.total = NOTHING
+        """The sum of all footprints."""
         self._of_groups: dict[str, Footprint] = {}
         """The footprint of each group that has one, by id."""
 

@@ -52,6 +52,7 @@ class ReplyQueue:
 
     def __init__(self) -> None:
         self._replies: list[tuple[int, PackedReply]] = []
+        """Each with its size in bytes, as `size_of` estimates it."""
 
     def __bool__(self) -> bool:
         """Return whether there are any replies."""

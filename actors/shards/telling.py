@@ -30,6 +30,7 @@ class GroupTeller:
         """Begin with the group as the log has it; only later changes are logged."""
         self._group = group
         self._last = _facts_of(group)
+        """The facts of the last line."""
         self._members: Set[str] = _members_of(group)
         """The ids as they were told last; not kept up unless DEBUG is written."""
 

@@ -70,7 +70,7 @@ class TypedDriver(CoordinatorDriver):
         return list(drain(self.shard, self, self.now))
 
     def lapse(self, milliseconds: int) -> list[AddressedReply]:
-        """Let time pass for both sides."""
+        """Let time pass for the workers and for the group."""
         self.now_ms += milliseconds
         self.shard.run_timers(self.now)
         return list(drain(self.shard, self, self.now))

@@ -37,15 +37,15 @@ def refused(driver: CoordinatorDriver, name: str) -> CommandReply:
     return answer.reply
 
 
-@pytest.mark.parametrize("room", [LOW, OUT])
+@pytest.mark.parametrize("space", [LOW, OUT])
 def test_a_command_is_refused_with_the_path_what_is_free_and_what_to_do(
-    driver: CoordinatorDriver, room: DiskSpace
+    driver: CoordinatorDriver, space: DiskSpace
 ) -> None:
-    driver.coordinator.set_disk_space(room, driver.now)
+    driver.coordinator.set_disk_space(space, driver.now)
     end = driver.control.end
     assert refused(driver, "B").message == (
         "nothing was changed: the disk of /disk is full but for its reserve of 16 MiB: free space"
-        f" there, and all goes on by itself ({room.free_bytes} bytes are free)"
+        f" there, and all goes on by itself ({space.free_bytes} bytes are free)"
     )
     assert driver.control.end == end
     driver.coordinator.set_disk_space(AMPLE, driver.now)
@@ -53,16 +53,16 @@ def test_a_command_is_refused_with_the_path_what_is_free_and_what_to_do(
     assert answer.reply.error is Error.NONE
 
 
-@pytest.mark.parametrize("room", [LOW, OUT])
+@pytest.mark.parametrize("space", [LOW, OUT])
 def test_no_batch_counts_and_each_is_asked_again_with_the_same_reason(
-    driver: CoordinatorDriver, room: DiskSpace
+    driver: CoordinatorDriver, space: DiskSpace
 ) -> None:
-    driver.coordinator.set_disk_space(room, driver.now)
+    driver.coordinator.set_disk_space(space, driver.now)
     token = token_of(driver.group, "W1", Resource("A"))
     assert token is not None
     commit = Commit(CommitId("A", 0, token, 0), (), Manifest("/out", "s", 0, 0, 0), 0)
     (answer,) = driver.send(CommitOffsets("connect", "W1", (commit,), (), 7))
-    assert answer.reply == CommitReply((), 7, Error.COORDINATOR_NOT_AVAILABLE, room.why)
+    assert answer.reply == CommitReply((), 7, Error.COORDINATOR_NOT_AVAILABLE, space.why)
     assert driver.offsets.end == 0
     assert LOW.why == OUT.why, "a reason that changed would be written again and again"
 
@@ -104,20 +104,20 @@ def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
     assert driver.group.members == {}
 
 
-@pytest.mark.parametrize("room", [AMPLE, LOW])
+@pytest.mark.parametrize("space", [AMPLE, LOW])
 def test_a_look_at_the_disk_extends_no_session_where_room_never_ran_out(
-    driver: CoordinatorDriver, room: DiskSpace
+    driver: CoordinatorDriver, space: DiskSpace
 ) -> None:
     driver.passes(SESSION_MS - 1)
-    driver.coordinator.set_disk_space(room, driver.now)
+    driver.coordinator.set_disk_space(space, driver.now)
     driver.passes(2)
     assert driver.group.members == {}
 
 
 def test_what_was_decided_while_there_was_room_is_written() -> None:
-    room = DiskSpace(DISK, RESERVE_BYTES // 4)
-    assert not room.is_out
-    require_space(room, entries=100, frames=100_000, into_reserve=True)
+    space = DiskSpace(DISK, RESERVE_BYTES // 4)
+    assert not space.is_out
+    require_space(space, entries=100, frames=100_000, into_reserve=True)
 
 
 def test_the_room_of_a_log_is_known_also_when_all_its_folders_were_moved(tmp_path: Path) -> None:

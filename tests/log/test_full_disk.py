@@ -80,7 +80,7 @@ def test_the_disk_is_looked_at_before_every_append_however_it_was_filled(tmp_pat
     assert play("is_filled_by_another", tmp_path) == {
         "at first": ["appended"] * 3,
         "low": ["LowSpaceError", "appended"],
-        "room": [True, False],
+        "space": [True, False],
         "opened anew": ["LowSpaceError", "appended"],
         "full": ["LowSpaceError", "LowSpaceError"],
         "out": [True, True],

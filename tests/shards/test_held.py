@@ -89,7 +89,7 @@ def test_it_is_answered_in_time_on_a_full_disk(driver: ShardDriver) -> None:
     beat(driver, member_id)
     driver.passes(1_000)
     assert beat(driver, member_id) == []
-    driver.room = DiskSpace(driver.folder, 0)
+    driver.space = DiskSpace(driver.folder, 0)
     driver.asks()
     assert errors(driver.passes(1_000)) == [Error.NONE]
 

@@ -261,9 +261,9 @@ def test_topics_that_change_while_the_disk_is_full_are_known_once_it_is_not(
 ) -> None:
     driver.asks(TellTopics({"t4": T4}))
     epoch = joins(driver, A, "M").member_epoch
-    driver.room = DiskSpace(driver.folder, 0)
+    driver.space = DiskSpace(driver.folder, 0)
     driver.asks(TellTopics({"t4": topic("t4", 8)}))
-    driver.room = ENOUGH_SPACE
+    driver.space = ENOUGH_SPACE
     driver.asks(ListGroups())
     driver.passes(2_000)
     assert beats(driver, "M", epoch).assignment == {"t4#0": tuple(range(8))}

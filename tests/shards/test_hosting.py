@@ -258,11 +258,11 @@ def test_without_room_nothing_changes_and_all_have_their_time_anew_after_it(
     driver: ShardDriver,
 ) -> None:
     member_id = driver.member_of(A)
-    driver.room = DiskSpace(Path(), 0)
+    driver.space = DiskSpace(Path(), 0)
     (refused,) = driver.asks(joining(B))
     assert refused.error is Error.COORDINATOR_NOT_AVAILABLE
     driver.now_ms += 60_000
-    driver.room = DiskSpace(Path(), 1 << 40)
+    driver.space = DiskSpace(Path(), 1 << 40)
     assert driver.beat(A, member_id) is Error.NONE
 
 
@@ -277,7 +277,7 @@ def test_without_room_no_group_is_woken_before_anything_is_due_in_it(
 
     driver.member_of(A)
     monkeypatch.setattr(GroupShard, "run_timers", note)
-    driver.room = DiskSpace(Path(), 0)
+    driver.space = DiskSpace(Path(), 0)
     driver.asks(joining(A))  # so that it is seen what is due there
     driver.passes(5_900)
     assert woken == []

@@ -47,6 +47,7 @@ class Subscription:
     generation: int = NO_GENERATION
     """The generation in which it was assigned these."""
     rack: str | None = None
+    """The rack in which it runs."""
     version: int = NEWEST
 
 

@@ -45,6 +45,7 @@ class Reader:
             raise UnreadableError(f"{len(data)} bytes where at most {longest} are read")
         self._data = memoryview(data)
         self._at = 0
+        """The position of the next byte."""
 
     @property
     def has_more(self) -> bool:
@@ -132,6 +133,7 @@ class Writer:
         """Begin with nothing; so many bytes may be written."""
         self._out = bytearray()
         self._longest = longest
+        """How many bytes may be written."""
 
     def written(self) -> bytes:
         """Return all that was written."""

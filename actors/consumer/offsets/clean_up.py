@@ -220,6 +220,7 @@ class Expired:
 
     offsets: list[ConsumerOffset]
     is_any_left: bool
+    """Whether any offset has not expired."""
     next_ms: int | None
     """When the next offset expires, wall clock; None: none does while the use is the same."""
 

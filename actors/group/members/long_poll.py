@@ -117,11 +117,13 @@ class LongPoll:
         self._marked: set[str] = set()
         """The member ids whose held requests may have news by now."""
         self._catch_ups = CatchUps()
+        """The members that take their step to a new epoch in their turn."""
         self._reconfigured: set[str] = set()
         """The member ids that run anything of a connector whose config has changed."""
         self._uninformed = set(members)
         """The member ids that do not know the current heartbeat interval yet."""
         self._client_holds = ClientHolds()
+        """For how long the heartbeat of each client may be held."""
 
     def __len__(self) -> int:
         """Return how many requests are held."""

@@ -79,6 +79,7 @@ class RequestFilter:
         self._first_epoch = coordinator_epoch
         """The number with which this process began; it has been raised since."""
         self._members = members
+        """The members of the group at any time, by id."""
         self._newest: dict[tuple[str, str], int] = {}
         """The sequence of the newest request, by member id and incarnation."""
         self._acknowledged: set[str] = set()

@@ -91,6 +91,7 @@ class SoftState:
     node: GroupSettings | None = None
     """The node's settings; None: the group changes none of them."""
     computation: Computation | None = None
+    """The one in flight; None: there is none."""
     last_chosen: str = ""
     """The member id that was chosen to compute last; it stays chosen while it qualifies."""
     timed_out: frozenset[str] = frozenset()

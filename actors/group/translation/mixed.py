@@ -77,6 +77,7 @@ class MixedMembers:
         self._called: set[str] = set()
         """The ids of the members that were told to rejoin and have not yet."""
         self._deadlines: TimerQueue[CallDeadline] = TimerQueue()
+        """Until when each awaited call has to come."""
 
     def clear(self) -> None:
         """Forget everything: the group is classic now, and may be mixed again later."""

@@ -93,7 +93,7 @@ def is_filled_by_another(disk: Path) -> dict[str, object]:
         found["at first"] = [outcome(log) for _ in range(3)]
         leave(filler, 600 << 10)
         found["low"] = [outcome(log), outcome(log, into_reserve=True)]
-        found["room"] = [log.space.is_low, log.space.is_out]
+        found["space"] = [log.space.is_low, log.space.is_out]
     with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
         found["opened anew"] = [outcome(log), outcome(log, into_reserve=True)]
         fill(filler)

@@ -58,7 +58,7 @@ class ShardDriver:
     settings: GroupSettings = AT_ONCE
     kind: type[HostedGroups] = AnsweringAtOnce
     now_ms: int = 0
-    room: DiskSpace | None = None
+    space: DiskSpace | None = None
     """The space for log records; None: enough."""
     appends: list[int] = field(default_factory=list[int])
     """The number of entries of each append."""
@@ -105,8 +105,8 @@ class ShardDriver:
 
     def asks(self, *calls: HostCall) -> list[Reply]:
         """Send calls in one batch; return all replies."""
-        if self.room is not None:
-            self.groups.set_disk_space(self.room, self.now)
+        if self.space is not None:
+            self.groups.set_disk_space(self.space, self.now)
         for call in calls:
             self.groups.submit(replace(call, number=next(self.numbers)), 1, self.now)
         return [each.reply for each in drain(self.groups, self, self.now)]
