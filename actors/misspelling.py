@@ -41,7 +41,7 @@ def did_you_mean(name: str) -> str:
 
 
 def meant_by(key: str, names: Collection[str], families: Iterable[str] = ()) -> str | None:
-    """Return the known key that is nearest to an unknown one, None if none is near.
+    """Return the known key nearest to an unknown one; None if none is near.
 
     `families` are prefixes such as `source.option.`: what follows one is kept as it is written.
     Keys that differ in a number alone are taken for members of one family, not for a mistake.

@@ -44,7 +44,7 @@ class SettingType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name, type, default and meaning, and what values it lets through."""
+    """One setting: its name, type, default and meaning, and its valid values."""
 
     name: str
     type: SettingType
@@ -60,14 +60,14 @@ class Setting:
     unit: str = ""
 
     def parse(self, text: str | None) -> Value:
-        """Return the value that a text stands for; raises `ValueError` with what is wrong."""
+        """Return the value of a text; raises `ValueError` with the flaw."""
         value, flaws = self.examine(text)
         for flaw in flaws:
             raise ValueError(flaw)
         return value
 
     def examine(self, text: str | None) -> tuple[Value, Sequence[str]]:
-        """Return the value that a text stands for, None if it is none, and all that is wrong."""
+        """Return the value of a text, None if it is invalid, and all of its flaws."""
         if text is None:
             return (None, [MISSING]) if self.required else (self.default, [])
         value: Value = None
@@ -82,7 +82,7 @@ class Setting:
 
 
 def spell(value: Value) -> str | None:
-    """Return a value as the text that would be parsed to it, None if there is none."""
+    """Return the text from which `parse` makes this value; None if there is none."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -91,7 +91,7 @@ def spell(value: Value) -> str | None:
 
 
 def trimmed(text: str) -> str:
-    """Return a text without what Java's `trim` takes for blanks: an NBSP is a letter."""
+    """Return a text without the blanks that Java's `trim` removes; it keeps an NBSP."""
     return text.strip(_BLANKS)
 
 

@@ -30,7 +30,7 @@ class Now:
 
 
 def earliest(*times: int | None) -> int | None:
-    """Return the first of the times that there are; a loop, since all that waits asks often."""
+    """Return the first of the times that are not None."""
     first: int | None = None
     for each in times:
         if each is not None and (first is None or each < first):
@@ -39,7 +39,7 @@ def earliest(*times: int | None) -> int | None:
 
 
 class TimerQueue(Generic[K]):
-    """One time for each key, in milliseconds of any one clock; cheap where they are mostly put off.
+    """One time for each key, in milliseconds of one clock; cheap for times that are often put off.
 
     Setting a key to a later time touches no heap: the earlier entry is found stale when it
     comes up, and goes back in with the later time.
@@ -65,7 +65,7 @@ class TimerQueue(Generic[K]):
             self._push(key, at_ms)
 
     def cancel(self, key: K) -> None:
-        """Remove the key's time: it never comes due."""
+        """Remove the key's time, so that it never comes due."""
         self._at.pop(key, None)
 
     def extend(self, late_ms: int) -> None:
@@ -73,7 +73,7 @@ class TimerQueue(Generic[K]):
         self._extended_ms += late_ms
 
     def next_ms(self) -> int | None:
-        """Return a time before which nothing is due; None if nothing ever is."""
+        """Return a time before which nothing is due; None if the queue is empty."""
         return self._heap[0][0] + self._extended_ms if self._heap else None
 
     def due(self, now_ms: int) -> Iterator[K]:
@@ -117,12 +117,12 @@ class Backoff(Generic[N]):
         return min(self.first * growth, self.longest)
 
     def pause_with_jitter(self, attempts: int, rng: Random) -> float:
-        """Return the same with jitter, so that many that failed at once do not come at once."""
+        """Return the pause with jitter, so that many failed callers do not retry at once."""
         return self.pause(attempts) * rng.uniform(1 - self.jitter, 1)
 
 
 class Attempts(Generic[N]):
-    """The attempts in a row of one who waits between them."""
+    """The number of attempts in a row, and the pauses between them."""
 
     def __init__(self, backoff: Backoff[N]) -> None:
         self._backoff: Backoff[N] = backoff
@@ -130,10 +130,10 @@ class Attempts(Generic[N]):
         """How many attempts there were since the last reset."""
 
     def next_pause(self) -> N:
-        """Count an attempt, and return how long to wait after it."""
+        """Count an attempt; return the pause after it."""
         self.count += 1
         return self._backoff.pause(self.count)
 
     def reset(self) -> None:
-        """Begin anew: an attempt did what it was to do."""
+        """Start anew after a success."""
         self.count = 0

@@ -17,7 +17,7 @@ from .eligibility import Eligible, Shares
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Where a resource may run: on one of the pinned workers, if any, that meets the needs."""
+    """The workers on which a resource may run: pinned ones, if any, that meet its needs."""
 
     pins: tuple[str, ...] = ()
     needs: Needs = NO_NEEDS
@@ -35,7 +35,7 @@ class Demand:
         return ", ".join(words)
 
     def is_met(self, member: MemberView) -> bool:
-        """Tell whether a member may run such work."""
+        """Return whether a member may run a resource with this demand."""
         needs = self.needs
         if self.pins and _name(member) not in self.pins:
             return False
@@ -48,14 +48,14 @@ NO_DEMAND = Demand()
 
 
 def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
-    """Return what a resource demands: its own pins, and the needs of its connector."""
+    """Return the demand of a resource: its own pins, and the needs of its connector."""
     pins = snapshot.pins.get(resource, ())
     needs = snapshot.needs.get(resource.connector, NO_NEEDS)
     return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
 
 
 class DemandIndex:
-    """Finds the takers that meet a demand, without a look at each taker for each demand.
+    """Finds the takers that meet a demand by an index, without a scan over all takers.
 
     Pins are looked up by name; of workers of one zone with the same metadata, one is looked at
     for all.
@@ -81,7 +81,7 @@ class DemandIndex:
 
 
 def _name(member: MemberView) -> str:
-    """Return the name by which pins know a worker."""
+    """Return the name by which pins refer to a worker."""
     return member.worker or member.member_id
 
 
@@ -94,7 +94,7 @@ def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DemandedWork:
-    """Where work goes that demands anything: `shares` by member id, or nowhere, with the reason."""
+    """The assignment of resources with demands: `shares` by member id; else the reason."""
 
     shares: Mapping[str, Resources]
     unplaceable: Mapping[Resource, str]
@@ -106,7 +106,7 @@ class DemandedWork:
 
 
 def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Resource, Demand]:
-    """Return what those of the resources demand that demand anything, in order."""
+    """Return the demands of the resources that have one, sorted."""
     if not snapshot.pins and not snapshot.needs:
         return {}
     found = ((resource, demand_of(snapshot, resource)) for resource in sorted(resources))
@@ -116,7 +116,7 @@ def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Res
 def place_demanded(
     snapshot: Snapshot, members: Eligible, placeable: Resources, claims: Shares
 ) -> DemandedWork:
-    """Return where those of the placeable go that demand anything.
+    """Assign the placeable resources that have demands.
 
     Such work stays with the taker that has it, if that may run it; else it goes to one that may
     and has least of such work.
@@ -141,7 +141,7 @@ def place_demanded(
 
 
 def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
-    """Return the part of a share that the member may run: it meets what that demands."""
+    """Return the resources of a share whose demands the member meets."""
     if not snapshot.pins and not snapshot.needs:
         return share
     member = snapshot.members[member_id]
@@ -171,7 +171,7 @@ def _deal(
     allowed: Mapping[Demand, frozenset[str]],
     shares: Shares,
 ) -> None:
-    """Give each resource to the least loaded of the members that meet its demand."""
+    """Assign each resource to the least loaded of the members that meet its demand."""
     loads = Counter({member: len(share) for member, share in shares.items()})
     queues: dict[Demand, list[tuple[int, str]]] = {}
     for resource, demand in unassigned:

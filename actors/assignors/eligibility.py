@@ -82,7 +82,7 @@ def _find_successors(members: Collection[MemberView]) -> Mapping[str, str]:
 def keep_shares(
     members: Eligible, placeable: Resources, permitted: Permitted
 ) -> Mapping[str, Resources]:
-    """Return what each keeper keeps of the placeable: what it may run of its target and its own.
+    """Return the placeable resources that each keeper keeps, of its target and of those it owns.
 
     Work that is on its way to a taker goes there, unless the taker may not run it any more.
     """
@@ -100,7 +100,7 @@ def keep_shares(
 
 
 def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
-    """Return what each taker has a claim to, nothing twice; see `_in_order`."""
+    """Return the resources to which each taker has a claim, none twice; see `_in_order`."""
     shares: Shares = {taker.member_id: set() for taker in members.takers}
     taken: set[Resource] = set()
     for member_id, resources in _in_order(members, returned):
@@ -113,7 +113,7 @@ def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
 def find_holdings(
     members: Eligible, returned: Iterable[Claim], placeable: Resources
 ) -> tuple[dict[str, Resources], Resources]:
-    """Return what each taker has of the placeable, nothing twice, and what of it nobody has.
+    """Return the placeable resources of each taker, none twice, and those that nobody has.
 
     A taker that has just its target is given that very set: most have, of perhaps thousands.
     """
@@ -143,7 +143,7 @@ def _subtract(resources: Resources, shares: Sequence[Resources]) -> Resources:
 
 
 def _in_order(members: Eligible, returned: Iterable[Claim]) -> Iterator[Claim]:
-    """Yield claims, the stronger first: targets, what is owned, what was inherited or came back.
+    """Yield claims, stronger ones first: targets, owned resources, inherited or returned ones.
 
     A successor claims what its predecessor has. Where two claim a resource the target wins, for
     that is where it is going already.

@@ -18,7 +18,7 @@ NO_MEMBERS = "no members"
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """What is to be shared out among the takers of a snapshot; there is at least one."""
+    """The resources to distribute among the takers of a snapshot, at least one."""
 
     snapshot: Snapshot
     members: Eligible
@@ -38,7 +38,7 @@ Dealing = Callable[[Resources, Shares, Mapping[str, Resources]], Shares]
 
 
 def place(snapshot: Snapshot, share_out: ShareOut) -> Assignment:
-    """Return where everything configured is to go: to a member, parked, or unplaceable.
+    """Return the assignment of all configured resources: to a member, parked, or unplaceable.
 
     Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds. Where no
     member takes work, what no member keeps is unplaceable.
@@ -66,7 +66,7 @@ def place(snapshot: Snapshot, share_out: ShareOut) -> Assignment:
 
 
 def demands_first(deal: Dealing) -> ShareOut:
-    """Return what places work with demands where they are met, and then deals out the rest."""
+    """Return a rule that first assigns resources with demands, and then distributes the others."""
 
     def share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
         claims = claim_shares(work.members, work.back)
@@ -82,14 +82,14 @@ def demands_first(deal: Dealing) -> ShareOut:
 
 
 def drop_losses(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot as if nothing had been lost: for assignors that park nothing."""
+    """Return the snapshot without its losses, for assignors that park nothing."""
     return replace(snapshot, losses=(), parked={})
 
 
 def _sort_losses(
     snapshot: Snapshot, members: Eligible
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
-    """Return what stays parked, each with its deadline, and the claims of members that came back.
+    """Return the resources that stay parked, with deadlines, and the claims of returned members.
 
     Work that came back with a worker that is not warm yet waits no longer, if a warm one may run
     it: the wait was for the worker, not for an engine.
@@ -155,7 +155,7 @@ def _latest_first(loss: LossView) -> tuple[int, str, str, str]:
 
 
 def _find_runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resources) -> Resources:
-    """Return what of the lost work any of the takers may run."""
+    """Return the lost resources that at least one taker may run."""
     index = DemandIndex(takers)
     demands = {each: demand_of(snapshot, each) for each in lost}
     met = {demand for demand in set(demands.values()) if index.takers_of(demand)}

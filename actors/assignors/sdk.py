@@ -80,7 +80,7 @@ class ConnectAssignor(Protocol):
         ...
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Return what the group is to know of the worker.
+        """Return this worker's metadata for the assignors of all members.
 
         It is called when the worker begins, when its engine is warm, and every ten seconds.
         Every change is a new epoch, with a computation for the whole group: metadata that differs
@@ -107,7 +107,7 @@ class ConnectAssignor(Protocol):
         ...
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Take note of what the group has given the worker, each time after it changed.
+        """Handle a new assignment of this worker; called after each change.
 
         A new process is told it again, unless three processes in a row ended over the same.
         """
@@ -119,5 +119,5 @@ AssignorFactory = Callable[[Mapping[str, str]], ConnectAssignor]
 
 
 def plain_metadata(worker: Worker) -> Metadata:
-    """Return what the built-in assignors say: the worker's capacity and tags, as JSON."""
+    """Return the metadata of the built-in assignors: the worker's capacity and tags, as JSON."""
     return Metadata(content=encode_abilities(Abilities(worker.capacity, worker.tags)))

@@ -61,7 +61,7 @@ class MemberCall:
 
 @dataclass(frozen=True, slots=True)
 class ExpireMember:
-    """A member, or an id that was given out, has been silent for its session."""
+    """The session of a member, or of an id that was handed out, has expired."""
 
     member_id: str
 
@@ -106,7 +106,7 @@ def decide(
     command: ClassicCommand,
     now: Now,
 ) -> ClassicDecision:
-    """Return what a command leads to; group and soft state stay as they are."""
+    """Return the decision for a command; group and soft state stay unchanged."""
     is_beat = isinstance(command, MemberCall) and isinstance(command.call, ClassicHeartbeat)
     state = state if is_beat else state.copy()  # a heartbeat changes nothing
     draft = ClassicDraft(group, state, settings, now)
@@ -138,7 +138,7 @@ def _carry_out(draft: ClassicDraft, command: MemberCall) -> None:
 
 
 class HandedOver(NamedTuple):
-    """The ids that may still join, and the answers due, of a group that is not classic any more."""
+    """The unused member ids and due answers of a group that is no longer classic."""
 
     joinable: Mapping[str, int]
     """The ids that may join for the first time, each with its session, in milliseconds: those that
@@ -165,17 +165,17 @@ class ClassicCoordinator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no members, is in no round, and has given out no id to join with."""
+        """Whether it has no members, is in no round, and no member id is reserved."""
         return self._state.phase is RoundPhase.EMPTY and self.is_unused
 
     @property
     def is_unused(self) -> bool:
-        """Whether it has no members, and has given out no id with which one could join."""
+        """Whether it has no members, and no member id is reserved for a join."""
         return not self._state.seats and not self._state.pending_joins
 
     @property
     def phase(self) -> RoundPhase:
-        """How far its round has come."""
+        """The phase of the current round."""
         return self._state.phase
 
     @property
@@ -199,7 +199,7 @@ class ClassicCoordinator:
         return self._state.assignment_bytes
 
     def member(self, member_id: str, instance_id: str | None) -> ClassicMember | None:
-        """Return a member by its id, or by that of its static seat if it does not know its own."""
+        """Return a member by its id, or a static member without id by its instance id."""
         if not member_id and instance_id is not None:
             member_id = self._state.instances.get(instance_id, "")
         seat = self._state.seats.get(member_id)
@@ -211,7 +211,7 @@ class ClassicCoordinator:
 
     @property
     def newcomers(self) -> int:
-        """How many members are in no generation yet."""
+        """The number of members that are in no generation yet."""
         return sum(seat.is_new for seat in self._state.seats.values())
 
     def remaining(self) -> Sequence[ClassicMember]:
@@ -284,7 +284,7 @@ class ClassicCoordinator:
             self._wait_for(member_id, steady_ms)
 
     def due(self, steady_ms: int) -> Iterator[ClassicCommand]:
-        """Yield what is due by now; each is to be decided before the next is asked for."""
+        """Yield the commands that are due; decide each before asking for the next."""
         yield from map(ExpireMember, self._sessions.due(steady_ms))
         ends_ms = self._state.ends_ms
         if ends_ms is not None and ends_ms <= steady_ms:
@@ -295,7 +295,7 @@ class ClassicCoordinator:
         return earliest(self._sessions.next_ms(), self._state.ends_ms)
 
     def _wait_for(self, member_id: str, since_ms: int) -> None:
-        """Start the session timer of a member id; one that is gone has none."""
+        """Start the session timer of a member id, or remove it if the member is gone."""
         seat = self._state.seats.get(member_id)
         session_ms = (
             self._state.pending_joins.get(member_id) if seat is None else _patience_ms(seat)

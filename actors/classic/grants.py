@@ -101,7 +101,7 @@ def _version_of(last: ClassicGroup) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """The resources that one worker keeps, is assigned, and gives up."""
+    """The resources that one worker keeps, is assigned, and has to revoke."""
 
     kept: Sequence[Resource]
     assigned: Sequence[Resource]
@@ -134,7 +134,7 @@ def _named(member: ClassicMember, protocol: str, version: int) -> Sequence[Resou
 
 
 def _runs(member: ClassicMember) -> Sequence[Resource]:
-    """Return what a worker ran when it joined, by its newest protocol; eager ones do not say."""
+    """Return the resources that a worker ran when it joined; eager workers do not report them."""
     versions = {each.name: VERSIONS.get(each.name, EAGER) for each in member.protocols}
     name = max(versions, key=versions.__getitem__)
     return _named(member, name, versions[name]) if versions[name] != EAGER else ()
@@ -177,7 +177,7 @@ def _granted(
 
 
 def needs_another_round(last: ClassicGroup | None) -> bool:
-    """Tell whether work is pending in an eager generation: nothing else makes its worker rejoin."""
+    """Return whether an eager generation has pending work: only a new round assigns that."""
     if last is None or not last.is_synced or not is_eager(last):
         return False
     return any(each.pending for each in last.members)

@@ -58,13 +58,13 @@ def refuse_group(group: Group, call: ClassicCall) -> Refusal | None:
 
 
 def refuse_join(draft: ClassicDraft, call: JoinGroup) -> Refusal | None:
-    """Return why a JoinGroup changes nothing, whoever sent it; None if it may go on."""
+    """Return the error of a JoinGroup that no sender may send now; None: it may continue."""
     refused = refuse_terms(draft.settings, call) or _refuse_size(draft, call)
     return refused or _refuse_protocols(draft, call) or refuse_metadata(call)
 
 
 def refuse_terms(settings: ClassicSettings, call: JoinGroup) -> Refusal | None:
-    """Return why no group takes a JoinGroup as it is; None if it may go on."""
+    """Return the error of a JoinGroup with invalid fields; None: it may continue."""
     least_ms, longest_ms = settings.least_session_ms, settings.longest_session_ms
     if not least_ms <= call.session_timeout_ms <= longest_ms:
         allowed = f"allowed is {least_ms} to {longest_ms} ms"
@@ -160,7 +160,7 @@ def refuse_member(draft: ClassicDraft, member_id: str, instance_id: str | None) 
 
 
 def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) -> Error | None:
-    """Return the same for a group between two decisions."""
+    """Return the error of `refuse_member` for a group between two decisions."""
     if instance_id is not None:
         holder = state.instances.get(instance_id)
         if holder is not None and holder != member_id:
@@ -181,7 +181,7 @@ def refuse_generation(
 
 
 def _is_of_before(draft: ClassicDraft, generation: int) -> bool:
-    """Tell whether a generation is an epoch of the connect group that was converted to this one.
+    """Return whether a generation is an epoch of the connect group before its conversion.
 
     Its member had not reached the last epoch: it stays, and is to rejoin in the first round.
     """

@@ -82,7 +82,7 @@ def _refuse(
 
 
 def _give_out_id(draft: ClassicDraft, call: JoinGroup, caller: PendingCall, member_id: str) -> None:
-    """Give a newcomer an id, with which it has to join before a round begins (KIP-394)."""
+    """Assign a newcomer a member id, with which it must join before a round begins (KIP-394)."""
     pending_joins = draft.state.pending_joins
     if len(pending_joins) >= MOST_PENDING_JOINS:
         del pending_joins[next(iter(pending_joins))]
@@ -142,7 +142,7 @@ def _rejoin(draft: ClassicDraft, call: JoinGroup, caller: PendingCall) -> None:
 
 
 def _stops_first(draft: ClassicDraft, seat: ClassicSeat) -> bool:
-    """Tell whether a member stopped everything before it joined: its protocol is the eager one."""
+    """Return whether a member stopped everything before it joined: its protocol is eager."""
     return seat.has_assignment and draft.group.classic is not None and is_eager(draft.group.classic)
 
 

@@ -33,7 +33,7 @@ from .grants import needs_another_round
 
 
 class RoundPhase(Enum):
-    """How far a round has come."""
+    """The phase of a rebalance round."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -69,7 +69,7 @@ class PendingCall:
 
 @dataclass(frozen=True, slots=True)
 class ClassicSeat:
-    """A member, and what it waits for."""
+    """A member, and the call that it waits for."""
 
     member: ClassicMember
     joining: PendingCall | None = None
@@ -93,7 +93,7 @@ class ClassicSeat:
 
 @dataclass(slots=True)
 class ClassicState:
-    """The soft state of one group; a decision works on a copy, which then takes its place."""
+    """The soft state of one group; a decision changes a copy, which then replaces it."""
 
     phase: RoundPhase = RoundPhase.EMPTY
     seats: dict[str, ClassicSeat] = field(default_factory=dict[str, ClassicSeat])
@@ -149,7 +149,7 @@ class ClassicState:
         self._count(seat, 1)
 
     def drop(self, member_id: str, *, is_kept: bool = False) -> None:
-        """Remove a seat; with `is_kept`, from the indexes alone."""
+        """Remove a seat; with `is_kept`, only from the indexes."""
         seat = self.seats.get(member_id)
         if seat is None:
             return
@@ -176,12 +176,12 @@ def size_of(member: ClassicMember) -> int:
 
 
 def size_of_protocols(protocols: Iterable[ClassicProtocol]) -> int:
-    """Return how many bytes protocols have: their names, and the metadata of each."""
+    """Return the size in bytes of protocols: their names, and the metadata of each."""
     return sum(each.size for each in protocols)
 
 
 def state_of(group: Group, steady_ms: int) -> ClassicState:
-    """Return the soft state of a group that was rebuilt from its log: nobody waits for an answer.
+    """Return the soft state of a group that was rebuilt from its log: no call waits for an answer.
 
     A generation whose leader had not assigned yet goes on, since its members know of it.
     """
@@ -204,13 +204,13 @@ def state_of(group: Group, steady_ms: int) -> ClassicState:
 
 
 def longest_rebalance_ms(state: ClassicState) -> int:
-    """Return the longest rebalance timeout of a member: how long a phase may take."""
+    """Return the longest rebalance timeout of the members: the time limit of a phase."""
     return max((seat.member.rebalance_timeout_ms for seat in state.seats.values()), default=0)
 
 
 @dataclass(slots=True)
 class ClassicDraft:
-    """One decision in the making: what the rules look at, and what they bring about."""
+    """A decision in the making: the inputs of the rules, and the records and answers so far."""
 
     group: Group
     """The group before the decision; no rule changes it."""

@@ -61,7 +61,7 @@ class OffsetCalls:
         """The topics of the cluster, by name; None: unknown yet."""
 
     def translate(self, request: object, space: DiskSpace, now: Now) -> Command | Reply | None:
-        """Return the command that a request stands for, or its answer; None: it is no such call."""
+        """Return the command for a request, or its answer; None: it is no call about offsets."""
         if isinstance(request, OffsetCall):
             return self._offsets.answer(request, self._topics, space, now)
         if isinstance(request, TopicsSeen):
@@ -76,7 +76,7 @@ class OffsetCalls:
         return reply
 
     def remember(self, request: object, end: int, reply: Reply) -> None:
-        """Keep nothing."""
+        """Do nothing: answers about offsets are not cached."""
 
     def repeat(self, request: object) -> Reply | None:
         """Return None: each heartbeat has to be decided."""
@@ -110,7 +110,7 @@ class ConsumerCalls(OffsetCalls):
         self._cache = HeartbeatCache(group)
 
     def translate(self, request: object, space: DiskSpace, now: Now) -> Command | Reply | None:
-        """Return the command that a request stands for, or its answer; None: it is no such call."""
+        """Return the command for a request, or its answer; None: it is no consumer's call."""
         if isinstance(request, ConsumerGroupHeartbeat):
             return self._heartbeat_of(request)
         translated = super().translate(request, space, now)

@@ -43,7 +43,7 @@ def update_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: in
 
 
 def _name_changed(group: Group, command: TopicsSeen) -> str:
-    """Describe the topics that have changed, or that a pattern matches now."""
+    """Describe the topics that have changed, or that a pattern newly matches."""
     had = _in_use(group.topics or NO_TOPICS)
     matched = {name for names in command.matched.values() for name in names}
     changed = {name for name, topic in had.items() if command.topics.get(name) != topic}
@@ -74,7 +74,7 @@ def _in_use(topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
 
 
 def has_returned_topic(group: Group) -> bool:
-    """Return whether a topic was created again, and no member holds partitions of the old one."""
+    """Return whether a topic was recreated, and no member holds partitions of the old one."""
     topics = group.topics or NO_TOPICS
     return any(
         name in group.subscribers and not _is_held(group, name, topics[name], ())

@@ -27,7 +27,7 @@ from .translation.upgrade import ConvertingMembers, upgrade
 
 
 class ClassicMembers:
-    """The classic members of one group: what they decide evolves it, and answers come back."""
+    """The classic members of one group; their decisions evolve it, and answers are returned."""
 
     def __init__(self, state: EvolvingGroup, steady_ms: int) -> None:
         """Begin with a group that was rebuilt from its log."""
@@ -93,7 +93,7 @@ class ClassicMembers:
         return applied
 
     def _with_log_end(self, answer: AddressedReply) -> AddressedReply:
-        """Return an answer that says how far its member has to read the log."""
+        """Return an answer with the log offset up to which its member has to read."""
         if not isinstance(answer.reply, SyncGroupReply):
             return answer
         return replace(answer, reply=replace(answer.reply, log_offset=self._state.group.end))
@@ -158,7 +158,7 @@ class ClassicMembers:
         self._mixed.extend_timers(late_ms)
 
     def run_timers(self, now: Now) -> None:
-        """Do what is due by now; not to be called while there is no space."""
+        """Execute all due timers; must not be called while the disk is full."""
         for rule in self._mixed.due(now):
             self._decide_mixed(rule, now)
         for command in self.coordinator.due(now.steady_ms):

@@ -52,7 +52,7 @@ class Outbox:
 
 
 class EvolvingGroup:
-    """One group, ahead of its log by what its process has not written yet; and its soft state."""
+    """A group ahead of its log by the records that are not written yet, and its soft state."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class EvolvingGroup:
                 self.quota.forget(str(record.key[0]))
 
     def write_generation(self, record: ClassicGroup) -> None:
-        """Evolve the group by a generation; what a group of its kind has left is buried first.
+        """Evolve the group by a generation, after the tombstones of its kind's former facts.
 
         Raises `NoSpaceError`, with nothing changed.
         """

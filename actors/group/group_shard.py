@@ -138,12 +138,12 @@ class GroupShard:
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number of this process, which newcomers must name; members may have an older one."""
+        """The number of this process; a join has to name it, other requests may be older."""
         return self.state.requests.coordinator_epoch
 
     @property
     def warning(self) -> str:
-        """A warning about the group's epoch, or nothing."""
+        """A warning about the group's epoch; "" if there is none."""
         text = epoch_warning(self.group.group_epoch)
         return text and f"group {self.group.group_id} is at {text}"
 
@@ -159,7 +159,7 @@ class GroupShard:
     # -- what goes out
 
     def ready(self, now: Now) -> Ready:
-        """Hand out what was decided, with the answers to held requests that have news by it."""
+        """Return the decisions since the last call, and answers to held requests with news."""
         self._call_for_computation()
         if len(self.state.long_poll):
             self._decide_marked(now)
@@ -192,7 +192,7 @@ class GroupShard:
             self.classic.coordinator.grant_sessions(now.steady_ms)
 
     def submit(self, request: Any, sender: Address, now: Now) -> None:  # noqa: ANN401  # see `kind`
-        """Decide a request; its answer comes with a `Ready`, at once or later."""
+        """Decide a request; its answer is in a `Ready`, now or later."""
         if not self.classic.is_agreed:  # a new process has to take over the members first
             self.classic.follow_conversion(now)
         if isinstance(request, ClassicCall):
@@ -229,7 +229,7 @@ class GroupShard:
             self.state.answer(sender, self._decide_or_refuse(command, now))
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
-        """Decide which batches count; while space is low none does, and the member retries."""
+        """Decide which batches count; while space is low none does, and members retry."""
         if self.state.space.is_low:
             return CommitReply(
                 (), command.number, Error.COORDINATOR_NOT_AVAILABLE, self.state.space.why
@@ -338,7 +338,7 @@ class GroupShard:
         return None if refused else ClassicHeartbeatReply(Error.NONE, number=call.number)
 
     def holds(self, member_id: str, sender: Address) -> bool:
-        """Tell whether a heartbeat of a member is held for this sender."""
+        """Return whether a heartbeat of a member is held for this sender."""
         return self.state.long_poll.holds(member_id, sender)
 
     def end_hold(self, number: int) -> None:
@@ -433,13 +433,13 @@ class GroupShard:
         self.classic.extend_timers(late_ms)
 
     def grant_sessions(self, late_ms: int, now: Now) -> None:
-        """Give every member a full session, after no member could be heard for this time."""
+        """Start every member's full session again, after a time without any heartbeats."""
         self.extend_timers(late_ms)
         self.state.timers.grant_sessions(self.settings, now.steady_ms)
         self.classic.coordinator.grant_sessions(now.steady_ms)
 
     def run_timers(self, now: Now) -> None:
-        """Do what is due by now; what would have to be written waits until there is space."""
+        """Execute all due timers; those that need to write wait until there is space."""
         if not self.state.is_full:
             self._decide_all(self.state.timers.due(self.settings, now), now)
         for held in self.state.long_poll.due(now.steady_ms):
@@ -454,7 +454,7 @@ class GroupShard:
             self._decide_all([self.kind.removal(self.group)], now)
 
     def _decide_all(self, due: Iterable[Command], now: Now) -> None:
-        """Decide what is due, each before the next is asked for."""
+        """Decide all due commands, each before asking for the next."""
         for command in due:
             try:
                 self._decide(command, now)
@@ -524,7 +524,7 @@ class GroupShard:
         self.state.soft = replace(self.state.soft, offloads=True)
 
     def take_computation(self) -> HostComputation | None:
-        """Return what the process has to compute, once; None: nothing new."""
+        """Return the pending computation for the process, once; None: there is none."""
         begun = self.state.soft.computation
         if begun is None or begun.member_id != HOST or begun.number == self._handed_out:
             return None

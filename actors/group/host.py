@@ -57,19 +57,19 @@ class Ready:
 
 
 class Decider(Protocol):
-    """Anything that decides, and has entries to write and answers to send."""
+    """Any state machine that decides and has entries to write and answers to send."""
 
     def ready(self, now: Now, /) -> Ready:
-        """Hand out what was decided since the last call."""
+        """Return the decisions since the last call."""
         ...
 
     def advance(self, ready: Ready, /) -> None:
-        """Record that what was handed out is durable."""
+        """Record that the decisions last returned are durable."""
         ...
 
 
 class GroupHost(Decider, Protocol[Q_contra]):
-    """One group of whatever kind, or many; a process calls one method at a time."""
+    """One group of any kind, or many; its process calls one method at a time."""
 
     @property
     def coordinator_epoch(self) -> int:
@@ -78,7 +78,7 @@ class GroupHost(Decider, Protocol[Q_contra]):
 
     @property
     def warning(self) -> str:
-        """A warning for people about the group, or nothing."""
+        """A warning for people about the group; "" if there is none."""
         ...
 
     def traffic(self) -> Traffic:
@@ -90,7 +90,7 @@ class GroupHost(Decider, Protocol[Q_contra]):
         ...
 
     def submit(self, request: Q_contra, sender: Address, now: Now, /) -> None:
-        """Decide a request; its answer comes with a `Ready`, at once or later."""
+        """Decide a request; its answer is in a `Ready`, now or later."""
         ...
 
     def extend_timers(self, late_ms: int) -> None:
@@ -98,7 +98,7 @@ class GroupHost(Decider, Protocol[Q_contra]):
         ...
 
     def run_timers(self, now: Now) -> None:
-        """Do what is due by now."""
+        """Execute all due timers."""
         ...
 
     def next_tick_ms(self, now: Now) -> int:
@@ -107,14 +107,14 @@ class GroupHost(Decider, Protocol[Q_contra]):
 
 
 class LogPair(Protocol):
-    """The two logs of a group, as far as its process appends to them."""
+    """The write side of a group's two logs."""
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now, /) -> None:
-        """Append to the offset log; there may be nothing to append."""
+        """Append entries to the offset log; there may be none."""
         ...
 
     def append(self, entries: Sequence[NewEntry], now: Now, /) -> None:
-        """Append to the control log; there may be nothing to append."""
+        """Append entries to the control log; there may be none."""
         ...
 
 
@@ -129,7 +129,7 @@ def drain(host: Decider, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
 
 
 class LatenessBudget:
-    """By how much of its own lateness a process may extend its members' timers.
+    """The time by which a process may extend its members' timers when it was late itself.
 
     That is up to a minute at once, and in the long run half of the time that passes: a process that
     is always late would otherwise never end a session.

@@ -26,10 +26,10 @@ from .translation.protocol import Translation
 
 
 class KindCalls(Protocol):
-    """The calls that a kind of group serves beside the commands of any group."""
+    """The calls that one kind of group serves beside the commands of any group."""
 
     def translate(self, request: Any, space: DiskSpace, now: Now) -> Command | Reply | None:  # noqa: ANN401
-        """Return the command that a request stands for, or its answer; None: it is no such call."""
+        """Return the command for a request, or its answer; None: it is no such call."""
         ...
 
     def answer(self, request: Any, reply: HeartbeatReply) -> Reply:  # noqa: ANN401
@@ -59,7 +59,7 @@ OpensCalls = Callable[[Group, ClassicCoordinator, OffsetLedger, GroupSettings, i
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """One kind of group: in what it differs from others."""
+    """The rules, translation and calls by which one kind of group differs from others."""
 
     decide: Callable[[Group, SoftState, Command, int], Decision]
     """Decides a command of a member or of people."""
@@ -86,7 +86,7 @@ class GroupKind:
 
 
 def _as_it_is(group: Group, decision: Decision) -> Decision:
-    """Add nothing: what is configured does not depend on the members."""
+    """Add no records: the configured resources do not depend on the members."""
     del group
     return decision
 

@@ -74,7 +74,7 @@ Timed = TimeOutAssignor | EndInterval | EndInitialDelay
 
 
 class GroupTimers:
-    """The timers of one group, and what else becomes due."""
+    """The timers of one group, and its other due times."""
 
     def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
         """Begin with a full session, and a full rebalance timeout, for every member of the log."""
@@ -110,7 +110,7 @@ class GroupTimers:
         return self._computation.follow(soft, steady_ms)
 
     def follow_record(self, record: Record, steady_ms: int) -> None:
-        """Time what follows from a record by which the group has just evolved."""
+        """Start and stop timers after a record by which the group has just evolved."""
         kind = record.kind if isinstance(record, Tombstone) else type(record)
         if isinstance(record, CurrentAssignment):
             self.members.time_revocation(self._group.members[record.member_id], steady_ms)
@@ -128,7 +128,7 @@ class GroupTimers:
             self.members.forget(str(record.key[0]))
 
     def follow_promises(self, now: Now) -> None:
-        """Time what the group has promised by now; costs nothing while that stays the same."""
+        """Start timers for the group's durable times; free while these stay the same."""
         self._promises.follow(self._group, now)
         if self._has_new_orders:
             self._has_new_orders = False
@@ -138,7 +138,7 @@ class GroupTimers:
             self._promises.follow_orders(self._group, now)
 
     def due(self, settings: GroupSettings, now: Now) -> Iterator[Command]:
-        """Yield what is due by now; each is to be decided before the next is asked for."""
+        """Yield the commands that are due; decide each before asking for the next."""
         while self._to_free:
             yield FreeSeat(self._to_free.pop().member_id)
         unlooked, self._unlooked = self._unlooked, []
@@ -170,7 +170,7 @@ class GroupTimers:
         return look_ms if timed_ms is None else min(look_ms, timed_ms)
 
     def timed_ms(self) -> int | None:
-        """Return when something may be due next by a timer; None: nothing before more is taken.
+        """Return when the next timer may expire; None: not before another request.
 
         A group without connectors and orders has nothing else to look at.
         """
@@ -219,7 +219,7 @@ class MemberTimers:
         self._sessions.set(seat, since_ms + session_timeout_of(member, settings))
 
     def time_revocation(self, member: Member, steady_ms: int) -> None:
-        """Time a revocation from the record that asks for it, if that is the member's last."""
+        """Start the timer of a member's pending revocation, which its last record asked for."""
         if member.current.state is MemberState.UNREVOKED:
             revocation = member.member_id, member.offset
             until_ms = steady_ms + member.metadata.rebalance_timeout_ms
@@ -322,12 +322,12 @@ class ComputationTimer:
         return self._queue.due(steady_ms)
 
     def next_ms(self) -> int | None:
-        """Return when a computation may take no longer, or the next may begin."""
+        """Return when a computation must end, or when the next may begin."""
         return self._queue.next_ms()
 
 
 class PromiseTimers:
-    """The durable times of one group: what it has promised, and which of the times have come."""
+    """The timers for the durable times of one group, in its schedule and its target."""
 
     def __init__(self) -> None:
         self._schedule, self._target = NO_SCHEDULE, NO_TARGET
@@ -339,7 +339,7 @@ class PromiseTimers:
         """The workers expected back, that have a timer."""
 
     def follow(self, group: Group, now: Now) -> None:
-        """Time what is new in the schedule and the target; costs nothing while they stay."""
+        """Start timers for new times in the schedule and the target; free while they stay."""
         if group.schedule is self._schedule and group.target is self._target:
             return
         self._schedule, self._target = group.schedule, group.target
@@ -350,7 +350,7 @@ class PromiseTimers:
         self._expected = self._time(self._expected, _find_expectations(group), now)
 
     def due(self, steady_ms: int) -> Iterator[Promise]:
-        """Yield what the group is to say to itself now.
+        """Yield the commands that the group sends to itself now.
 
         What is promised as before when the group has heard of it could not be done yet.
         """
@@ -360,7 +360,7 @@ class PromiseTimers:
                 self._queue.set(each, steady_ms + AGAIN_MS)
 
     def next_ms(self) -> int | None:
-        """Return when the next of them may have come."""
+        """Return when the next of these times may have passed."""
         return self._queue.next_ms()
 
     def _time(self, timed: set[Promise], promised: dict[Promise, int], now: Now) -> set[Promise]:
@@ -374,7 +374,7 @@ class PromiseTimers:
 
 
 def _find_promises(group: Group) -> dict[Promise, int]:
-    """Return what the schedule and the target promise, and for how long each was to wait."""
+    """Return the durable times in the schedule and the target, each with its longest wait."""
     schedule, made_ms = group.schedule, group.target.time_ms
     promises: dict[Promise, int] = {
         ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _find_waits(group).items()

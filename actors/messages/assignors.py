@@ -11,7 +11,7 @@ from .computing import Assignment, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What is known of the worker that an assignor speaks for.
+    """The facts about the worker that an assignor serves.
 
     Its capacity is relative to that of others, and 0 until its engine can take work.
     """
@@ -24,7 +24,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What an assignor says for its worker; every member's comes with the snapshot.
+    """An assignor's metadata for its worker; the snapshot has that of every member.
 
     `version` is how `content` is written, within the assignor's range; other content, or
     another `reason` than 0 (2: a scheduled rebalance is due, 3: asked for by hand), has the
@@ -39,7 +39,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class MemberAssignment:
-    """What the worker was given, and what its assignor's last assignment had to say to all.
+    """The resources assigned to the worker, and the assignor's last message to all.
 
     `error` is why the last attempt at a target failed, if it did.
     """
@@ -53,7 +53,7 @@ class MemberAssignment:
 
 @dataclass(frozen=True, slots=True)
 class DescribeAssignors:
-    """A worker asks the assignor process what its heartbeats are to say of its assignors."""
+    """A worker asks the assignor process for its assignors' metadata, for its heartbeats."""
 
     member_id: str
     worker: Worker
@@ -63,7 +63,7 @@ class DescribeAssignors:
 
 @dataclass(frozen=True, slots=True)
 class DescribeAssignorsReply:
-    """The assignor process answers the worker what its heartbeats are to say."""
+    """The assignor process answers with the metadata for the worker's heartbeats."""
 
     number: int
     """That of the question."""
@@ -98,7 +98,7 @@ class ComputeAssignmentReply:
 
 @dataclass(frozen=True, slots=True)
 class NotifyAssignment:
-    """A worker has the assignor process call `on_assignment`: its member was given this."""
+    """A worker asks the assignor process to call `on_assignment` with its new assignment."""
 
     assignor: str
     """The assignor's name."""
@@ -117,7 +117,7 @@ class NotifyAssignmentReply:
 
 @dataclass(frozen=True, slots=True)
 class ForgetWorker:
-    """The supervisor has the assignor process drop all that it keeps for a worker; no answer.
+    """The supervisor asks the assignor process to drop a worker's state; no answer.
 
     The worker is gone for good.
     """

@@ -139,7 +139,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeaverReply:
-    """What became of one that was to leave."""
+    """The result of the leave of one member."""
 
     member_id: str
     instance_id: str | None

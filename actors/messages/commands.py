@@ -47,7 +47,7 @@ class DescribeTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The group's actor answers: heartbeats since it started, and those that wait for news."""
+    """The group's actor answers: heartbeats since it started, and those held now."""
 
     heartbeats: int
     held: int
@@ -55,7 +55,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeld:
-    """A client waits with its next request: its heartbeat is answered now if it is held.
+    """A client has sent its next request: its heartbeat is answered now if it is held.
 
     The sender has to be that of the heartbeat.
     """
@@ -79,7 +79,7 @@ class ExpireSession:
 
 @dataclass(frozen=True, slots=True)
 class ExpireRebalance:
-    """A member did not give up in time what the record at `offset` asked it to."""
+    """A member did not revoke in time the resources of the record at `offset`."""
 
     member_id: str
     offset: int
@@ -97,7 +97,7 @@ class ReleaseParked:
 
 @dataclass(frozen=True, slots=True)
 class ContinueMoves:
-    """The rest of a target's moves is due.
+    """The deferred moves of a target are due.
 
     `until_ms` is the time that has come, whatever the wall clock says by now.
     """
@@ -117,7 +117,7 @@ class RetryAssignor:
 
 @dataclass(frozen=True, slots=True)
 class EndExpectation:
-    """The time until which a worker was expected back has come."""
+    """The time is over for which a lost worker's work was kept."""
 
     worker: str
     """The name of its order."""
@@ -133,17 +133,17 @@ class TimeOutAssignor:
 
 @dataclass(frozen=True, slots=True)
 class EndInterval:
-    """The assignment interval since the last computation is over, the next may begin."""
+    """The assignment interval since the last computation is over: the next may begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndInitialDelay:
-    """The group was empty, and has waited long enough for more members: it may have a target."""
+    """The initial rebalance delay of a group that was empty is over: it may have a target."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishDeletion:
-    """A connector is being deleted: bury it once nothing of it runs, or waits to be published.
+    """A connector is being deleted: delete its config once nothing runs, all is published.
 
     Nor may its source have anything to forget.
     """
@@ -153,21 +153,21 @@ class FinishDeletion:
 
 @dataclass(frozen=True, slots=True)
 class FinishStop:
-    """A connector is being stopped: say so once nothing of it runs, or waits to be published."""
+    """A connector is being stopped: record it once nothing runs, and all is published."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True)
 class RecordAlteration:
-    """A process begins: an earlier one may not have recorded who set these offsets."""
+    """A process begins: an earlier one may have changed offsets without a record of it."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True)
 class FreeSeat:
-    """A member is away, and an earlier version let its seat hold what it had run."""
+    """Release the resources that an older version left in the seat of a member that is away."""
 
     member_id: str
 
@@ -236,7 +236,7 @@ Address = Any
 
 @dataclass(frozen=True, slots=True)
 class AddressedReply:
-    """An answer, and to whom it is sent once its records are durable."""
+    """A reply and its recipient; it is sent once its records are durable."""
 
     to: Address
     reply: Reply

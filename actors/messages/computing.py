@@ -49,7 +49,7 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class LossView:
-    """Work that a member lost and that may be parked until the deadline, wall clock."""
+    """A lost member's work, which may be parked until the deadline, wall clock."""
 
     member_id: str
     instance_id: str | None
@@ -60,7 +60,7 @@ class LossView:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a connector's work needs of a worker: all of the tags, any of the zones."""
+    """The needs of a connector's work: all of the tags, any of the zones."""
 
     tags: frozenset[str] = frozenset()
     zones: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ NO_NEEDS = Needs()
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The group as an assignor sees it: all that an assignment is computed from."""
+    """The group as an assignor sees it: the whole input of an assignment."""
 
     group_epoch: int
     assignment_epoch: int
@@ -101,7 +101,7 @@ class Snapshot:
     """Which one it is of all that any process of the coordinator ever hands out."""
 
     def is_named(self, group_epoch: int, snapshot_id: str) -> bool:
-        """Tell whether a result says that it was computed from this snapshot, and not another.
+        """Return whether a result names this snapshot as its input.
 
         A sender that does not know of ids names the group epoch alone.
         """
@@ -110,7 +110,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class PrepareReply:
-    """The group answers `Prepare`: the snapshot to compute from, or why there is none."""
+    """The group answers `Prepare`: the snapshot to compute from, or an error."""
 
     error: Error
     message: str = ""
@@ -125,7 +125,7 @@ LONGEST_WAIT_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What an assignor made of a snapshot."""
+    """An assignor's result for a snapshot."""
 
     members: Mapping[str, Resources]
     """What each is to have, by member id; a member that is not named is to have nothing."""
@@ -143,7 +143,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """The chosen member hands the group what it computed, or says why it could not.
+    """The chosen member sends the group its computed assignment, or an error.
 
     `snapshot_id` is that of the snapshot which it computed from. A client whose protocol has no
     such field leaves it empty: then the group epoch alone tells the snapshot.
@@ -160,7 +160,7 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class EndComputation:
-    """The host of a group has computed the target of that number, or says why it could not."""
+    """The host of a group has computed the target of that number, or failed."""
 
     number: int
     assignment: Assignment | None = None

@@ -20,7 +20,7 @@ Partitions = Mapping[str, tuple[int, ...]]
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeat:
-    """A consumer tells its group that it is alive, joins (epoch 0), or leaves (-1, or -2)."""
+    """A consumer's heartbeat; it joins with epoch 0 and leaves with -1 or -2."""
 
     group_id: str
     member_id: str
@@ -45,7 +45,7 @@ class ConsumerGroupHeartbeat:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatReply:
-    """The group answers; `assignment` is None where nothing changed for the member."""
+    """The group answers; `assignment` is None if it is unchanged."""
 
     error: Error
     member_id: str | None = None
@@ -59,7 +59,7 @@ class ConsumerGroupHeartbeatReply:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """What a heartbeat says of a subscription; None: as it was."""
+    """The subscription in a heartbeat; None: unchanged."""
 
     names: tuple[str, ...] | None = None
     pattern: str | None = None
@@ -69,7 +69,7 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class TopicsSeen:
-    """The listener tells a group all topics of the cluster."""
+    """The listener sends a group all topics of the cluster."""
 
     topics: Mapping[str, Topic]
     """By name."""

@@ -13,7 +13,7 @@ FIRST_OF_OURS: Final = 20_000
 
 
 class Error(Enum):
-    """What a reply may report; spelled as on the wire."""
+    """The errors that a reply may have; spelled as on the wire."""
 
     NONE = "NONE"
     COMPUTE_ASSIGNMENT = "COMPUTE_ASSIGNMENT"
@@ -55,7 +55,7 @@ SUCCESS = frozenset({Error.NONE, Error.COMPUTE_ASSIGNMENT})
 
 
 class Remedy(Enum):
-    """What helps against an error."""
+    """The reaction to an error."""
 
     NOTHING = "-"
     """It is none."""

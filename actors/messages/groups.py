@@ -53,7 +53,7 @@ class ListGroupsReply:
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroup:
-    """Tell of one group."""
+    """Describe one group."""
 
     group_id: str
     number: int = 0
@@ -128,7 +128,7 @@ class RemoveGroup:
 
 @dataclass(frozen=True, slots=True)
 class RemoveGroupReply:
-    """The group is gone, or why it is not."""
+    """The group is deleted, or the error why it is not."""
 
     error: Error
     message: str = ""
@@ -137,7 +137,7 @@ class RemoveGroupReply:
 
 @dataclass(frozen=True, slots=True)
 class TellTopics:
-    """The host tells which topics there are by now: all of them, by name."""
+    """The host sends all topics of the cluster, by name."""
 
     topics: Mapping[str, Topic]
     number: int = 0
@@ -145,7 +145,7 @@ class TellTopics:
 
 @dataclass(frozen=True, slots=True)
 class TellTopicsReply:
-    """All groups of the process know them."""
+    """All groups of the process have the topics."""
 
     error: Error = Error.NONE
     message: str = ""
@@ -154,7 +154,7 @@ class TellTopicsReply:
 
 @dataclass(frozen=True, slots=True)
 class EndHold:
-    """The client of a heartbeat waits with what it asks next: it is answered now, news or not.
+    """The client has sent its next request: its held heartbeat is answered now, news or not.
 
     Nothing is answered to this itself.
     """
@@ -167,7 +167,7 @@ class EndHold:
 
 @dataclass(frozen=True, slots=True)
 class ConnectCall:
-    """What a member of a workers' group says that speaks Kafka's wire: as any worker says it."""
+    """A call of a workers' group's member over Kafka's wire, in the form of any worker's."""
 
     request: Heartbeat | Prepare | Install
     number: int = 0
@@ -213,12 +213,12 @@ PackedReply = HostReply | ConnectReply
 
 @dataclass(frozen=True, slots=True)
 class FindStream:
-    """The host asks where a process takes streams."""
+    """The host asks for the stream port of a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamAt:
-    """The process takes them at this port; `epoch` tells it from earlier ones."""
+    """The process accepts streams at this port; `epoch` tells it from earlier ones."""
 
     port: int
     epoch: int
@@ -227,7 +227,7 @@ class StreamAt:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
-    """What was asked within one tick; `host` is the listener's process, a later one is greater."""
+    """The calls of one tick; `host` numbers the listener's process, later ones are greater."""
 
     host: int
     number: int
@@ -244,7 +244,7 @@ class GroupCalls:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupReplies:
-    """Answers, in whatever order they came to be."""
+    """Replies, in the order in which they became ready."""
 
     taken: int
     """Up to which packet all is taken: what of it has no answer by now has to wait for it."""

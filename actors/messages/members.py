@@ -29,7 +29,7 @@ NO_COORDINATOR_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A member's heartbeat; it also joins (epoch 0) and leaves (-1, or -2 for a while) by it.
+    """A member's heartbeat; it joins with epoch 0, and leaves with -1, or -2 for a while.
 
     None and -1 stand for "unchanged since the last heartbeat". `incarnation` is one
     process; `sequence` counts its requests; `coordinator_epoch` is the one of the last answer.
@@ -59,7 +59,7 @@ class Heartbeat:
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether the request says nothing of its member that could be new."""
+        """Return whether the request has no field that could change anything of its member."""
         return (
             self.assignors is None
             and self.rebalance_timeout_ms == -1
@@ -76,7 +76,7 @@ class Heartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the request says everything, so that its answer must as well."""
+        """Return whether the request has all fields, so that its reply must have all as well."""
         if self.member_epoch == JOIN_EPOCH:
             return True
         names_assignor = self.assignors is not None or self.server_assignor is not None
@@ -86,7 +86,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """The group answers a heartbeat; `assignment` is None where nothing changed for the member.
+    """The group answers a heartbeat; `assignment` is None if it is unchanged.
 
     `log_offset` is the end of the log that the answer rests on.
     """
@@ -109,7 +109,7 @@ class HeartbeatReply:
 
 @dataclass(frozen=True, slots=True)
 class PutTaskConfigs:
-    """A member tells the group how its connector splits its work; only the holder may say so."""
+    """A member sends its connector's task configs; only the holder may."""
 
     group_id: str
     member_id: str
@@ -120,7 +120,7 @@ class PutTaskConfigs:
 
 @dataclass(frozen=True, slots=True)
 class ExternalStateRemoved:
-    """A member tells the group that nothing is left outside of a connector that is being deleted.
+    """A member reports that a deleted connector has no external state any more.
 
     It is the one whose config was set at `config_ms`, wall clock: none that was made since.
     """
@@ -133,7 +133,7 @@ class ExternalStateRemoved:
 
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
-    """What one resource does at its worker, and since when by the worker's wall clock."""
+    """The state of one resource at its worker, and its time by the worker's wall clock."""
 
     resource: Resource
     token: Token
@@ -145,7 +145,7 @@ class StatusUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ReportStatus:
-    """A member tells the group what became of resources; an older token overwrites no newer one."""
+    """A member reports states of resources; an older token overwrites no newer one."""
 
     group_id: str
     member_id: str
@@ -154,7 +154,7 @@ class ReportStatus:
 
 @dataclass(frozen=True, slots=True)
 class CommitOffsets:
-    """A member asks the group to count batches of its tasks, and names those since published."""
+    """A member commits batches of its tasks, and names those published since."""
 
     group_id: str
     member_id: str
@@ -166,7 +166,7 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True)
 class CommitVerdict:
-    """Whether one batch counts now; FENCED says that its task must end."""
+    """The verdict on one batch; FENCED ends its task."""
 
     commit_id: CommitId
     error: Error

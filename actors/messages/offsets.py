@@ -28,7 +28,7 @@ class TopicOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Somebody commits offsets, each of which is accepted or refused by itself."""
+    """A client commits offsets, each of which is accepted or refused by itself."""
 
     group_id: str
     offsets: tuple[TopicOffset, ...]
@@ -42,7 +42,7 @@ class OffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """What became of one partition's offset."""
+    """The result for one partition's offset."""
 
     topic: str
     partition: int
@@ -62,7 +62,7 @@ class OffsetCommitReply:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
-    """Somebody asks how far partitions were read; None: all that anything is known of."""
+    """A client asks for committed offsets; None: those of all partitions that have one."""
 
     group_id: str
     partitions: Mapping[str, tuple[int, ...]] | None = None
@@ -75,7 +75,7 @@ class OffsetFetch:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchReply:
-    """The group answers, also for partitions of which nothing is committed, in their order."""
+    """The group answers, in order, also for partitions without a committed offset."""
 
     error: Error
     offsets: tuple[TopicOffset, ...] = ()
@@ -85,7 +85,7 @@ class OffsetFetchReply:
 
 @dataclass(frozen=True, slots=True)
 class OffsetDelete:
-    """Somebody has the group forget how far partitions were read."""
+    """A client deletes committed offsets."""
 
     group_id: str
     partitions: Mapping[str, tuple[int, ...]]

@@ -46,7 +46,7 @@ class PutConnectors:
 
 @dataclass(frozen=True, slots=True)
 class SetTargetState:
-    """Have a connector RUNNING, PAUSED (its tasks keep their seats) or STOPPED (it has none)."""
+    """Set a connector RUNNING, PAUSED (its tasks keep their workers) or STOPPED (it has none)."""
 
     group_id: str
     connector: str
@@ -71,7 +71,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class DeleteConnector:
-    """Stop a connector for good; its offsets stay, as in Kafka Connect.
+    """Delete a connector; its offsets are kept, as in Kafka Connect.
 
     With `forgets` it is gone only once its source has removed what it keeps outside, and with
     `publishes` only once all that counts is published. Without, one that is being deleted waits for
@@ -94,7 +94,7 @@ MUST_BE_STOPPED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AlterOffsets:
-    """Set how far source partitions of a stopped connector count as read.
+    """Set offsets of a stopped connector.
 
     `offsets` are pairs of partition and offset, None takes that one away; of a partition that
     is there twice the last offset counts. None instead of all of them: every offset goes.
@@ -112,7 +112,7 @@ class AlterOffsets:
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroup:
-    """End an empty group: nothing of it stays but its history."""
+    """Delete an empty group; only its history is kept."""
 
     group_id: str
     principal: str | None = None
@@ -120,7 +120,7 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class ConfigureGroup:
-    """Change settings of a group while it runs; None takes one back to the node's."""
+    """Change settings of a running group; None resets one to the node's."""
 
     group_id: str
     configs: Mapping[str, str | None]
@@ -129,7 +129,7 @@ class ConfigureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Cordon:
-    """Give a worker nothing more; with `drain` have it give up what it has as well.
+    """Assign a worker no new work; with `drain` revoke its present work as well.
 
     A worker is named by member id, instance id, url or client id.
     """
@@ -142,7 +142,7 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Uncordon:
-    """Let a worker be given work again."""
+    """Allow new work for a worker again."""
 
     group_id: str
     worker: str
@@ -151,7 +151,7 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """A worker is expected back in so many milliseconds; its work waits for it until then."""
+    """Keep a worker's work for it for so many milliseconds if it is lost or leaves."""
 
     group_id: str
     worker: str
@@ -161,7 +161,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Set what a connector's work, or one task, weighs, and on which workers it may run.
+    """Set the weight of a connector or a task, and the workers on which it may run.
 
     None leaves a value as it is; weight 1 and no pins are how everything starts.
     """
@@ -175,7 +175,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Have a new target of the group computed."""
+    """Compute a new target of the group."""
 
     group_id: str
     principal: str | None = None
@@ -183,7 +183,7 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMember:
-    """End a member's seat: once it has given up what it has, or by force.
+    """Remove a member: once it has revoked its work, or by force.
 
     By force it is not answered any more, and is removed when it must have fenced itself.
     """
@@ -196,7 +196,7 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True)
 class EndMember:
-    """The supervisor tells the group that it saw a member's process end, and its engine with it.
+    """The supervisor reports that a member's process has ended, and its engine with it.
 
     It ended at `ended_ms`, wall clock.
     """
@@ -209,7 +209,7 @@ class EndMember:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSeats:
-    """The supervisor of a node that comes up names its static workers: its other seats end."""
+    """The supervisor of a starting node names its static workers: its other seats end."""
 
     group_id: str
     node: str

@@ -93,7 +93,7 @@ class Tick:
 
 
 class HostedLogs:
-    """The two logs of a process, of one group or of many; only this process writes them."""
+    """The two logs of a process, with one group or many; only this process writes them."""
 
     def __init__(
         self, folder: Path, log_id: str, kinds: tuple[LogKind, LogKind], *, had_logs: bool
@@ -131,7 +131,7 @@ class HostedLogs:
             self._append(self.control, entries, now)
 
     def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
-        """Append entries; if space is low these are only what cannot wait."""
+        """Append entries; if space is low, only those that cannot wait."""
         log.append(log.end, entries, now.wall_ms, into_reserve=True)
         LOGGER.debug("%d entries are durable in %s, up to %d", len(entries), log.path, log.end)
 
@@ -142,7 +142,7 @@ class HostedLogs:
 
 
 class HostActor(Actor, Generic[Q]):
-    """A process that hosts a host, whose whole state is the fold of its log."""
+    """A process that drives a group host, whose whole state is the fold of its log."""
 
     _logs: HostedLogs
 
@@ -172,7 +172,7 @@ class HostActor(Actor, Generic[Q]):
             log_fence(answer.reply)
 
     def woken(self, payload: object) -> None:
-        """Decide what is queued and what is due, make it durable, and answer."""
+        """Decide the queued requests and due timers, make the decisions durable, and answer."""
         if self._group_host is None:
             return
         host, now = self._group_host, clocks()
@@ -234,7 +234,7 @@ class HostActor(Actor, Generic[Q]):
 
 
 class GroupActor(HostActor[GroupRequest]):
-    """One group."""
+    """The actor of one group with its own process and logs."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Open the group, or queue a request."""

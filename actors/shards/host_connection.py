@@ -132,7 +132,7 @@ class HostConnection:
         self._send()
 
     def send_rest(self) -> None:
-        """Send what the stream did not accept before."""
+        """Send the bytes that the stream did not accept before."""
         self._is_blocked = False
         self._send()
 

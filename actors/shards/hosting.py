@@ -104,12 +104,12 @@ class HostedGroup:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it has to stay: it is known, or was deleted and its epoch has to go on."""
+        """Whether it must be kept: it is known, or was deleted and its epoch must go on."""
         return self.is_known or self.shard.group.deletion is not None
 
     @property
     def footprint(self) -> Footprint:
-        """The members that it keeps, and their bytes."""
+        """The number of its members, and their bytes."""
         return footprint_of(self.shard.group, self.shard.classic.coordinator)
 
     def ready(self, now: Now) -> Ready:
@@ -118,7 +118,7 @@ class HostedGroup:
         return replace(ready, entries=[in_group(group_id, each) for each in ready.entries])
 
     def advance(self, ready: Ready) -> None:
-        """Record that this is durable, and log what has become of the group."""
+        """Record that its decisions are durable, and log the changes of the group."""
         self.shard.advance(ready)
         if ready.entries:
             self.teller.tell()
@@ -254,12 +254,12 @@ class HostedGroups:
             self._submit(request, sender, now)
 
     def take_computations(self) -> Mapping[str, HostComputation]:
-        """Return what is to be computed beside the loop now, by group id."""
+        """Return the targets to compute beside the loop now, by group id."""
         taken, self._computations = self._computations, {}
         return taken
 
     def end_computation(self, group_id: str, ended: EndComputation, now: Now) -> None:
-        """Hand the group the target that the process has computed."""
+        """Install a target that the process has computed for the group."""
         if group := self._groups.get(group_id):
             self._changed[group] = None
             group.shard.submit(ended, NOBODY, now)
@@ -281,7 +281,7 @@ class HostedGroups:
             self.kept.weigh(request.group_id, group.footprint)
 
     def _group_for(self, request: SharedCall, now: Now) -> HostedGroup:
-        """Return the group of a call; it is made if there is none of the kind that joins."""
+        """Return the group of a call; a new one if none of the joining kind exists."""
         group = self._groups.get(request.group_id)
         if group is not None and group.is_known:
             return group

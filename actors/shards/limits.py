@@ -65,7 +65,7 @@ def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Fo
 
 
 def _growth_of_consumers(call: ConsumerGroupHeartbeat, group: Group) -> Footprint:
-    """Return by how much a heartbeat would make a group grow; one that comes back is no new one."""
+    """Return a group's growth by a heartbeat; a returning consumer counts as known."""
     names, pattern = call.subscribed_topic_names, call.subscribed_topic_regex
     is_known = call.member_id in group.members
     member_id = call.member_id if is_known else group.instances.get(call.instance_id or "", "")
@@ -79,7 +79,7 @@ def _growth_of_consumers(call: ConsumerGroupHeartbeat, group: Group) -> Footprin
 def _protocols_of(
     call: JoinGroup, group: Group, classic: ClassicCoordinator
 ) -> Sequence[ClassicProtocol] | None:
-    """Return what a member offers so far, in a group of either type; None: it is a new one."""
+    """Return a member's present protocols, in a group of either type; None: it is new."""
     if (known := classic.member(call.member_id, call.instance_id)) is not None:
         return known.protocols
     member_id = call.member_id or group.instances.get(call.instance_id or "", "")

@@ -27,7 +27,7 @@ class GroupTeller:
     """Logs what has changed in a group since the last call."""
 
     def __init__(self, group: Group) -> None:
-        """Begin with the group as the log has it; only later changes are logged."""
+        """Start from the group as its log has it; only later changes are logged."""
         self._group = group
         self._last = _facts_of(group)
         """The facts of the last line."""

@@ -109,7 +109,7 @@ class Actor(ThespianActor):
         """Clean up before the actor ends, by request or SIGTERM; called once, and last."""
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Handle a message that was given up; it may have been delivered all the same."""
+        """Handle a message whose delivery was given up; it may have been delivered after all."""
         LOGGER.warning("%s for %s was not delivered", type(message).__name__, to)
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:

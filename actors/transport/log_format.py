@@ -29,7 +29,7 @@ _LINE: Final = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
 
 @dataclass(frozen=True, slots=True)
 class LogOutput:
-    """Which log lines a process writes: the lowest level, the format, and where they go."""
+    """The logging of a process: the lowest level, the format, and the destination."""
 
     level: str = "INFO"
     format: str = TEXT
@@ -45,7 +45,7 @@ class LogOutput:
         return made
 
     def begin(self, path: Path, *, is_terminal: bool = False) -> None:
-        """Let this process log so; raises `OSError`.
+        """Set up this process's logging; raises `OSError`.
 
         At a terminal its warnings are also shown on stderr, unless all goes to stdout, and the file
         is opened with the first line.
@@ -60,7 +60,7 @@ class LogOutput:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
-    """Return what a line is about, by field; what is not known is left out."""
+    """Return a line's subject as fields; unknown ones are left out."""
     told = ((name, getattr(record, name, None)) for name in FIELDS)
     return {name: value for name, value in told if value not in {None, ""}}
 

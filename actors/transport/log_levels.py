@@ -57,7 +57,7 @@ class LoggerState(NamedTuple):
 
 
 def take_up(folder: Path) -> None:
-    """Apply the levels of the file in a folder of logs to this process."""
+    """Apply the levels in the file to this process's loggers."""
     wanted = read(folder)
     for name in _taken_up - wanted.keys():
         logging.getLogger(name).setLevel(logging.NOTSET)

@@ -50,7 +50,7 @@ class Question:
 
 
 class Questions:
-    """Asks actors of one system; one thread at a time may use it."""
+    """Sends questions to actors of one system; one thread at a time may use it."""
 
     def __init__(self, base: ExternalSystem) -> None:
         self._base = base

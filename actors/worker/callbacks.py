@@ -35,18 +35,18 @@ LOGGER = logging.getLogger(__name__)
 
 
 class RebalanceListener(Protocol):
-    """Runs what a member is granted; each call may block for as long as its work takes."""
+    """Runs a member's granted work; each call may block for as long as that takes."""
 
     def on_assigned(self, resources: Resources) -> None:
-        """Begin these: they are this member's from now on."""
+        """Start these: they are this member's from now on."""
         ...
 
     def on_revoked(self, resources: Resources) -> None:
-        """End these in good order; once this returns others may begin them."""
+        """Stop these gracefully; after the return other members may start them."""
         ...
 
     def on_lost(self, resources: Resources) -> None:
-        """End these at once, without any word to the outside: others may have begun them."""
+        """Stop these at once, without external effects: others may have started them."""
         ...
 
 
@@ -70,7 +70,7 @@ class Callbacks:
     """Makes a listener's callbacks; all its methods return at once."""
 
     def __init__(self, listener: RebalanceListener, ended: Callable[[], None]) -> None:
-        """Begin; `ended` is called, from another thread, when `released` has something."""
+        """Start; `ended` is called, from another thread, when `released` has something."""
         self._listener = listener
         self._ended = ended
         self._changed = Condition()
@@ -101,7 +101,7 @@ class Callbacks:
         return not isinstance(instruction, Kill)
 
     def released(self) -> Resources:
-        """Return what has ended since the last call: the member has to be told."""
+        """Return the resources that ended since the last call, to report to the member."""
         with self._changed:
             released, self._released = self._released, NOTHING
         return released
@@ -114,7 +114,7 @@ class Callbacks:
             self._changed.notify()
 
     def _revoke(self, resources: Resources) -> None:
-        """Revoke what is not being revoked already: a leave stops everything once more."""
+        """Revoke the resources that are not being revoked yet: a leave revokes all once more."""
         is_assigned = self._assigned | self._queued(CallbackKind.ASSIGNED)
         fresh = resources & (is_assigned - self._queued(CallbackKind.REVOKED))
         if fresh:

@@ -66,7 +66,7 @@ class Deadlines:
         self._is_kill_given = False
 
     def start_session(self, sent_ms: int, session_ms: int | None) -> int:
-        """Count a session from a request's sending time; None: there is no seat to lose yet.
+        """Start the session at a request's sending time; None: there is no seat to lose yet.
 
         Return the sending time of the request that was answered before: since then the coordinator
         may have asked for the revocation that this answer asks for.
@@ -77,12 +77,12 @@ class Deadlines:
         return before_ms
 
     def time_revocation(self, by_ms: int) -> None:
-        """Set the deadline of a revocation, unless one is not over: that one counts."""
+        """Set the deadline of a revocation, unless an earlier one is pending."""
         if self.revoke_by_ms is None:
             self.revoke_by_ms = by_ms
 
     def end_ms(self) -> int | None:
-        """Return by when nothing may run unless an answer comes; None: there is no such time."""
+        """Return until when work may run without an answer; None: there is no limit."""
         return earliest(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)
 
     def fence_at_ms(self) -> int | None:
@@ -98,7 +98,7 @@ class Deadlines:
         return SILENCE if self.end_ms() == self._session_end_ms else LATE
 
     def cancel(self, now_ms: int) -> bool:
-        """Set when to kill what is cancelled now; False: it has no time left to stop.
+        """Set when cancelled work is killed; False: it has no time left to stop.
 
         The kill comes before the end, however late the fence is.
         """
@@ -110,12 +110,12 @@ class Deadlines:
         return not self._is_kill_given
 
     def start_leave(self, until_ms: int) -> None:
-        """Set until when a leave is repeated: nothing runs, so there is nothing to fence."""
+        """Set until when a leave is repeated; nothing runs, so nothing is fenced."""
         self.clear()
         self._leave_by_ms = until_ms
 
     def leave_is_over(self, now_ms: int) -> bool:
-        """Tell whether a leave was repeated for long enough."""
+        """Return whether a leave was repeated for long enough."""
         return self._leave_by_ms is not None and now_ms >= self._leave_by_ms
 
     def next_ms(self) -> int | None:
@@ -123,7 +123,7 @@ class Deadlines:
         return earliest(self.next_kill_ms(), self._leave_by_ms, self.fence_at_ms())
 
     def kill_is_due(self, now_ms: int) -> bool:
-        """Tell, once, that what was cancelled has to be killed now."""
+        """Return, once, whether cancelled work must be killed now."""
         kill_at_ms = self.next_kill_ms()
         if kill_at_ms is None or now_ms < kill_at_ms:
             return False
@@ -139,5 +139,5 @@ class Deadlines:
         self._kill_at_ms, self._is_kill_given = None, False
 
     def clear(self) -> None:
-        """Forget the seat; a kill that is set stays until nothing runs."""
+        """Drop the deadlines of a seat; a pending kill stays until nothing runs."""
         self._asked_ms = self._session_end_ms = self.revoke_by_ms = self._leave_by_ms = None

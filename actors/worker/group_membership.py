@@ -40,7 +40,7 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def member_epoch(self) -> int:
-        """The assignment epoch, or the generation, that it has reached; below 1 without a seat."""
+        """The assignment epoch or generation that it has reached; below 1: it has no seat."""
 
     @property
     def coordinator_epoch(self) -> int:
@@ -69,12 +69,12 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def reconnect(self, now_ms: int, coordinator_epoch: int) -> list[Instruction]:
-        """Repeat what may be lost: the coordinator is another process, with this number."""
+        """Repeat requests that may be lost: the coordinator is a new process of this number."""
 
     def set_configured(
         self, _configured: Resources, _offset: int, _now_ms: int
     ) -> list[Instruction]:
-        """Set what is configured by the log; only a classic leader needs it.
+        """Set the configured resources; only a classic leader needs them.
 
         `_offset` is that of the record that says so.
         """
@@ -85,7 +85,7 @@ class GroupMembership(ABC):
         """Apply the answer to the latest request; any other answer is ignored."""
 
     def tick(self, now_ms: int) -> list[Instruction]:
-        """Do what is due: repeat unanswered requests, and fence."""
+        """Execute all due timers: repeat unanswered requests, and fence."""
         if self._deadlines.kill_is_due(now_ms):
             return [Kill("what had to stop has not stopped in time")]
         if self.state not in SENDING:
@@ -129,11 +129,11 @@ class GroupMembership(ABC):
         return stop + self._settle(now_ms)
 
     def end_ms(self) -> int | None:
-        """Return by when nothing may run unless an answer comes; None: there is no such time."""
+        """Return until when work may run without an answer; None: there is no limit."""
         return self._deadlines.end_ms()
 
     def release(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
-        """Own these no more: they have stopped."""
+        """Record that these resources have stopped."""
         if not self._work.release(resources):
             return []
         if not self.owned:
@@ -141,7 +141,7 @@ class GroupMembership(ABC):
         return self._settle(now_ms)
 
     def _settle(self, now_ms: int) -> list[Instruction]:
-        """Do what the state calls for after something changed."""
+        """React to the state after a change."""
         if self.state is State.FENCED:
             return [] if self.owned else self._rejoin(now_ms)
         if self.state is State.UNSUBSCRIBED:
@@ -179,7 +179,7 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def _forget(self) -> None:
-        """Forget the seat; what still runs is being stopped."""
+        """Drop the seat; resources that still run are being stopped."""
 
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
         """Fence itself: stop everything without grace; no late answer prevents this."""
@@ -187,7 +187,7 @@ class GroupMembership(ABC):
         return end if self.owned else self._rejoin(now_ms)
 
     def _end_all(self, state: State, why: str, now_ms: int) -> list[Instruction]:
-        """Forget the seat; cancel what runs, or kill it if there is no time left."""
+        """Drop the seat; cancel running resources, or kill them if no time is left."""
         end: list[Instruction] = []
         if self.owned:
             end = [Fence(why)] if self._deadlines.cancel(now_ms) else [Kill(why)]

@@ -33,7 +33,7 @@ class Sent:
 
 
 class Requests:
-    """The requests of one member, at most one of which may still be answered."""
+    """The requests of one member; at most one of them awaits an answer."""
 
     def __init__(
         self, identity: Identity, assignors: tuple[ClientAssignor, ...], server_assignor: str | None
@@ -59,7 +59,7 @@ class Requests:
         return -1 if self._confirmed is None else self._confirmed.session_timeout_ms
 
     def knows_owned(self, owned: Resources) -> bool:
-        """Tell whether the coordinator is known to have exactly this owned list."""
+        """Return whether the coordinator is known to have exactly this owned list."""
         return self._confirmed is not None and frozenset(self._confirmed.owned or ()) == owned
 
     def change(self, assignors: tuple[ClientAssignor, ...]) -> bool:
@@ -93,7 +93,7 @@ class Requests:
         return request
 
     def match_reply(self, reply: HeartbeatReply) -> Sent | None:
-        """Return the request that this answers, None unless that is the latest."""
+        """Return the request that a reply answers; None if that is not the latest one."""
         sent = self.sent
         if sent is None or reply.incarnation != self._identity.incarnation:
             return None
@@ -229,7 +229,7 @@ class HeartbeatScheduler:
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
     def judge_taken_instance(self, now_ms: int) -> str:
-        """Return why the member gives up on an instance id in use; nothing while it may be freed.
+        """Return why the member gives up an instance id in use; "" while it may be freed.
 
         After a kill the old process's session has to expire first; the member waits twice as long.
         """
@@ -243,11 +243,11 @@ class HeartbeatScheduler:
         )
 
     def throttle(self, until_ms: int) -> None:
-        """Send nothing until then, and until the end of earlier throttle times."""
+        """Send nothing until this time, and until the end of earlier throttle times."""
         self._throttled_until_ms = max(self._throttled_until_ms, until_ms)
 
     def end_throttle(self) -> None:
-        """End the throttle time."""
+        """End the throttle time early."""
         self._throttled_until_ms = 0
 
     def clear(self) -> None:

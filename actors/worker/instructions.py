@@ -93,7 +93,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End whatever still runs at once: kill the engine, or exit."""
+    """End all that still runs at once: kill the engine, or exit."""
 
     reason: str
 

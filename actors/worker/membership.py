@@ -143,7 +143,7 @@ class Membership(GroupMembership):
         return instructions + self._advance(now_ms, answered=True)
 
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
-        """Do what the error asks for; a refused join has no seat to lose."""
+        """Handle an error by its remedy; a refused join has no seat to lose."""
         remedy, reason = MEANINGS[reply.error].remedy, f"{reply.error.value}: {reply.message}"
         is_taken = reply.error is Error.UNRELEASED_INSTANCE_ID
         if self.state is State.LEAVING and (is_taken or remedy is not Remedy.RETRY):

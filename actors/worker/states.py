@@ -89,7 +89,7 @@ class Machine:
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def go(self, state: State, why: str) -> None:
-        """Go to a state; raises `IllegalTransitionError` if the table does not allow it."""
+        """Change to a state; raises `IllegalTransitionError` if the table does not allow it."""
         if state is self.state:
             return
         self._story.append(f"{self.state.value} -> {state.value}: {why}")
@@ -99,7 +99,7 @@ class Machine:
 
 
 class Work:
-    """The resources of one member, and its target; it revokes before it starts anything new."""
+    """The owned resources of one member, and its target; it revokes before it starts others."""
 
     def __init__(self) -> None:
         self.owned: Resources = NOTHING
@@ -111,28 +111,28 @@ class Work:
 
     @property
     def must_release(self) -> bool:
-        """Tell whether it owns anything that is not in its target."""
+        """Return whether it owns anything outside of its target."""
         return not self.owned <= self.target
 
     def is_given_up(self, reported: Iterable[Resource] | None) -> bool:
-        """Tell whether a revocation is over, by what an answered request has reported as owned."""
+        """Return whether a revocation is confirmed: an answered request reported it."""
         is_reported = reported is not None and self.target.issuperset(reported)
         return is_reported and not self.must_release
 
     def aim(self, target: Resources) -> Resources:
-        """Set a new target; return what has to stop now."""
+        """Set a new target; return the resources to stop."""
         newly = (self.owned & self.target) - target
         self.target = target
         return newly
 
     def grant(self) -> Resources:
-        """Own all of the target; return what has to start."""
+        """Own the whole target; return the resources to start."""
         grant = self.target - self.owned
         self.owned |= grant
         return grant
 
     def release(self, resources: Iterable[object]) -> bool:
-        """Own these no more; False if none of them was owned."""
+        """Remove stopped resources; return whether any of them was owned."""
         gone = self.owned.intersection(resources)
         self.owned -= gone
         return bool(gone)

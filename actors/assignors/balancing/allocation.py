@@ -16,7 +16,7 @@ Sort = tuple[int, int]
 
 
 class Allocation:
-    """What each taker has, and what is unassigned; takers are numbered as in `Workers`.
+    """The resources of each taker while they change hands, and those that nobody has yet.
 
     Work that its taker may not run is unassigned from the beginning. Most takers never give, so
     only their loads are counted at the beginning, and everything else on demand.
@@ -114,7 +114,7 @@ class Allocation:
         return self._leasts[sort]
 
     def give_up(self, index: int, sort: Sort) -> Resource:
-        """Take from a taker the one of a sort by which the spread gains most; return it.
+        """Remove from a taker the resource of a sort that improves the spread most; return it.
 
         The dealers take note of it only when the taker is requeued: it may give more.
         """
@@ -126,22 +126,22 @@ class Allocation:
         return resource
 
     def requeue(self, index: int) -> None:
-        """Queue a taker that has given by its current load, at all its dealers."""
+        """Queue a taker that has given a resource by its current load, at all its dealers."""
         for dealer in self._dealers_of[index]:
             dealer.requeue(self.workers, index)
         self._leasts.clear()
 
     def put_aside(self, index: int, sort: Sort) -> None:
-        """Take from a taker one of a sort, and leave it unassigned."""
+        """Remove one resource of a sort from a taker, and leave it unassigned."""
         self._unassigned.setdefault(sort, []).append(self.give_up(index, sort))
 
     def deal(self, resource: Resource, sort: Sort) -> None:
-        """Give a resource to the taker that it makes least full."""
+        """Assign a resource to the taker that has the lowest load per capacity with it."""
         (index,) = self._dealer(sort[1]).deal(resource.connector, sort[0], 1)
         self._receive(index, resource, sort)
 
     def deal_unassigned(self, rooms: Mapping[int, dict[int, int]] | None = None) -> None:
-        """Deal all that is unassigned: the heaviest, and what fewest may run, first.
+        """Assign all unassigned resources: the heaviest, and those that fewest may run, first.
 
         `rooms` says of each class how much of it each taker may be dealt, if that is bounded.
         """

@@ -46,7 +46,7 @@ class Amounts:
         return self.loads[index] * self.scales[index]
 
     def with_one_more(self, index: int) -> int:
-        """Return what its load per capacity would be with one resource more."""
+        """Return a taker's load per capacity with one more resource."""
         return (self.loads[index] + 1) * self.scales[index]
 
     def shift(self, giver: int, number: int, receiver: int, amount: int) -> None:
@@ -178,7 +178,7 @@ class _CycleSearch:
         return []
 
     def _relax(self, queue: list[int]) -> list[int]:
-        """Lower the costs of the nodes that these lead to; return those whose cost fell."""
+        """Lower the costs of the nodes behind these; return the nodes whose cost fell."""
         costs, before = self._costs, self._before
         fell: dict[int, None] = {}
         for node in queue:
@@ -229,7 +229,7 @@ class _CycleSearch:
 
 
 def _cancel(amounts: Amounts, cycle: list[int]) -> None:
-    """Let each taker of a cycle give one and get one, as the cycle says."""
+    """Move one resource along each edge of a cycle: each taker gives one and gets one."""
     takers, classes = len(amounts.loads), len(amounts.eligible)
     for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
         if node < takers <= after < takers + classes:

@@ -65,14 +65,14 @@ class Pool:
             heapq.heapreplace(waiting, (loads[index], index))
 
     def pop(self, index: int) -> None:
-        """Take out a taker that `first` returned."""
+        """Remove a taker that `first` returned."""
         if self.holders and self.holders[0][2] == index:
             heapq.heappop(self.holders)
         else:
             heapq.heappop(self.waiting)
 
     def rejoin(self, loads: list[int]) -> None:
-        """Let takers that waited apart wait with the others: the connector has been dealt."""
+        """Merge the takers set aside for this connector back into the main queue."""
         for _, _, index in self.holders:
             heapq.heappush(self.waiting, (loads[index], index))
         self.holders.clear()
@@ -106,12 +106,12 @@ class Dealer:
         self._pools = list(pools.values())
 
     def least(self, weight: int) -> int:
-        """Return the least load per capacity that a taker would have with so much more."""
+        """Return the least load per capacity that a taker would have with this weight added."""
         found = ((pool.least_load(self._loads), pool.scale) for pool in self._pools)
         return min((load + weight) * scale for load, scale in found if load is not None)
 
     def requeue(self, workers: Workers, index: int) -> None:
-        """Give a taker its turn by its load of now, which fell."""
+        """Queue a taker again by its present load, which fell."""
         kind = workers.scales[index], workers.zones[index]
         pool = next(each for each in self._pools if (each.scale, each.zone) == kind)
         heapq.heappush(pool.waiting, (self._loads[index], index))

@@ -139,7 +139,7 @@ def level_by_transfers(allocation: Allocation) -> bool:
 
 
 def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
-    """Tell whether a taker has to give.
+    """Return whether a taker has so much more than another that it has to give.
 
     `emptiest` is how full the least full taker was at the beginning of the round: that is enough to
     exclude most takers.
@@ -152,7 +152,7 @@ def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
 
 
 def _relieve(allocation: Allocation, index: int) -> None:
-    """Have a taker give until it is not ahead of any other far enough."""
+    """Move resources away from a taker until it is not too far ahead of any other."""
     giver = _Giver(allocation, index)
     while giver.give():
         pass
@@ -177,7 +177,7 @@ class _Giver:
         heapq.heapify(self._queue)
 
     def give(self) -> bool:
-        """Give the next resource; False if this taker is not ahead of any other far enough."""
+        """Move the next resource; False if this taker is no longer too far ahead of any other."""
         allocation, sort = self._allocation, self._next_transfer()
         if sort is None:
             return False

@@ -14,7 +14,7 @@ from .workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The work of a kind by taker, and what of it nobody has; takers are in the order of `Workers`.
+    """The resources of one kind by taker, in the order of `Workers`, and those that nobody has.
 
     The work of the other kind is left in the shares, and named beside them: so no share of ten
     thousand takers is copied to tell tasks from connectors.
@@ -41,12 +41,12 @@ class Holdings:
                 yield each
 
     def of(self, index: int) -> Resources:
-        """Return what a taker has of the kind."""
+        """Return the resources of this kind that a taker has."""
         other = self.others[index]
         return self.held[index] - other if other else self.held[index]
 
     def count_spread(self, workers: Workers, share_of: Callable[[int], Resources]) -> Spread:
-        """Return how the kind is spread over the zones; on workers it is not counted yet.
+        """Return the counts of this kind by zone; those by worker are counted on demand.
 
         It is counted when it is asked for, of the share that `share_of` returns by then. Where
         there is but one zone all is in it, and nothing is counted.
@@ -71,7 +71,7 @@ def split_holdings(
     connectors: Resources,
     kept: Sequence[tuple[MemberView, Resources]],
 ) -> tuple[Holdings, Holdings]:
-    """Return the holdings of connectors and that of tasks; `connectors` are all that there are."""
+    """Return the holdings of connectors, and those of tasks; `connectors` are all connectors."""
     own = [NOTHING if share.isdisjoint(connectors) else share & connectors for share in held]
     nothing = [NOTHING] * len(held)
     tasks = [each for each in free if each[1] != CONNECTOR]
@@ -83,7 +83,7 @@ def split_holdings(
 
 
 class Transfers:
-    """What each taker gives up, and what it gets, by taker; work that comes back never left."""
+    """The resources that each taker gives up and gets; one that comes back never moved."""
 
     __slots__ = ("firsts", "given_up", "got")
 
@@ -94,7 +94,7 @@ class Transfers:
         """What each taker gets that had nothing, where all of it is dealt at once."""
 
     def give_up(self, index: int, resource: Resource) -> None:
-        """Note that a taker gives a resource up."""
+        """Record that a taker gives a resource up."""
         got = self.got.get(index)
         if got and resource in got:
             got.remove(resource)
@@ -102,7 +102,7 @@ class Transfers:
             self.given_up[index].add(resource)
 
     def get(self, index: int, resource: Resource) -> None:
-        """Note that a taker gets a resource."""
+        """Record that a taker gets a resource."""
         given_up = self.given_up.get(index)
         if given_up and resource in given_up:
             given_up.remove(resource)
@@ -110,18 +110,18 @@ class Transfers:
             self.got[index].add(resource)
 
     def get_first(self, index: int, resources: Iterable[Resource]) -> None:
-        """Note that a taker that had nothing gets these, and nothing else."""
+        """Record the whole share of a taker that had nothing."""
         self.firsts[index] = frozenset(resources)
 
     def share(self, index: int, share: Resources) -> Resources:
-        """Return what a taker has now if it had this share."""
+        """Return a taker's share after its transfers, given its share before them."""
         given_up, got = self.given_up.get(index), self.got.get(index)
         if given_up:
             share -= given_up
         return share | got if got else share
 
     def apply_to(self, held: list[Resources]) -> None:
-        """Change what each taker has, in place; each transfer is forgotten, to free its memory."""
+        """Apply all transfers to the shares in place, and drop them to free their memory."""
         for index in self.touched:
             held[index] = self.share(index, held[index])
             self.given_up.pop(index, None)

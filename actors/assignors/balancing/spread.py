@@ -18,7 +18,7 @@ connector_of = itemgetter(0)
 
 
 class TasksOnWorkers(dict[int, dict[str, int]]):
-    """How many tasks of each connector are on a worker, by worker; counted when first asked for."""
+    """The number of tasks of each connector on a worker, by worker; counted on first access."""
 
     __slots__ = ("_share_of",)
 
@@ -27,7 +27,7 @@ class TasksOnWorkers(dict[int, dict[str, int]]):
         self._share_of = share_of
 
     def __missing__(self, index: int) -> dict[str, int]:
-        """Count what a worker has that was not asked for yet."""
+        """Count the tasks of a worker that was not counted yet."""
         found = self[index] = {}
         for connector, _ in self._share_of(index):
             found[connector] = found.get(connector, 0) + 1
@@ -52,20 +52,20 @@ class Spread:
         """How many tasks of each connector run at all."""
 
     def count_in(self, zone: str, tasks: Iterable[Resources]) -> None:
-        """Count these tasks in a zone; one in which no worker takes work is left out."""
+        """Count these tasks in a zone; a zone without workers that take work is ignored."""
         if zone in self.zones:
             found = Counter(map(connector_of, chain.from_iterable(tasks)))
             self.zones[zone].update(found)
             self.totals.update(found)
 
     def uncount_in(self, zone: str, tasks: Iterable[Resource]) -> None:
-        """Take back what was counted in a zone and is no task."""
+        """Subtract resources that `count_in` counted in a zone and that are no tasks."""
         for connector, _ in tasks:
             self.zones[zone][connector] -= 1
             self.totals[connector] -= 1
 
     def move(self, connector: str, index: int, by: int) -> None:
-        """Note that a worker has `by` more of a connector."""
+        """Record that a worker has `by` more tasks of a connector."""
         self.zones[self._workers.zones[index]][connector] += by
         self.totals[connector] += by
         on = self.on_workers[index]
@@ -117,11 +117,11 @@ class GiveQueue:
         self._sorted: _Sorted | None = None
 
     def add(self, resource: Resource) -> None:
-        """Take in one more."""
+        """Add a resource."""
         self._loose.append(resource)
 
     def take(self, shortfall: Shortfall) -> Resource:
-        """Take out the one that leaves first, and return it."""
+        """Remove the resource that leaves first, and return it."""
         if self._loose or self._sorted is None:
             before = self._sorted.remaining() if self._sorted else ()
             self._sorted = _Sorted([*self._loose, *before], shortfall)

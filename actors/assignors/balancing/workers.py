@@ -31,7 +31,7 @@ class Workers:
 
 
 def workers_of(takers: Sequence[MemberView]) -> Workers:
-    """Put these takers, in the order of their member ids, into the order of their turns."""
+    """Return these takers, given by member id, in the order in which they take turns."""
     order = sorted(takers, key=lambda taker: taker.worker or taker.member_id)
     zone_names = sorted({taker.rack or "" for taker in takers})
     if len(zone_names) > 1:
@@ -50,7 +50,7 @@ def workers_of(takers: Sequence[MemberView]) -> Workers:
 
 
 def _in_turns(named: Sequence[MemberView]) -> list[MemberView]:
-    """Return them in an order of which any stretch is as even over the zones as can be."""
+    """Return takers so ordered that any run of them is as even over the zones as possible."""
     by_zone: dict[str, list[MemberView]] = {}
     for taker in named:
         by_zone.setdefault(taker.rack or "", []).append(taker)
@@ -93,7 +93,7 @@ class Classes:
 
     @property
     def are_many(self) -> bool:
-        """Tell whether there is any class but that of work that runs anywhere."""
+        """Return whether any work has demands, so that there is more than one class."""
         return len(self.eligible) > 1
 
 
@@ -129,7 +129,7 @@ def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Cl
 def _find_needs(
     snapshot: Snapshot, resources: Resources, pinned: Collection[Resource]
 ) -> Mapping[str, Demand]:
-    """Return what each connector needs that has anything without pins, by connector.
+    """Return the needs of each connector that has any and has no pins, by connector.
 
     Most work with a demand has that of its whole connector, which is computed once.
     """

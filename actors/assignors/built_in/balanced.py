@@ -52,12 +52,12 @@ NAME = "balanced"
 
 
 def assign(snapshot: Snapshot) -> Assignment:
-    """Return where everything configured is to go; see `place`."""
+    """Return the assignment of all configured resources; see `place`."""
     return place(snapshot, _share_out)
 
 
 def _share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
-    """Return each taker's share, and what no taker may run, with the reason."""
+    """Return each taker's share, and the resources that no taker may run, with the reason."""
     snapshot, resources = work.snapshot, work.resources
     workers = workers_of(work.members.takers)
     classes = classes_of(snapshot, workers, resources)
@@ -78,7 +78,7 @@ def _share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resourc
 
 
 def _connectors(snapshot: Snapshot) -> Resources:
-    """Return the configured connectors; to search for them takes half as long as all the rest."""
+    """Return the configured connectors; cheap if the snapshot has them ready."""
     if snapshot.connectors is not None:
         return snapshot.connectors
     return frozenset([each for each in snapshot.configured if each[1] == CONNECTOR])
@@ -127,7 +127,7 @@ def _level(workers: Workers, holdings: Holdings) -> Transfers:
 
 
 def _are_level(counts: Sequence[int], workers: Workers) -> bool:
-    """Tell whether all takers have one capacity, and their counts differ by one at most."""
+    """Return whether all takers have one capacity, and counts that differ by at most one."""
     return len(set(workers.scales)) == 1 and max(counts) - min(counts) <= 1
 
 
@@ -145,7 +145,7 @@ def _give_up_surplus(
     spread: Spread,
     transfers: Transfers,
 ) -> Iterator[Resource]:
-    """Yield what takers above their quota give up: first what improves the spread most."""
+    """Yield the resources above each taker's quota: those that improve the spread most first."""
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
         if keep == count:
             continue
@@ -192,7 +192,7 @@ def _find_quotas(counts: Sequence[int], free: int, scales: Sequence[int]) -> _Qu
 
 
 def _cost_of_the_last(total: int, groups: Counter[int]) -> int:
-    """Return the least cost up to which there is room for `total`; `groups` counts the scales."""
+    """Return the least cost at which `total` fits; `groups` counts the takers of each scale."""
     low, high = 1, max(1, total * max(groups))
     while low < high:
         middle = (low + high) // 2

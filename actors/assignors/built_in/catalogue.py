@@ -23,7 +23,7 @@ FALLBACK = counting.UNIFORM
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A built-in assignor of a worker: it computes from the snapshot alone, and keeps nothing."""
+    """A built-in assignor of a worker: a pure function of the snapshot, without state."""
 
     name: str
     minimum_version: int
@@ -35,11 +35,11 @@ class BuiltIn:
         return plain_metadata(worker)
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return where everything configured is to go."""
+        """Return the assignment of all configured resources."""
         return self.computes(group)
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Ignore it: all that counts is in the next snapshot."""
+        """Do nothing: the next snapshot has all that the assignor needs."""
 
 
 def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:
@@ -54,7 +54,7 @@ def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:
 
 
 def _always(name: str, computes: Computes) -> AssignorFactory:
-    """Return what makes an assignor that no setting changes."""
+    """Return a factory for an assignor without settings."""
     return lambda _: BuiltIn(name, 0, 0, computes)
 
 

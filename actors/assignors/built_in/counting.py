@@ -57,7 +57,7 @@ EAGER = "eager"
 
 
 def assign_deferred(snapshot: Snapshot) -> Assignment:
-    """Compute `deferred`: return where everything configured is to go; see `place`."""
+    """Compute `deferred`: lost work is parked, the rest is levelled by count; see `place`."""
     return place(snapshot, demands_first(_deal_by_kind))
 
 
@@ -72,7 +72,7 @@ def assign_uniformly(snapshot: Snapshot) -> Assignment:
 
 
 def assign_ranges(snapshot: Snapshot) -> Assignment:
-    """Compute `range`: return where everything configured is to go; see `place`."""
+    """Compute `range`: each worker gets a contiguous range of resources; see `place`."""
 
     def deal(free: Resources, claims: Shares, _: object) -> Shares:
         return _cut(sorted(free), _by_name(snapshot, claims))
@@ -81,7 +81,7 @@ def assign_ranges(snapshot: Snapshot) -> Assignment:
 
 
 def assign_eagerly(snapshot: Snapshot) -> Assignment:
-    """Compute `eager`: return where everything configured is to go, nothing parked."""
+    """Compute `eager`: everything is dealt anew in turns, and nothing is parked."""
 
     def deal(free: Resources, claims: Shares, _: object) -> Shares:
         dealt = deal_eagerly(free, claims)
@@ -92,7 +92,7 @@ def assign_eagerly(snapshot: Snapshot) -> Assignment:
 
 
 def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
-    """Return each taker's level share of what is free, connectors apart from tasks."""
+    """Return each taker's level share of the free resources, connectors apart from tasks."""
     shares: Shares = {member: set() for member in claims}
     connectors = frozenset(resource for resource in free if not resource.is_task)
     for kind, is_task in ((connectors, False), (free - connectors, True)):
@@ -106,7 +106,7 @@ def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resour
 
 
 def _deal_together(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
-    """Return each taker's level share of what is free."""
+    """Return each taker's level share of the free resources, connectors and tasks together."""
     return level(free, claims, {member: len(share) for member, share in demanded.items()})
 
 
@@ -122,7 +122,7 @@ def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Sha
 
 
 def _keep(total: int, claims: Shares, fixed: Mapping[str, int]) -> Shares:
-    """Return what each member keeps of its claim, when `total` resources are levelled.
+    """Return the part of its claim that each member keeps when `total` resources are levelled.
 
     The member that has most, what is fixed included, keeps the odd one: any other choice moves as
     much, or more.
@@ -141,7 +141,7 @@ def _keep(total: int, claims: Shares, fixed: Mapping[str, int]) -> Shares:
 
 
 def _water_level(total: int, fixed: Sequence[int]) -> tuple[int, int]:
-    """Return up to where `total` fills what is `fixed`, and how many are left over.
+    """Return the level up to which `total` fills the `fixed` counts, and the remainder.
 
     Those go one each to members that are not above that level.
     """

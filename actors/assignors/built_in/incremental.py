@@ -47,7 +47,7 @@ DRAINS: Final = (AT_ONCE, PACED)
 
 @dataclass(frozen=True, slots=True)
 class SpentMoves:
-    """How much of the budget is spent: a number of moves, and when the last was made."""
+    """The part of the move budget that is spent: moves, and the time of the last one."""
 
     moves: int = 0
     at_ms: int = 0
@@ -63,7 +63,7 @@ NOTHING_SPENT = SpentMoves()
 
 
 class OptionalMove(NamedTuple):
-    """A resource that runs at the giver, and could as well go on there, is to run at the taker."""
+    """A move from a giver that could as well keep the resource."""
 
     resource: Resource
     giver: str
@@ -83,7 +83,7 @@ def assign(
     *,
     paces_drains: bool = False,
 ) -> Assignment:
-    """Return where everything is to go for now, and when the rest of the moves is due.
+    """Return the assignment for now, and the time at which the remaining moves are due.
 
     No interval has more than `moves` moves of what could stay; see `deferred`. With `paces_drains`
     the work of drained members could.
@@ -104,7 +104,7 @@ def assign(
 
 
 def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
-    """Tell whether moves would be left if the members that are away were back.
+    """Return whether moves would remain if the members that are away were back.
 
     Nothing else asks for these moves: a return changes no target. It does not ask for ever, since a
     member that is away returns or is removed in the end.
@@ -126,7 +126,7 @@ def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
 def _optional_moves(
     snapshot: Snapshot, goal: Assignment, *, paces_drains: bool = False
 ) -> Iterable[OptionalMove]:
-    """Yield the moves of the goal whose resource could stay where it is."""
+    """Yield the moves towards the goal whose resource could stay on its present worker."""
     arrivals = {
         resource: taker
         for taker, share in goal.members.items()
@@ -142,7 +142,7 @@ def _optional_moves(
 
 
 def _is_drained_and_runs(member: MemberView) -> bool:
-    """Tell whether the work of a drained member runs until it is moved."""
+    """Return whether a drained member still runs its work, until that is moved."""
     return member.draining and member.member_epoch >= 0 and is_warm(member.metadata)
 
 
@@ -162,7 +162,7 @@ def _find_givers(
 
 
 def _count_without(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
-    """Return how much each member has of each kind if none of these moves is made."""
+    """Return each member's number of resources of each kind if none of these moves is made."""
     loads = Loads()
     for member_id, share in goal.members.items():
         tasks = sum(resource.is_task for resource in share)

@@ -31,7 +31,7 @@ MULTIPLIER = 40
 
 
 class RoundTime(NamedTuple):
-    """The time (wall clock), and how long lost work may wait (0: it never does); milliseconds."""
+    """The wall-clock time, and the delay for lost work (0: none); milliseconds."""
 
     now_ms: int
     max_delay_ms: int
@@ -39,7 +39,7 @@ class RoundTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one rebalance starts from: what is configured, and what each worker reports to run."""
+    """The input of one rebalance: the configured resources, and those that each worker reports."""
 
     configured: Resources
     reported: Loads
@@ -52,7 +52,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """What each worker takes over and gives up, and in how many ms all rejoin (0: never)."""
+    """The resources that each worker starts and revokes, and when all rejoin (ms, 0: never)."""
 
     assigned: Loads
     revoked: Loads
@@ -61,7 +61,7 @@ class Increments:
 
 @dataclass(frozen=True, slots=True)
 class DelayedRebalance:
-    """A rebalance that is due later, and the workers that lost work may go to then."""
+    """The time of a delayed rebalance, and the candidate workers for lost work."""
 
     candidates: tuple[str, ...] = ()
     """Workers that came with nothing while lost work waited, in the order in which they came.
@@ -77,7 +77,7 @@ NO_DELAY = DelayedRebalance()
 
 @dataclass(frozen=True, slots=True)
 class LeaderMemory:
-    """What was decided last, and what has been put off."""
+    """The leader's state between rebalances: the last assignment, and the delayed rebalance."""
 
     assignment: Resources = NOTHING
     """What was assigned, or waited, after the last round."""
@@ -95,7 +95,7 @@ class LeaderMemory:
 
 
 class _Differences(NamedTuple):
-    """What has changed since the last round."""
+    """The resources that were deleted, lost and created since the last round."""
 
     deleted: Resources
     lost: Resources
@@ -103,7 +103,7 @@ class _Differences(NamedTuple):
 
 
 def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments]:
-    """Return what to remember, and the increments of every worker that takes part."""
+    """Return the leader's next memory, and the increments of each worker in the round."""
     found = _find(memory, given)
     revoked = _revoke(given.reported, found.deleted)
     kept = remove_loads(given.reported, revoked)
@@ -138,7 +138,7 @@ def _find(memory: LeaderMemory, given: Round) -> _Differences:
 
 
 def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ...]]:
-    """Return what no worker may keep: what was deleted, and every copy of what several run."""
+    """Return the resources that no worker may keep: deleted ones, and all copies of duplicates."""
     copies = Counter(resource for load in reported.values() for resource in frozenset(load))
     return {
         worker: tuple(each for each in load if each in deleted or copies[each] > 1)
@@ -148,7 +148,7 @@ def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ..
 
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """What becomes of lost work: it waits, is handed out as if new, or goes to candidates."""
+    """The decision about lost work: it waits, is assigned like new work, or goes to candidates."""
 
     wait: DelayedRebalance
     revoked: bool
@@ -160,7 +160,7 @@ class LostWork:
 
 
 def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: RoundTime) -> LostWork:
-    """Return what becomes of lost work, given what the workers keep; the order of tests counts.
+    """Decide about lost work, given each worker's kept resources; the order of the tests counts.
 
     A round put off for having revoked too often waits here as well, with nothing lost.
     """
@@ -179,7 +179,7 @@ def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: Roun
 
 
 def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> LostWork:
-    """Begin to wait, or go on; a worker that has nothing becomes a candidate."""
+    """Start or continue the delay; a worker without resources becomes a candidate."""
     wait, (now_ms, delay_ms) = memory.wait, clock
     if wait.due_ms is not None:
         delay_ms = min(wait.due_ms - now_ms, delay_ms)
@@ -189,7 +189,7 @@ def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> LostWork:
 
 
 def _deal(lost: Resources, takers: Sequence[str]) -> Loads:
-    """Deal connectors to one taker after the other, and tasks from the first one on again."""
+    """Assign connectors to the takers in turns, then tasks in turns from the first taker on."""
     handed: dict[str, list[Resource]] = {taker: [] for taker in takers}
     for tasks in KINDS:
         for turn, resource in enumerate(of_kind(sorted(lost), tasks=tasks)):
@@ -200,7 +200,7 @@ def _deal(lost: Resources, takers: Sequence[str]) -> Loads:
 def _level(
     memory: LeaderMemory, handled: LostWork, given: Round, loads: Loads
 ) -> tuple[LeaderMemory, int, Loads]:
-    """Return what to remember, the delay, and what each worker has to give up for level loads.
+    """Return the leader's memory, the delay, and what each worker must revoke for level loads.
 
     A round that revokes right after one that did is put off, longer every time; and while
     anything waits, nothing is taken at all.

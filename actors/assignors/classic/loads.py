@@ -49,12 +49,12 @@ def kind_of(loads: Loads, *, tasks: bool) -> Mapping[str, Sequence[Resource]]:
 
 
 def remove_loads(loads: Loads, taken: Loads) -> Loads:
-    """Return what is left when each worker gives up what is taken from it."""
+    """Subtract from each worker's resources those that are taken from it."""
     return {worker: _drop(load, taken.get(worker, ())) for worker, load in loads.items()}
 
 
 def add_loads(loads: Loads, given: Loads) -> Loads:
-    """Return what each worker has when it takes over, behind its own, what it is given."""
+    """Append to each worker's resources those that it is assigned."""
     return {worker: (*load, *given.get(worker, ())) for worker, load in loads.items()}
 
 
@@ -66,7 +66,7 @@ def _drop(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resou
 
 
 def hand_out(items: Sequence[Resource], loads: Loads) -> Loads:
-    """Return what each worker gets of the items, which are handed out in their order."""
+    """Distribute the items in their order; return those of each worker."""
     given: dict[str, list[Resource]] = {worker: [] for worker in loads}
     for tasks in KINDS:
         sizes = {worker: len(load) for worker, load in kind_of(loads, tasks=tasks).items()}
@@ -77,7 +77,7 @@ def hand_out(items: Sequence[Resource], loads: Loads) -> Loads:
 def _fill(
     items: Sequence[Resource], sizes: Mapping[str, int], given: Mapping[str, list[Resource]]
 ) -> None:
-    """Give each of the least loaded an item, in turns, until there are no more.
+    """Assign items to the least loaded workers, in turns, until none is left.
 
     A worker that has as much as those by now takes its turn behind them, by its id: so the order of
     Connect's stable sort after every turn comes about without sorting.
@@ -109,7 +109,7 @@ def find_surplus(configured: Resources, loads: Loads) -> Loads:
 
 
 def _find_above(total: int, loads: Loads) -> Loads:
-    """Return what has to go for every worker to have its even part of the total, or less.
+    """Return the resources to revoke so that each worker has at most its even part of the total.
 
     The odd ones stay with the workers that have more than that, in the order of their ids.
     """

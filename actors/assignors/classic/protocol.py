@@ -29,14 +29,14 @@ MODES: Mapping[str, str] = {
 
 
 def offer_protocols(mode: str) -> Sequence[str]:
-    """Return what a worker of this mode offers, the preferred one first."""
+    """Return the protocols that a worker of this mode offers, the preferred one first."""
     newest = VERSIONS[MODES[mode]]
     older = [name for name, version in VERSIONS.items() if version <= newest]
     return sorted(older, key=VERSIONS.__getitem__, reverse=True)
 
 
 class AssignmentError(IntEnum):
-    """What an assignment tells every member instead of work; the numbers are on the wire."""
+    """An error that an assignment has for all members in place of work; numbers as on the wire."""
 
     NO_ERROR = 0
     CONFIG_MISMATCH = 1
@@ -68,7 +68,7 @@ class ReceivedAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What a worker stops, then starts, has after that, and when it rejoins."""
+    """A worker's reaction to an assignment: its stops, its starts, and when it rejoins."""
 
     stop: Sequence[Resource]
     start: Sequence[Resource]
@@ -78,7 +78,7 @@ class Reaction:
 
 
 def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: int) -> Reaction:
-    """Return what a worker does that has read the configs up to this offset.
+    """Return the reaction of a worker that has read the configs up to this offset.
 
     If it has not read just what the leader had, it starts nothing of what it was assigned before it
     has rejoined. Work that it takes over comes after the work that it keeps; a worker of Connect
@@ -96,10 +96,10 @@ def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: 
 
 
 def stop_to_rejoin(protocol: int, had: Sequence[Resource]) -> Sequence[Resource]:
-    """Return what a worker stops before it rejoins: all in the eager protocol, else nothing."""
+    """Return the resources to stop before a rejoin: all in the eager protocol, else none."""
     return had if protocol == EAGER else ()
 
 
 def is_behind(config_offset: int, read_offset: int) -> bool:
-    """Tell whether a worker that has read so far has to read on before it starts anything."""
+    """Return whether a worker must read further in the log before it starts anything."""
     return config_offset > read_offset

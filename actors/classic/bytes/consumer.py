@@ -53,7 +53,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAssignment:
-    """The partitions that a consumer is to have."""
+    """The partitions that are assigned to a consumer."""
 
     partitions: Sequence[Resource]
     user_data: bytes | None = None
@@ -62,7 +62,7 @@ class PartitionAssignment:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Return the bytes of a subscription: what its version has no field for is left out.
+    """Return the bytes of a subscription; fields that its version lacks are left out.
 
     Raises UnwritableError.
     """
@@ -110,14 +110,14 @@ def encode_assignment(assignment: PartitionAssignment) -> bytes:
 
 
 def decode_assignment(data: bytes) -> PartitionAssignment:
-    """Return the partitions that a consumer is to have; raises UnreadableError."""
+    """Return the partitions that a consumer is assigned; raises UnreadableError."""
     reader = Reader(data, LONGEST_ASSIGNMENT)
     version = min(reader.version(), NEWEST)
     return PartitionAssignment(reader.resources(), _copy(reader.nullable_bytes()), version)
 
 
 def is_of_sticky(user_data: bytes) -> bool:
-    """Tell whether user data is a sticky assignor's: the partitions that a member had, and when.
+    """Return whether user data is a sticky assignor's: a member's partitions and their generation.
 
     A generation may be missing (KIP-54, KIP-341).
     """

@@ -29,18 +29,18 @@ INT16, INT32, INT64 = (struct.Struct(form) for form in (">h", ">i", ">q"))
 
 
 class UnreadableError(ValueError):
-    """The bytes of a client are not what its protocol says; the message tells what is wrong."""
+    """The bytes of a client do not follow its protocol; the message says where."""
 
 
 class UnwritableError(ValueError):
-    """A value has no bytes: it is null, too long or too large for its field."""
+    """A value is not encodable: it is null, too long or too large for its field."""
 
 
 class Reader:
     """Reads one field after the other; each method raises UnreadableError."""
 
     def __init__(self, data: bytes | memoryview, longest: int) -> None:
-        """Begin at the first byte; more than `longest` bytes are not read."""
+        """Start at the first byte; more than `longest` bytes are refused."""
         if len(data) > longest:
             raise UnreadableError(f"{len(data)} bytes where at most {longest} are read")
         self._data = memoryview(data)
@@ -65,7 +65,7 @@ class Reader:
         return self._integer(INT64)
 
     def version(self) -> int:
-        """Read the version that all of these bytes begin with; there is no greatest one."""
+        """Read the leading version, of any number."""
         version = self.int16()
         if version < 0:
             raise UnreadableError(f"there is no version {version}")
@@ -101,7 +101,7 @@ class Reader:
         return tuple(resources)
 
     def _count(self, least: int, *, nullable: bool = False) -> int:
-        """Read a count of elements that take so many bytes at least; null may stand for none."""
+        """Read a count of elements of at least this size; -1 if null is allowed."""
         count, left = self.int32(), len(self._data) - self._at
         if count < 0 and not nullable:
             raise UnreadableError("null where an array must be")
@@ -130,7 +130,7 @@ class Writer:
     """Writes one field after the other; each method raises UnwritableError."""
 
     def __init__(self, longest: int) -> None:
-        """Begin with nothing; so many bytes may be written."""
+        """Start empty, with a limit in bytes."""
         self._out = bytearray()
         self._longest = longest
         """How many bytes may be written."""

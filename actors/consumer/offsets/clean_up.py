@@ -63,7 +63,7 @@ class OffsetCleanUp:
         settings: GroupSettings,
         steady_ms: int,
     ) -> None:
-        """Begin with checks of many groups spread over time."""
+        """Start with the first checks of many groups spread over time."""
         self._group, self._classic, self._ledger = group, classic, ledger
         group_id = group.group_id.encode(errors="surrogatepass")
         interval_ms = settings.offsets_check_interval_ms
@@ -113,7 +113,7 @@ class OffsetCleanUp:
 
 
 class DeletedTopics:
-    """The topics of one group's offsets that are gone, and since when."""
+    """The topics with offsets of one group that were deleted, and the times of the deletions."""
 
     def __init__(self, group: Group, ledger: OffsetLedger) -> None:
         self._group, self._ledger = group, ledger
@@ -125,7 +125,7 @@ class DeletedTopics:
         """Whether there are offsets of topics that may be those of another cluster."""
 
     def follow(self, topics: Topics, changed: frozenset[str] | None, now: Now) -> None:
-        """Note which of the topics are gone from the cluster; `changed` as in `TopicsSeen`."""
+        """Record which topics are gone from the cluster; `changed` as in `TopicsSeen`."""
         before, self._before = self._before, topics
         changed = None if self._has_foreign else changed
         offsets = self._offsets_of(changed)
@@ -194,7 +194,7 @@ def _is_there(offset: ConsumerOffset, topics: Topics) -> bool:
 
 
 def _has(topics: Topics, name: str, topic_id: str) -> bool:
-    """Return whether a topic is there; an empty id stands for any."""
+    """Return whether a topic exists with this id; an empty id matches any."""
     topic = topics.get(name)
     return topic is not None and topic_id in {"", topic.topic_id}
 
@@ -204,7 +204,7 @@ def _has(topics: Topics, name: str, topic_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The offsets of a group that are in use, and when the use of the others ended."""
+    """The offsets of a group that are in use, and the time since which the others are unused."""
 
     topics: Collection[str]
     """The topics in use, whose offsets do not expire."""
@@ -237,7 +237,7 @@ def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
 
 
 def _empty_since_ms(group: Group) -> int:
-    """Return since when a group has no members, according to its log; 0: it never had any."""
+    """Return the time at which a group lost its last member, by its log; 0: it never had one."""
     last_ms = group.classic.time_ms if group.classic else 0
     return max(last_ms, group.bump.time_ms if group.bump else 0)
 

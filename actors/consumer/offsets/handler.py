@@ -44,7 +44,7 @@ class OffsetHandler:
     def answer(
         self, call: OffsetCall, topics: Mapping[str, Topic] | None, space: DiskSpace, now: Now
     ) -> OffsetReply:
-        """Execute a call, or refuse it; `topics` are those of the cluster, None: unknown."""
+        """Execute or refuse a call; `topics` are those of the cluster, None: unknown."""
         if refused := self._refuse(call, space, now):
             return refuse_call(call, *refused, topics)
         if isinstance(call, OffsetFetch):

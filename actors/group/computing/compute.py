@@ -51,7 +51,7 @@ class ScheduledTarget(NamedTuple):
 
 
 def is_due(group: Group) -> bool:
-    """Tell whether the group needs a new target."""
+    """Return whether the group needs a new target."""
     return group.group_epoch > group.assignment_epoch and bool(group.members)
 
 
@@ -67,7 +67,7 @@ def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, b
 
 
 def is_news(soft: SoftState, group_epoch: int) -> bool:
-    """Tell whether a COMPUTE_ASSIGNMENT would be the first for this group epoch.
+    """Return whether a COMPUTE_ASSIGNMENT would be the first for this group epoch.
 
     A member that has its snapshot is computing; it sends a heartbeat when it has installed.
     """
@@ -112,7 +112,7 @@ def _is_at_host(soft: SoftState) -> bool:
 
 
 def without_host(soft: SoftState) -> SoftState:
-    """Return the soft state without a computation of the host, whose result counts no more."""
+    """Return the soft state without the host's computation, whose result is then ignored."""
     return soft.without_computation() if _is_at_host(soft) else soft
 
 
@@ -171,7 +171,7 @@ def run_assignor(
 def end_computation(
     group: Group, soft: SoftState, command: EndComputation, now_ms: int
 ) -> Decision:
-    """Make what the host has computed the target, unless that is of no use any more."""
+    """Install the host's computed target, unless it is outdated."""
     computation = soft.computation
     if computation is None or computation.number != command.number or not computation.snapshot:
         return Decision(soft)
@@ -184,7 +184,7 @@ def end_computation(
 
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
-    """Tell whether nothing is to be scheduled: no target is due, or one is under way already."""
+    """Return whether there is nothing to schedule: no target is due, or one is being computed."""
     if group.group_epoch <= group.target.assignment_epoch:
         return True
     has_delay = soft.is_in_interval or soft.initial_delay is not None
@@ -210,7 +210,7 @@ def _time_initial_delay(preview: Preview, soft: SoftState, records: Sequence[Rec
 
 
 def _matters(record: Record) -> bool:
-    """Tell whether the choice of who computes may change by the record."""
+    """Return whether a record may change which member computes."""
     if type(record) is CurrentAssignment:
         return record.member_epoch < JOIN_EPOCH  # it left for a while
     return type(record) in {MemberMetadata, TargetAssignment, Tombstone}
@@ -252,7 +252,7 @@ def _longest_ms(member: MemberMetadata) -> int:
 
 
 def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
-    """Return the members among which the election is decided; no others have to be looked at."""
+    """Return the members among which the election is decided."""
     fit = voters.fit()
     finalists: list[MemberMetadata] = []
     last = preview.metadata(soft.last_chosen)
@@ -272,7 +272,7 @@ def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
 
 
 def _stands(preview: Preview, soft: SoftState) -> bool:
-    """Tell whether the chosen member is still present and able, with the assignor of the vote.
+    """Return whether the chosen member is still present and able, with the elected assignor.
 
     Once it has its snapshot, another vote counts for the next computation only.
     """

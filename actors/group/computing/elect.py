@@ -47,7 +47,7 @@ class Electorate:
 
     @classmethod
     def of(cls, group: Group) -> "Electorate":
-        """Return the electorate of a group as it is."""
+        """Return the electorate of a group."""
         counts = len(group.members), len(group.translated)
         return cls(group.assignor_ranges, group.ballots, group.server_choices, *counts)
 
@@ -80,14 +80,14 @@ class Electorate:
         return fit_ranges(self.ranges, self.members - self.unable)
 
     def server_assignor(self, known: Collection[str]) -> str:
-        """Return the server assignor that most members name, ties by name, or nothing."""
+        """Return the server assignor that most members name, ties by name; "" if none."""
         named = ((-count, name) for name, count in self.server_choices.items() if name in known)
         return min(named, default=(0, ""))[1]
 
 
 @dataclass(slots=True)
 class Preview:
-    """The inputs of a computation after some records; costs what they change."""
+    """The inputs of a computation after some records; the cost depends on these records alone."""
 
     group: Group
     group_epoch: int
@@ -102,11 +102,11 @@ class Preview:
 
     @property
     def is_due(self) -> bool:
-        """Tell whether the group needs a new target."""
+        """Return whether the group needs a new target."""
         return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
 
     def voters(self) -> Electorate:
-        """Return the members whose votes count: all of them, those that are away included.
+        """Return the members with a vote: all members, including those that are away.
 
         If no assignor is fit for all, only present members count: one that left for a while may
         come back with another list, and is checked when it does.
@@ -170,7 +170,7 @@ class Preview:
 
 
 def preview_of(group: Group, records: Iterable[Record]) -> Preview:
-    """Return the preview after these records; the group stays as it is."""
+    """Return the preview after these records; the group is not changed."""
     preview = Preview(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
     for record in records:
         match record:
@@ -224,7 +224,7 @@ def range_of(assignor: ClientAssignor) -> AssignorRange:
 
 
 def vote(ballots: Mapping[tuple[str, ...], int], eligible: Collection[str]) -> str:
-    """Return the assignor with the most votes, ties by name; nothing if there are no votes.
+    """Return the assignor with the most votes, ties by name; "" if there are no votes.
 
     Each member votes for the first eligible one in its list.
     """
@@ -236,7 +236,7 @@ def vote(ballots: Mapping[tuple[str, ...], int], eligible: Collection[str]) -> s
 
 
 def may_run(member: MemberMetadata, fit: Collection[AssignorRange]) -> bool:
-    """Tell whether a member can compute for all with the assignor of these ranges."""
+    """Return whether a member can compute for all members, given its assignors' version ranges."""
     return any(range_of(each) in fit for each in member.assignors)
 
 

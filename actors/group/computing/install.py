@@ -34,7 +34,7 @@ KEPT = "the target stays as it was: correct the assignor before the next attempt
 
 
 def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Decision:
-    """Send the chosen member a snapshot of the group; its timeout goes on.
+    """Send the chosen member a snapshot of the group; its timeout continues.
 
     A second Prepare at the same group epoch gets the same snapshot, since the first answer may be
     on its way. At a later epoch it gets a new one, and an Install of the old one is refused.
@@ -137,7 +137,7 @@ def _find_unencodable(assignment: Assignment) -> Iterator[str]:
 
 
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return a resource whose demand is not met by the member that gets it, or nothing."""
+    """Return a resource whose demand its new member does not meet; "" if there is none."""
     for member_id, share in sorted(assignment.members.items()):
         refused = share - permitted_part(snapshot, member_id, share)
         if refused:

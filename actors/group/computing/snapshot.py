@@ -28,7 +28,7 @@ from ...messages.computing import LossView, MemberView, Needs, Snapshot
 
 
 def snapshot_of(group: Group, assignor: str, now_ms: int, snapshot_id: str = "") -> Snapshot:
-    """Return the group as it is now (wall clock, ms), with what is demanded of its workers."""
+    """Return a snapshot of the group now (wall clock, ms), with the demands of its work."""
     placements = placements_of(group)
     return Snapshot(
         group.group_epoch,
@@ -82,7 +82,7 @@ def _topics_of(group: Group, member_id: str) -> frozenset[str] | None:
 
 
 class Placements(NamedTuple):
-    """The weights other than 1, the pins, and what connectors need; see `Snapshot`."""
+    """The weights other than 1, the pins, and the needs of connectors; see `Snapshot`."""
 
     weights: Mapping[Resource, int]
     pins: Mapping[Resource, tuple[str, ...]]
@@ -113,7 +113,7 @@ def placements_of(group: Group) -> Placements:
 
 
 def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -> bool:
-    """Tell whether work demands zones, or workers by name, and a member's zone or name has changed.
+    """Return whether work demands zones or named workers, and a member's zone or name changed.
 
     The configs are looked through only if one of these has changed.
     """
@@ -135,7 +135,7 @@ def _lasting_names(who: MemberMetadata) -> tuple[str, str, str]:
 
 
 def _find_placements(group: Group) -> Iterator[tuple[str, Placement]]:
-    """Yield the configured connectors whose config demands anything."""
+    """Yield the configured connectors whose config has demands."""
     for name, connector in group.connectors.items():
         asked = placement_in(connector.config)
         if asked is not ANYWHERE and Resource(name) in group.configured:
@@ -150,7 +150,7 @@ def _work_of(group: Group, connector: str) -> Iterator[Resource]:
 
 
 def _find_orders(group: Group) -> Iterator[tuple[Resource, Operator]]:
-    """Yield the configured resources that have an order, with the one that holds for each."""
+    """Yield the configured resources that have an order, each with the order in force."""
     if not group.resource_orders:
         return
     for resource in group.configured:

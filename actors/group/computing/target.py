@@ -22,7 +22,7 @@ from .elect import preview_of
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An assignment, what it was computed from, and by whom."""
+    """An assignment with the snapshot that it was computed from, and who computed it."""
 
     snapshot: Snapshot
     assignment: Assignment
@@ -81,7 +81,7 @@ def _still_wanted(group: Group, member_id: str, share: Resources) -> Resources:
 
 
 def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
-    """Return the id of the member that has the seat of one in the snapshot; None if none has.
+    """Return the id of the member that now has the seat of a snapshot's member; None: nobody has.
 
     A static member may have been replaced under another member id. One that left and joined again
     since then, even with the same id, is a new member.
@@ -97,7 +97,7 @@ def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
 
 
 def _still_parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, int]:
-    """Return what stays parked: what is still configured, by its current deadline.
+    """Return the parked resources that are still configured, by their current deadline.
 
     Operators may have moved a loss's deadline since the snapshot; then theirs counts.
     """
@@ -142,7 +142,7 @@ def failed_attempt(
 
 
 def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
-    """Tell whether the back-off after a failed attempt is over (wall clock, ms)."""
+    """Return whether the back-off after a failed attempt is over (wall clock, ms)."""
     return _has_come(group.target.retry_at_ms, now_ms, settings.retry_backoff_max_ms)
 
 
@@ -157,7 +157,7 @@ def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms
 
 
 def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms: int) -> Decision:
-    """Mark parked work as fired whose deadline has come, and raise the epoch."""
+    """Mark parked work as fired once its deadline has passed, and raise the epoch."""
     schedule = group.schedule
     until_ms = max(now_ms, command.until_ms)
     due = {
@@ -195,7 +195,7 @@ def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
 
 
 def _has_come(at_ms: int, now_ms: int, longest_ms: int) -> bool:
-    """Tell whether a recorded time has come; 0: there is none.
+    """Return whether a recorded time has passed; 0: there is none.
 
     It is durable, so it is a wall clock time. A clock that was set back must not delay anything for
     longer than is allowed: a time further ahead than that counts as come.

@@ -62,7 +62,7 @@ def refuse(
 
 
 def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
-    """Return the decision to change nothing, and to answer with an error."""
+    """Return a decision without changes, and with an error as the answer."""
     reply = HeartbeatReply(
         error,
         request.member_id,
@@ -134,7 +134,7 @@ def _refuse_newcomer(
 
 
 def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
-    """Return that the member's session is longer than the group would wait, or nothing."""
+    """Return an error if the member's session is longer than the group would wait, else ""."""
     if request.session_timeout_ms <= LONGEST_SESSION_MS:
         return ""
     own_ms = max(each.session_timeout_ms for each in (soft.settings, soft.node) if each)
@@ -220,7 +220,7 @@ def _refuse_assignors(
 
 
 def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:
-    """Tell whether a member lists the same assignors as before, and was never away since."""
+    """Return whether a member lists the same assignors as before, and was never away since."""
     returns = seat.is_away and request.member_epoch == JOIN_EPOCH
     return not returns and _versions(seat.metadata.assignors) == _versions(listed)
 
@@ -236,7 +236,7 @@ def _refuse_server_assignor(name: str) -> tuple[Error, str]:
 
 
 def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tuple[Error, str]:
-    """Return the refusal of a list, with what the member would have to list instead."""
+    """Return the error of listed assignors that cannot compute for all, and those that can."""
     theirs = sorted(others.fit())
     shared = [name for name in theirs if any(each.name == name for each in listed)]
     if not theirs:
@@ -283,7 +283,7 @@ def ended_by(group: Group, request: Heartbeat) -> list[Member]:
 
 
 def seat_of(group: Group, request: Heartbeat) -> Member | None:
-    """Return the member whose seat a request is about; None: it has none yet.
+    """Return the member whose seat a request concerns; None: it has no seat yet.
 
     A join with the instance id of a member that is away takes that member's seat.
     """
@@ -323,12 +323,12 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
 
 
 def _may_name_itself(group: Group, member: Member) -> bool:
-    """Tell whether a member may take a free instance id: a consumer without one, as at a broker."""
+    """Return whether a member may take a free instance id: a consumer without one, as in Kafka."""
     return group.topics is not None and member.metadata.instance_id is None
 
 
 def _may_be_taken(seat: Member) -> bool:
-    """Tell whether another process may take a seat: if its member is away, or a classic one.
+    """Return whether a new process may take a seat: its member is away, or a classic one.
 
     Classic static members do not say that they leave for a while; their next process takes over at
     once, with new tokens (KIP-345).

@@ -119,7 +119,7 @@ def _dead_letters(manifest: Manifest) -> int:
 
 
 class OffsetLedger:
-    """The offset log with what was decided for it and is not durable yet."""
+    """The offset log together with decided records that are not durable yet."""
 
     def __init__(self, log: Latest, encode: Callable[[Record], NewEntry] = encode) -> None:
         """Open the ledger of an offset log, or a group's part of it; `encode` makes its entries."""
@@ -150,7 +150,7 @@ class OffsetLedger:
         return ahead
 
     def lay(self, decided: Iterable[Record]) -> None:
-        """Add records that were decided but are not appended yet."""
+        """Add decided records that are to be appended."""
         for record in decided:
             if isinstance(record, Tombstone):
                 self._laid[record.kind, record.key] = None
@@ -180,7 +180,7 @@ class OffsetLedger:
         return entries
 
     def advance(self) -> None:
-        """Record that what was handed out is durable: from now on it is read from the log."""
+        """Record that the records last handed out are durable, and read them from the log."""
         if not self.entries:
             self._laid.clear()
 
@@ -212,12 +212,12 @@ class OffsetLedger:
         return [each for each in found if isinstance(each, ConsumerOffset)]
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
-        """Return what a task committed so far."""
+        """Return the committed progress of a task."""
         found = self._find(TaskProgress, (connector, task))
         return found if isinstance(found, TaskProgress) else None
 
     def all_progress(self, connector: str) -> list[TaskProgress]:
-        """Return what each task of a connector committed so far."""
+        """Return the committed progress of each task of a connector."""
         found = self._all(TaskProgress, connector)
         return [each for each in found if isinstance(each, TaskProgress)]
 
@@ -244,7 +244,7 @@ class OffsetLedger:
         return [each.commit.commit_id for each in found if isinstance(each, Committed)]
 
     def _count(self, kind: type, *begin: str) -> int:
-        """Return how many records there are whose keys begin so."""
+        """Return the number of records whose keys have this prefix."""
         keys = {entry.key for entry in self._log.scan(*entry_key(kind, begin))}
         for (each, key), record in self._laid.items():
             if each is kind and key[: len(begin)] == begin:
@@ -252,7 +252,7 @@ class OffsetLedger:
         return len(keys)
 
     def _all(self, kind: type, *begin: str) -> Iterable[Record | None]:
-        """Return the latest record of each key that begins so; None for a tombstone."""
+        """Return the latest record of each key with this prefix; None for a tombstone."""
         logged = self._log.scan(*entry_key(kind, begin))
         found = {entry.key: decode(entry) for entry in logged}
         for (each, key), record in self._laid.items():

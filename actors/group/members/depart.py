@@ -26,7 +26,7 @@ from .seats import step_away
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A member that is removed, why, and whether its work counts as lost, so that it may wait.
+    """The removal of a member: its cause, and whether its work counts as lost and may be parked.
 
     The cause came about at `since_ms`, wall clock; 0 if that is not known.
     """
@@ -63,7 +63,7 @@ def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Dec
 
 
 def departure_of_leaver(group: Group, soft: SoftState, member: Member, now_ms: int) -> Departure:
-    """Return the departure of a member that leaves: its work may wait if the worker may come back.
+    """Return the departure of a member that leaves; its work is parked if it may return.
 
     It comes back under its url, since its member id ends with its process. A static member that
     comes back leaves for a while, so this leave is for good, unless operators expect the worker.
@@ -78,7 +78,7 @@ def departure_of_leaver(group: Group, soft: SoftState, member: Member, now_ms: i
 def _leave_for_a_while(
     group: Group, soft: SoftState, member: Member, reply: HeartbeatReply
 ) -> Decision:
-    """Keep the seat of a static member that leaves for a while (epoch -2); nothing is parked."""
+    """Keep the seat of a static member that leaves temporarily (epoch -2); nothing is parked."""
     after = step_away(member.current)
     if after is member.current:
         return Decision(soft, reply=reply)
@@ -87,7 +87,7 @@ def _leave_for_a_while(
 
 
 def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -> Decision:
-    """Remove a member whose process was seen to end, as a loss, without waiting for its session.
+    """Remove a member whose process is known to have ended, as a loss, before its session ends.
 
     The report is about one process: not about a later one of the same member id, nor about a member
     that left before. If it is wrong the member is answered UNKNOWN_MEMBER_ID, and its commits are
@@ -171,7 +171,7 @@ def depart(
 
 
 def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
-    """Return the records that remove members of which nothing is lost; the caller adds the bump.
+    """Return the tombstones of members that lose nothing; the caller adds the epoch bump.
 
     They left, or are away. The group keeps other members, or gets one by the same records.
     """
@@ -179,7 +179,7 @@ def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
 
 
 def close_seats(group: Group, seats: Sequence[Member]) -> list[Record]:
-    """Return the same records, with those of the group's losses if no member is left."""
+    """Return the tombstones of members, and those of the group's losses if no member is left."""
     records = bury(group, seats)
     if len(seats) == len(group.members):
         records += _forget_losses(group)
@@ -189,7 +189,7 @@ def close_seats(group: Group, seats: Sequence[Member]) -> list[Record]:
 def end_seats(
     group: Group, soft: SoftState, seats: Sequence[Member], why: Why, now_ms: int
 ) -> Decision:
-    """Return the decision to remove members that are away, with one epoch bump for all."""
+    """Return the decision that removes members that are away, with one epoch bump for all."""
     if not seats:
         return Decision(soft)
     records = close_seats(group, seats)
@@ -202,7 +202,7 @@ def end_seats(
 def losses(
     group: Group, soft: SoftState, departures: Iterable[Departure], now_ms: int
 ) -> list[Record]:
-    """Return the records of work that may wait for who departed; that of consumers never does."""
+    """Return the loss records of departed members; consumers have none."""
     lost = (each for each in departures if each.is_loss and group.topics is None)
     found = (_loss(group, soft, each, now_ms) for each in lost)
     return [each for each in found if each is not None]
@@ -215,7 +215,7 @@ def tombstones(member: Member) -> list[Record]:
 
 
 def _forget_losses(group: Group) -> list[Record]:
-    """Return the records after which an empty group parks nothing: the next member gets all."""
+    """Return tombstones of all losses of an empty group: the next member gets everything."""
     records: list[Record] = [Tombstone(Loss, (member_id,)) for member_id in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:
         records.append(ScheduledRebalance())
@@ -223,7 +223,7 @@ def _forget_losses(group: Group) -> list[Record]:
 
 
 def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> Loss | None:
-    """Return the loss: what the member was assigned and was to keep; None if nothing may wait.
+    """Return the record of the work that the member loses; None if none of it is parked.
 
     The work of a member that was away has waited already: it is a loss only while operators expect
     the member back. What still waits of an earlier loss of the same member is part of it.
@@ -254,14 +254,14 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
 
 
 def _deadline(group: Group, soft: SoftState, why: Why, now_ms: int) -> int:
-    """Return until when lost work may wait if no operator said so."""
+    """Return the deadline of lost work without an operator's order."""
     if why is Why.MEMBER_LEFT:
         return now_ms + soft.settings.delay_after_leave_ms
     return _crash_deadline(group, soft, now_ms)
 
 
 def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
-    """Return until when lost work may wait; a crash soon after another shares its deadline.
+    """Return the deadline of lost work; a crash soon after another shares its deadline.
 
     It shares none that an operator set, nor that of a worker that left in good order. It never
     waits longer than it would alone: the clock may have been set back in between.

@@ -33,7 +33,7 @@ SCHEDULED_REBALANCE_DUE = 2
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
-    """Return what a heartbeat leads to."""
+    """Decide a heartbeat."""
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)
@@ -86,7 +86,7 @@ def take_step(
 def apply_request(
     group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Member, list[Record]]:
-    """Return the member with what its request changes, and the records of the change."""
+    """Return the member after a request, and the records of the change."""
     session_ms = soft.settings.session_timeout_ms
     if seat is None or _takes_over(seat, request):
         member = take_seat(group, seat, request)
@@ -103,13 +103,13 @@ def apply_request(
 
 
 def _takes_over(seat: Member, request: Heartbeat) -> bool:
-    """Tell whether a request takes a seat for another process, or for one that was away."""
+    """Return whether a request takes a seat for a new process, or for a member that was away."""
     is_another = seat.metadata.member_id != request.member_id
     return request.member_epoch == JOIN_EPOCH and (is_another or seat.is_away)
 
 
 def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> list[Record]:
-    """Return the records by which a member takes a seat, a new one or one that was kept."""
+    """Return the records of a member that takes a new seat, or one that was kept for it."""
     if seat is None:
         return [metadata]
     if seat.member_id == member.member_id:
@@ -139,7 +139,7 @@ def _answer(
 
 
 def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
-    """Return what the request names as owned, None if it does not say.
+    """Return the owned resources in the request; None if it does not report them.
 
     A join owns nothing. But of a client without an incarnation a late copy of a join cannot be told
     from a new one, and would acknowledge the revocation of what the member still runs. So a
@@ -161,7 +161,7 @@ def _assignment(
 
 
 def _may_have_missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | None) -> bool:
-    """Tell whether a full request shows that the member may have missed an answer."""
+    """Return whether a full request shows that the member may have missed an answer."""
     if not request.is_full:
         return False
     return frozenset(after.assigned) != owned or request.member_epoch != after.member_epoch
@@ -218,7 +218,7 @@ def _bump(
 
 
 def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, object]:
-    """Return what the request changes of the member's assignors.
+    """Return the change of the member's assignors by the request.
 
     A member that lists assignors names no server assignor any more, and the other way round.
     """
@@ -257,7 +257,7 @@ def _ranges(assignors: tuple[ClientAssignor, ...]) -> list[tuple[str, int, int]]
 
 
 def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
-    """Tell whether a member asks for a scheduled rebalance while a deadline is recorded for it."""
+    """Return whether a member requests a scheduled rebalance before its recorded deadline."""
     return assignor.reason == SCHEDULED_REBALANCE_DUE and group.next_deadline_ms is not None
 
 
@@ -265,7 +265,7 @@ def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
 
 
 class Requester(NamedTuple):
-    """The member whose request is decided."""
+    """The member that sent the request, and its context."""
 
     seat: Member | None
     """The member that had its seat before; None: it is a new seat."""

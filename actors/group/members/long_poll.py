@@ -109,7 +109,7 @@ class LongPoll:
     """The held requests of one group's members."""
 
     def __init__(self, members: Iterable[str]) -> None:
-        """Begin with nothing held; these members do not know the heartbeat interval yet."""
+        """Start with no held request; these members do not know the heartbeat interval yet."""
         self._held: dict[str, HeldRequest] = {}
         """The held requests, by member id."""
         self._timers: TimerQueue[str] = TimerQueue()
@@ -159,7 +159,7 @@ class LongPoll:
         return True
 
     def holds(self, member_id: str, sender: object) -> bool:
-        """Tell whether a member's held request is from this sender."""
+        """Return whether a member's held request is from this sender."""
         held = self._held.get(member_id)
         return held is not None and held.sender == sender
 
@@ -169,7 +169,7 @@ class LongPoll:
             self._timers.set(member_id, now_ms)
 
     def release(self, member_id: str) -> HeldRequest | None:
-        """Return a member's held request, which is not held any more; None: there is none."""
+        """Remove and return a member's held request; None: there is none."""
         self._reconfigured.discard(member_id)
         return self._held.pop(member_id, None)
 
@@ -178,7 +178,7 @@ class LongPoll:
     def hold_client(
         self, call: HeldRequest, longest_ms: int, *, has_news: bool
     ) -> list[AddressedReply]:
-        """Hold a client's heartbeat if it may wait; return what has to be answered now.
+        """Hold a client's heartbeat if it may wait; return the answers to send now.
 
         That is itself, or the one that it supersedes. `longest_ms` is the longest interval of its
         heartbeats.
@@ -193,7 +193,7 @@ class LongPoll:
         return answers
 
     def end(self, member_id: str) -> list[AddressedReply]:
-        """Return the answer to a member's held heartbeat, if there is one; it is held no more."""
+        """Remove a member's held heartbeat and return its answer, if there is one."""
         held = self.release(member_id)
         if held is None or held.reply is None:
             return []
@@ -260,7 +260,7 @@ class LongPoll:
         return marked
 
     def releases(self, held: HeldRequest, *, has_news: bool) -> bool:
-        """Tell whether a request that was decided again has to be answered; else it stays held."""
+        """Return whether a held request, decided again, is to be answered; else it stays held."""
         member_id = held.request.member_id
         is_answered = has_news or member_id in self._reconfigured
         self._reconfigured.discard(member_id)
@@ -269,13 +269,13 @@ class LongPoll:
         return is_answered
 
     def due(self, now_ms: int) -> Iterator[HeldRequest]:
-        """Yield the requests that are due, which are not held any more."""
+        """Remove and yield the held requests whose time is over."""
         for member_id in self._timers.due(now_ms):
             if held := self.release(member_id):
                 yield held
 
     def _forget(self, member_id: str) -> None:
-        """Forget a member that was removed: its leave is answered, its held join is not."""
+        """Remove a member that left the group: its leave is answered, its held join is not."""
         held = self._held.get(member_id)
         request = held.request if held is not None else None
         if isinstance(request, Heartbeat) and request.member_epoch == JOIN_EPOCH:
@@ -285,14 +285,14 @@ class LongPoll:
 
 
 class ClientHolds:
-    """For how long the heartbeats of clients may be held: 80 % of the interval that each keeps."""
+    """The hold times of clients' heartbeats: 80 % of the interval that each client keeps."""
 
     def __init__(self) -> None:
         self._last_ms: dict[str, int] = {}
         """When the last heartbeat of each member came, by member id."""
 
     def hold_ms(self, call: Heartbeat | ClientHeartbeat, now_ms: int, longest_ms: int) -> int:
-        """Note a heartbeat, and return for how long it may be held; 0: it is answered at once."""
+        """Record a heartbeat; return how long it may be held, 0: it is answered at once."""
         member_id = call.member_id
         if len(member_id) > LONGEST_MEMBER_ID:
             return 0
@@ -307,7 +307,7 @@ class ClientHolds:
 
 
 class CatchUps:
-    """The members that wait for an answer with a new epoch, and those that are to confirm one."""
+    """The members that wait for a new epoch in an answer, and those that are to confirm one."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, None] = {}
@@ -324,7 +324,7 @@ class CatchUps:
         return min(self._awaited.values(), default=None) if self._waiting else None
 
     def forget(self, member_id: str) -> None:
-        """Forget a member that sent a heartbeat: it has taken its step."""
+        """Remove a member that sent a heartbeat: it has taken its step."""
         self._waiting.pop(member_id, None)
         self._awaited.pop(member_id, None)
 
@@ -349,7 +349,7 @@ class CatchUps:
 
 
 def find_affected(group: Group, records: Iterable[Record]) -> Collection[str]:
-    """Return the ids of members whose heartbeats would have another result now (PROTOCOL §3).
+    """Return the members whose heartbeats would have a different result now (PROTOCOL §3).
 
     `group` is the group before the records. A new target affects every member; a step or a removal
     affects the member itself, and the members to which the target gives what it releases. Which
@@ -384,7 +384,7 @@ def _find_waiting(group: Group, member_id: str, kept: Collection[object]) -> Ite
 
 
 def find_reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
-    """Yield the ids of members that hold anything of the connectors that these records change."""
+    """Yield the ids of members that hold a connector that these records change, or its tasks."""
     for record in records:
         if isinstance(record, ConnectorConfig | TaskConfigs | TargetState):
             name = record.connector

@@ -12,7 +12,7 @@ from ....events.records import CurrentAssignment
 
 
 class Goal(NamedTuple):
-    """The target of a member, and which members hold what now."""
+    """The target of a member, and the members that now hold each resource."""
 
     assignment_epoch: int
     target: Resources
@@ -21,7 +21,7 @@ class Goal(NamedTuple):
 
 
 class UnknownStateError(Exception):
-    """The member's stored state is not known to this version; the member must rejoin."""
+    """The member's stored state is from a later version; the member must rejoin."""
 
 
 def reconcile(current: CurrentAssignment, goal: Goal, owned: Resources | None) -> CurrentAssignment:

@@ -58,7 +58,7 @@ NOBODY: Final[Mapping[str, Member]] = MappingProxyType({})
 
 
 def first_epoch(owner_epoch: int, salt: int = 0) -> int:
-    """Return the coordinator epoch with which the owner of a log begins: never seen before.
+    """Return the first coordinator epoch of a log's owner, which no earlier process had.
 
     A log that is restored from a backup, or copied, has owners of the same number again. Their
     processes differ in `salt`: random, below `SALTS`.
@@ -74,7 +74,7 @@ class RequestFilter:
         members: Mapping[str, Member] = NOBODY,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Begin with nothing remembered; `members` are those of the group at any time, by id."""
+        """Start empty; `members` are the group's members by id, and change with it."""
         self.coordinator_epoch = coordinator_epoch
         self._first_epoch = coordinator_epoch
         """The number with which this process began; it has been raised since."""
@@ -90,7 +90,7 @@ class RequestFilter:
         """How many senders are remembered before those that are no members are forgotten."""
 
     def is_stale(self, request: Heartbeat) -> bool:
-        """Tell whether the request was sent to another process of the coordinator."""
+        """Return whether the request was meant for another process of the coordinator."""
         named_epoch = request.coordinator_epoch
         if named_epoch == self.coordinator_epoch:
             return False
@@ -124,7 +124,7 @@ class RequestFilter:
         return True
 
     def has_acknowledged(self, member_id: str) -> bool:
-        """Tell whether the member has ever owned anything, as far as is known.
+        """Return whether the member is known to have ever owned anything.
 
         One that joined before a restart of the coordinator may have: then what it held by the log
         counts as run.
@@ -132,14 +132,14 @@ class RequestFilter:
         return member_id in self._acknowledged or member_id not in self._joined
 
     def forget(self, member_id: str) -> None:
-        """Forget what a removed member has owned.
+        """Remove a removed member's owned resources.
 
         Its newest request stays for a while: a late copy must not bring the member back.
         """
         self._acknowledged.discard(member_id)
 
     def _forget_strangers(self) -> None:
-        """Forget senders that are no members once there are many; O(1) per newcomer, amortised."""
+        """Remove senders that are no members once there are many; amortised O(1)."""
         if len(self._newest) < self._limit:
             return
         before, members = len(self._newest), self._members
@@ -167,7 +167,7 @@ class Quota:
         """When the bucket of each member id would be full again, steady clock, in microseconds."""
 
     def charge(self, member_id: str, per_second: int, now_ms: int, longest_ms: int) -> int:
-        """Count a request, and return for how long the member is to be silent, in milliseconds.
+        """Count a request; return for how many milliseconds the member is throttled.
 
         `per_second` is the rate, 0 for none; the wait is never longer than `longest_ms`.
         """
@@ -195,7 +195,7 @@ class Quota:
         return replace(reply, throttle_time_ms=throttle_ms) if throttle_ms else reply
 
     def forget(self, member_id: str) -> None:
-        """Forget a member that is gone."""
+        """Remove a member that is gone."""
         self._full_at_us.pop(member_id, None)
 
 
@@ -216,7 +216,7 @@ class CallFilter:
         """The number of the newest call, by member id, or by the call if it has none yet."""
 
     def is_new(self, member_id: str, number: int) -> bool:
-        """Tell whether a call is newer than all earlier ones of its member, and remember it."""
+        """Return whether a call is newer than all earlier ones of its member, and record it."""
         if not number:
             return True
         caller = member_id or f"no member yet, call {number}"

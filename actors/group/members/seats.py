@@ -20,7 +20,7 @@ from .admission import ended_by
 
 
 def step_away(current: CurrentAssignment) -> CurrentAssignment:
-    """Return a member's assignment once it has left for a while; the same object if it has already.
+    """Return a member's assignment after it left temporarily; the same object if it already had.
 
     It has stopped everything, so it holds nothing: what it had is free for the members that the
     target gives it to. The previous epoch is that of the target which it had when it left.
@@ -35,7 +35,7 @@ def step_away(current: CurrentAssignment) -> CurrentAssignment:
 
 
 def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decision:
-    """Release what a member that is away still holds, which an earlier version left it."""
+    """Release the resources that an older version left in the seat of a member that is away."""
     member = group.members.get(command.member_id)
     if member is None or not member.is_away or not member.current.assigned:
         return Decision(soft)
@@ -64,7 +64,7 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
 
 
 def needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
-    """Tell whether a new target is needed when another process takes a seat.
+    """Return whether the group needs a new target when another process takes a seat.
 
     It is if the seat's member was being removed, since a removal gives its work to others. If that
     member is away, a target is also needed if work is unplaceable, which the new one may be able to
@@ -78,7 +78,7 @@ def needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
 
 
 def _is_left_short(group: Group, seat: Member) -> bool:
-    """Tell whether a target that came while the member was away left it too little.
+    """Return whether a target installed while the member was away gave it too little.
 
     A member that is away is given nothing new, so such a target may leave it nothing, or more than
     one resource below an even share. Then its return calls for another target.

@@ -72,7 +72,7 @@ def _records(
     now_ms: int,
     principal: str | None,
 ) -> list[Record]:
-    """Return the records of changed configs, and what is configured by them, if that is more."""
+    """Return the records of changed configs, and the resources that they configure in addition."""
 
     def record(name: str, config: Config) -> ConnectorConfig:
         old = group.connectors.get(name)
@@ -89,7 +89,7 @@ def _records(
 
 
 def _version(old: ConnectorConfig | None, config: Config) -> int:
-    """Return the version of a config; it rises only if the work depends on the change.
+    """Return the version of a config; it rises only if the change affects the work.
 
     A new version restarts the connector.
     """

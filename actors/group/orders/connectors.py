@@ -32,7 +32,7 @@ UNSPLIT = "its tasks stay as they were: stop it"
 def delete_connector(
     group: Group, soft: SoftState, command: DeleteConnector, now_ms: int
 ) -> Decision:
-    """Remove a connector and its tasks from what is configured; its config is buried last.
+    """Remove a connector and its tasks from the configured resources; its config is deleted last.
 
     One that is being deleted may be told to wait for less.
     """
@@ -63,7 +63,7 @@ def delete_connector(
 
 
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
-    """Bury a deleted connector once no member holds any of it, and all its batches are published.
+    """Delete a config once no member holds the connector and all its batches are published.
 
     Nothing may be left of it outside the log; its offsets stay.
     """
@@ -101,7 +101,7 @@ def external_state_removed(
 
 
 def _is_wanted(group: Group, name: str) -> bool:
-    """Tell whether a member holds any of a connector, or has it in its target."""
+    """Return whether a member holds a connector or its tasks, or has them in its target."""
     return any(each.connector == name for each in (*group.owner, *group.target_owner))
 
 

@@ -31,7 +31,7 @@ from .operate import put_order
 
 
 def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decision:
-    """Expect a worker back within a time from now: its work waits; 0 milliseconds: no longer."""
+    """Set for how long a lost worker's work is kept for it; 0 milliseconds ends that."""
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
@@ -58,7 +58,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
 def end_expectation(
     group: Group, soft: SoftState, command: EndExpectation, now_ms: int
 ) -> Decision:
-    """End an order to wait for a worker whose time has passed."""
+    """End an order to keep a worker's work, whose time has passed."""
     order = group.worker_orders.get(command.worker)
     if order is None or order.expected_back_ms != command.until_ms:
         return Decision(soft)
@@ -92,7 +92,7 @@ def _move_deadlines(group: Group, name: str, deadline_ms: int) -> Iterator[Recor
 
 
 def _must_compute(group: Group, name: str) -> bool:
-    """Tell whether a new computation is needed to carry out the order.
+    """Return whether the order needs a new computation.
 
     One is needed for lost work that is neither parked nor in another member's target, as after a
     failed attempt, unless one is due anyway: what is installed then has the new deadline.
@@ -108,7 +108,7 @@ GOODBYE_MS: Final = 1_000
 
 
 def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
-    """Remove a member, at once if it runs nothing; or stop waiting for a lost worker."""
+    """Remove a member: at once if it runs nothing; end the wait for a lost worker."""
     member = find_member(group, command.worker)
     if isinstance(member, str):
         return _give_up_lost(group, soft, command, now_ms)
@@ -125,7 +125,7 @@ def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
 
 
 def due_removals(group: Group, now_ms: int) -> Iterator[RemoveMember]:
-    """Yield the removals of members that hold nothing by now, and did not leave by themselves.
+    """Yield the removals of members that hold nothing any more and did not leave by themselves.
 
     `now_ms` is wall clock; one that was set back delays nothing.
     """

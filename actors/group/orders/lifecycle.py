@@ -56,7 +56,7 @@ def set_target_state(
 
 
 def is_stopping(wanted: TargetState) -> bool:
-    """Tell whether a connector is being stopped, and does not count as stopped yet."""
+    """Return whether a connector is to stop, and is not recorded as stopped yet."""
     return wanted.state is RunState.STOPPED and not wanted.is_complete
 
 
@@ -73,7 +73,7 @@ def finish_stop(group: Group, soft: SoftState, command: FinishStop, _: int) -> D
 
 
 def restart(group: Group, soft: SoftState, command: Restart, now_ms: int) -> Decision:
-    """Give what restarts a new generation, and the status RESTARTING."""
+    """Raise the generation of the resources to restart, and set their status to RESTARTING."""
     name, task = command.resource
     if not _is_there(group, name):
         return refuse(soft, Error.UNKNOWN_CONNECTOR, f"Unknown connector: {name}")
@@ -93,7 +93,7 @@ def restart(group: Group, soft: SoftState, command: Restart, now_ms: int) -> Dec
 
 
 def chosen_for_restart(group: Group, command: Restart) -> Resources:
-    """Return what a restart of a known connector, or of a task, restarts."""
+    """Return the resources that a restart of a connector, or of a task, includes."""
     name = command.resource.connector
     numbers = group.task_numbers(name) if command.include_tasks else ()
     asked = {command.resource, *(Resource(name, number) for number in numbers)}

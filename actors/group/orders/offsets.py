@@ -43,7 +43,7 @@ def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: 
 
 
 def record_alteration(group: Group, soft: SoftState, command: RecordAlteration, _: int) -> Decision:
-    """Record a change of offsets that is not in the control log yet."""
+    """Record a change of offsets that the control log lacks."""
     name = command.connector
     config, altered = group.connectors.get(name), soft.facts.alteration(name)
     if config is None or altered is None or altered == group.offset_changes.get(name):

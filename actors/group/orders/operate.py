@@ -29,7 +29,7 @@ from ..state.workers import (
 
 
 def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decision:
-    """Cordon a worker: it is given nothing more. To drain it, it also gives up what it has.
+    """Cordon a worker: it is assigned no new work. With `drain` its work is revoked as well.
 
     A worker that is draining stays so if it is only cordoned again: `uncordon` ends both.
     """
@@ -43,7 +43,7 @@ def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decis
 
 
 def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> Decision:
-    """End a worker's cordon or drain: it may be given work again."""
+    """End a worker's cordon or drain: it may be assigned work again."""
     found = find_worker(group, command.worker)
     if found.message:
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
@@ -91,7 +91,7 @@ def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) ->
 
 
 def release_seats(group: Group, soft: SoftState, command: ReleaseSeats, now_ms: int) -> Decision:
-    """Remove the members of a node that it does not name any more; their work is free for others.
+    """Remove the members of a node that it no longer names; their work may go to others.
 
     Only members that are away, and that ran on this very node, are removed.
     """
@@ -127,7 +127,7 @@ def _was_of(command: ReleaseSeats, seat: MemberMetadata) -> bool:
 
 
 def put_order(group: Group, soft: SoftState, new: Operator, why: Why | None) -> Decision:
-    """Write an order if it changes anything, and raise the epoch if there is a cause."""
+    """Write an order if it changes anything; raise the epoch if there is a cause."""
     if found := flaw_in_name(new.name, "the worker's name"):
         return refuse(soft, Error.INVALID_REQUEST, f"{found}, so no order can name it")
     if new.scope is Scope.WORKER:

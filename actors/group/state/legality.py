@@ -40,7 +40,7 @@ class IllegalRecordError(Exception):
 
 
 class Legality:
-    """Checks each record of one group, and keeps the last ones for a report."""
+    """Checks each record of one group, and keeps the latest ones for a report."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[int, Record]] = deque(maxlen=REMEMBERED)
@@ -64,7 +64,7 @@ class Legality:
 
 
 def flaw(group: Group, record: Record) -> str:
-    """Return why the record may not follow in this group, or nothing."""
+    """Return why the record may not follow in this group; "" if it may."""
     find = FLAWS.get(type(record))
     return find(group, record) if find else ""
 
@@ -139,7 +139,7 @@ def _in_step(group: Group, record: CurrentAssignment) -> str:
 
 
 def _may_go(was: int, now: int) -> bool:
-    """Tell whether a member epoch may follow another; a static member may leave and return."""
+    """Return whether a member epoch may follow another; a static member may leave and return."""
     if now == TEMPORARY_LEAVE_EPOCH:
         return True
     return now >= was if was >= JOIN_EPOCH else now == JOIN_EPOCH

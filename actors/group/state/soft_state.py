@@ -54,7 +54,7 @@ class InitialDelay:
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """Lookups of the rules in what is not in the control log; a lookup changes nothing.
+    """Read-only lookups for the rules in state outside of the control log.
 
     The defaults are those of a group without an offset log, whose process is new.
     """
@@ -114,7 +114,7 @@ class SoftState:
     """The topics of the cluster, by name; None: this process does not know them yet."""
 
     def without_computation(self) -> "SoftState":
-        """Return the soft state with nothing in flight."""
+        """Return the soft state with no computation in flight."""
         return self if self.computation is None else replace(self, computation=None)
 
 
@@ -150,7 +150,7 @@ def accept(
 
 
 def refuse(soft: SoftState, error: Error, message: str) -> Decision:
-    """Return the decision to change nothing, and why."""
+    """Return a decision without changes, and with an error as the answer."""
     return Decision(soft, reply=CommandReply(error, message))
 
 

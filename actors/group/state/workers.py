@@ -31,26 +31,26 @@ from ...messages.errors import listing
 
 @dataclass(frozen=True, slots=True)
 class WorkerMatch:
-    """The name of the one worker that was meant, or a message why there is none."""
+    """The full name of the one worker that a given name matches, or an error message."""
 
     name: str = ""
     message: str = ""
 
 
 def find_worker(group: Group, called: str) -> WorkerMatch:
-    """Return the worker that is meant by a name."""
+    """Return the one worker that a name matches."""
     return next(find_workers(group, [called]))
 
 
 def find_workers(group: Group, names: Iterable[str]) -> Iterator[WorkerMatch]:
-    """Yield the worker that is meant by each name."""
+    """Yield the one worker that each name matches."""
     directory = _directory(group)
     for called in names:
         yield _only(called, directory.find(called), directory.everybody)
 
 
 def find_member(group: Group, called: str) -> Member | str:
-    """Return the one member that is meant by a name, or a message why there is none."""
+    """Return the one member that a name matches, or an error message."""
     members = group.members
     if called in members:
         return members[called]
@@ -88,7 +88,7 @@ def _only(called: str, matches: set[str], everybody: set[str]) -> WorkerMatch:
 
 
 def order_for(group: Group, name: str) -> Operator:
-    """Return the order for a worker, or one that asks for nothing."""
+    """Return the order for a worker, or an empty one."""
     return group.worker_orders.get(name) or Operator(Scope.WORKER, name)
 
 
@@ -130,7 +130,7 @@ def is_by_order(group: Group, loss: Loss) -> bool:
 
 
 def welcome(group: Group, newcomer: MemberMetadata, seat: Member | None) -> list[Record]:
-    """Return the record by which a worker that is back is not expected any more.
+    """Return the record that ends the wait for a worker that is back.
 
     An order to remove the member that had the `seat` before ends as well: that member is gone.
     """
@@ -144,13 +144,13 @@ def welcome(group: Group, newcomer: MemberMetadata, seat: Member | None) -> list
 
 
 def removal_of(group: Group, member: Member) -> Operator | None:
-    """Return the order to remove a member, gently or by force, if there is one."""
+    """Return the order to remove a member, gracefully or by force, if there is one."""
     order = group.worker_orders.get(worker_name(member.metadata))
     return order if order and order.removing == member.member_id else None
 
 
 def is_silenced(group: Group, member_id: str) -> bool:
-    """Tell whether a member must not be answered: it is being removed by force.
+    """Return whether a member must not be answered: it is being removed by force.
 
     It fences itself once its session has passed without an answer. Only its leave is still taken,
     since it says that nothing runs any more.
@@ -163,6 +163,6 @@ def is_silenced(group: Group, member_id: str) -> bool:
 
 
 def end_removal(group: Group, member: Member) -> list[Record]:
-    """Return the record by which the order to remove a member ends, since it goes."""
+    """Return the record that ends the order to remove a member, since it leaves."""
     order = removal_of(group, member)
     return replace_order(order, replace(order, removing="", gently=False)) if order else []

@@ -13,13 +13,13 @@ from .protocol import AssignmentContent, HeldResources, OfferedMetadata
 
 
 class ConnectTranslation:
-    """The `Translation` of workers: owned resources, URL, and how far they have read configs."""
+    """The `Translation` of workers: owned resources, URL, and the config offset."""
 
     protocol_type = CONNECT
     is_of_clients = False
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
-        """Return what a worker's metadata say; raises UnreadableError."""
+        """Decode a worker's metadata; raises UnreadableError."""
         return _read(offered.name, offered.metadata)
 
     def stops_first(self, protocol: str) -> bool:
@@ -29,7 +29,7 @@ class ConnectTranslation:
     def held_resources(
         self, protocol: str, member: ClassicMember, generation: int
     ) -> HeldResources:
-        """Return what a worker holds: its assignment, and what it may still have to revoke.
+        """Return a worker's resources: assigned ones, and those still to revoke.
 
         Logs from before there were grants of classic members have the bytes alone. Raises
         UnreadableError.
@@ -74,12 +74,12 @@ class ConnectTranslation:
         offers: Sequence[tuple[str, ClassicProtocol]],
         gone: str = "",
     ) -> Sequence[Record]:
-        """Return nothing: what is configured does not depend on the members."""
+        """Return no records: the configured resources do not depend on the members."""
         del group, soft, offers, gone
         return ()
 
     def bury(self, group: Group) -> Sequence[Record]:
-        """Return nothing: connectors belong to the group whatever its type."""
+        """Return no records: connectors belong to the group whatever its type."""
         del group
         return ()
 

@@ -73,7 +73,7 @@ def downgrade(
 
 
 def is_converted(group: Group) -> bool:
-    """Tell whether the last generation is that of a downgrade, so that its round has not ended.
+    """Return whether the last generation is that of a downgrade whose round has not ended.
 
     A round that an earlier process began is lost.
     """
@@ -85,7 +85,7 @@ _OF_MEMBERS = (MemberMetadata, CurrentAssignment)
 
 
 def _is_kept(record: Record, assignment_epoch: int) -> bool:
-    """Tell whether a record of the decision is kept: those of members, and orders.
+    """Return whether a record of the decision is kept: those of members, and orders.
 
     A target of the same decision is left out, and so are the steps towards it.
     """

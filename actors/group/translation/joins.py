@@ -31,7 +31,7 @@ from .protocol import Translation, owned_resources
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A JoinGroup, and what the coordinator knows of its sender."""
+    """A JoinGroup, and the coordinator's knowledge of its sender."""
 
     call: JoinGroup
     fresh: str
@@ -50,7 +50,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class _Seating:
-    """The id of a member that joins, and the member that had its seat; None: a new seat."""
+    """The id of a joining member, and the member whose seat it takes; None: a new seat."""
 
     member_id: str
     seat: Member | None = None
@@ -85,7 +85,7 @@ def _refuse(soft: SoftState, call: JoinGroup, error: Error, message: str = "") -
 
 
 def _seat_of(group: Group, call: JoinGroup) -> Member | None:
-    """Return the seat that the call is about: by its instance id, or else by its member id."""
+    """Return the seat that the call concerns: by its instance id, or else by its member id."""
     owner = call.member_id
     if call.instance_id is not None:
         owner = group.instances.get(call.instance_id, "")

@@ -90,7 +90,7 @@ class MixedMembers:
         self._deadlines.extend(late_ms)
 
     def expect(self, member_id: str, session_ms: int, steady_ms: int) -> None:
-        """Keep an id for a new member, which has to join with it within its session."""
+        """Reserve an id for a new member, which has to join with it within its session."""
         if len(self._expected) >= MOST_PENDING_JOINS:
             del self._expected[next(iter(self._expected))]
         self._expected[member_id] = None
@@ -112,7 +112,7 @@ class MixedMembers:
         return lambda group, soft: leave(group, soft, call, now_ms)
 
     def apply(self, call: ClassicCall, reply: ClassicReply, now: Now) -> str:
-        """Time what follows from an answer; return the id of the member whose session begins anew.
+        """Start the timers that an answer implies; return the member whose session restarts.
 
         "" if it is nobody's.
         """
@@ -152,7 +152,7 @@ class MixedMembers:
         return member_id
 
     def due(self, now: Now) -> Iterator[Rule]:
-        """Yield the rules of what is due by now; each is to be decided before the next."""
+        """Yield the due rules; decide each before asking for the next."""
         for awaited, member_id in self._deadlines.due(now.steady_ms):
             if awaited is AwaitedCall.FIRST_JOIN:
                 self._expected.pop(member_id, None)
@@ -173,7 +173,7 @@ def _expiry_of(member_id: str, now_ms: int) -> Rule:
 
 
 def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translation) -> Decision:
-    """Return a classic member's assignment; nothing is written."""
+    """Return a classic member's assignment; no record is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=SyncGroupReply(member))
@@ -200,7 +200,7 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
 
 
 def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
-    """Tell a classic member whether it has to rejoin; nothing is written."""
+    """Answer a classic member, with an error if it has to rejoin; no record is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=ClassicHeartbeatReply(member))
@@ -210,7 +210,7 @@ def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision
 
 
 def _must_rejoin(group: Group, member: Member) -> bool:
-    """Tell whether a member has to rejoin to reach its target."""
+    """Return whether a member has to rejoin to reach its target."""
     current = member.current
     if current.member_epoch < group.assignment_epoch or current.state is MemberState.UNREVOKED:
         return True

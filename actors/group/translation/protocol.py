@@ -64,7 +64,7 @@ class HeldResources(NamedTuple):
 
 
 class NotYetError(UnreadableError):
-    """A conversion needs something that is not known yet, and will be soon."""
+    """A conversion needs a fact that is not known yet, but will be soon."""
 
 
 class Translation(Protocol):
@@ -76,7 +76,7 @@ class Translation(Protocol):
     with protocols."""
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
-        """Return a member's metadata."""
+        """Decode a member's metadata."""
         ...
 
     def stops_first(self, protocol: str) -> bool:
@@ -86,7 +86,7 @@ class Translation(Protocol):
     def held_resources(
         self, protocol: str, member: ClassicMember, generation: int
     ) -> HeldResources:
-        """Return what a member of this generation holds."""
+        """Return the resources that a member of this generation holds."""
         ...
 
     def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
@@ -118,7 +118,7 @@ def offered_metadata(classic: ClassicMetadata, translation: Translation) -> Offe
 
 
 def owned_resources(classic: ClassicMetadata, translation: Translation) -> Resources | None:
-    """Return what a member owned when it joined; None: it did not say.
+    """Return the resources that a member owned when it joined; None: it did not report them.
 
     One that stops everything before it joins owns nothing, whatever its metadata still name. Raises
     UnreadableError.

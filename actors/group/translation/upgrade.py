@@ -96,7 +96,7 @@ def upgrade(
 
 
 def _bump_with_cause(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> Decision:
-    """Give the epoch bump the cause of the conversion, and add one if there is none.
+    """Set the epoch bump's cause to the conversion, and add a bump if there is none.
 
     A static member that returns does not raise the epoch. But the generation is buried, and with it
     the record of how far the group has counted.
@@ -188,7 +188,7 @@ def _seats(group: Group, last: ClassicGroup, converting: ConvertingMembers) -> I
 
 
 def _tells_grants(last: ClassicGroup) -> bool:
-    """Tell whether members hold their grants alone, whatever their bytes say.
+    """Return whether members hold exactly their grants, whatever their bytes say.
 
     The bytes may be of an earlier generation, or not be handed out yet. Only in logs from before
     there were grants do the bytes alone say what a leader has assigned.

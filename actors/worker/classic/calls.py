@@ -148,7 +148,7 @@ class MemberCalls:
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
     def retries_join(self, now_ms: int) -> bool:
-        """Tell, once, that the delay after an error is over."""
+        """Return, once, whether the delay after an error is over."""
         if self._again_ms is None or now_ms < self._again_ms:
             return False
         self._again_ms = None

@@ -31,7 +31,7 @@ from ...messages.classic import NO_GENERATION, JoinGroupReply
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """The configured resources by the log, and the offset of the record that says so."""
+    """The configured resources by the log, and the offset of the latest config record."""
 
     offset: int = -1
     """-1: nothing was ever configured."""
@@ -42,7 +42,7 @@ class Lead:
     """The assignments that one worker makes whenever it leads."""
 
     def __init__(self, max_delay_ms: int) -> None:
-        """Lost work waits for `max_delay_ms` at most."""
+        """Start; lost work waits for `max_delay_ms` at most."""
         self._max_delay_ms = max_delay_ms
         self._memory = LeaderMemory()
         self._last: tuple[int, Mapping[str, bytes]] = (NO_GENERATION, {})
@@ -56,7 +56,7 @@ class Lead:
     def assign(
         self, generation: JoinGroupReply, configs: Configs, completed: int, now_ms: int
     ) -> Mapping[str, bytes]:
-        """Return the assignment of each member; for the same generation always the same.
+        """Return the assignment of each member; the same for each call in a generation.
 
         `completed` is the last generation of which this worker got its assignment. Raises
         UnwritableError for an assignment that is too large.
@@ -118,7 +118,7 @@ class Lead:
 
 
 def _reported(members: Mapping[str, WorkerMetadata]) -> Loads:
-    """Return what each member names in its metadata."""
+    """Return the resources in each member's metadata."""
     return {
         member_id: each.allocation.assigned if each.allocation else ()
         for member_id, each in members.items()

@@ -97,7 +97,7 @@ class ClassicMembership(GroupMembership):
         return self._calls.repeat(now_ms) if self.state in SENDING else []
 
     def set_configured(self, configured: Resources, offset: int, now_ms: int) -> list[Instruction]:
-        """Set what is configured, and by which record; a leader assigns it."""
+        """Set the configured resources, and the offset of their record, for a leader."""
         self._configs = Configs(offset, configured)
         if self._leads_now:
             return self._assign(now_ms)
@@ -167,7 +167,7 @@ class ClassicMembership(GroupMembership):
         return self._calls.sync(self._round.protocol, assignments, now_ms)
 
     def _apply_assignment(self, reply: SyncGroupReply, now_ms: int) -> list[Instruction]:
-        """Stop and start what an assignment says, and rejoin if it calls for that."""
+        """Apply an assignment: stop and start resources, and rejoin if it requires that."""
         if reply.error is Error.REBALANCE_IN_PROGRESS:
             return self._send_join("another round has begun", now_ms)
         if reply.error is not Error.NONE:
@@ -210,7 +210,7 @@ class ClassicMembership(GroupMembership):
         return []
 
     def _refused(self, error: Error, message: str, now_ms: int) -> list[Instruction]:
-        """Do what the error asks for; a refused join has no seat to lose."""
+        """Handle an error by its remedy; a refused join has no seat to lose."""
         meaning = MEANINGS[error]
         reason = f"{error.value}: {message or meaning.advice}"
         if meaning.remedy is Remedy.FATAL:

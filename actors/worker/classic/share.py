@@ -23,7 +23,7 @@ UNASSIGNED: Final = ReceivedAssignment(config_offset=-1)
 
 
 class Share:
-    """The last assignment of a member, and what follows from it; times are in milliseconds."""
+    """The last assignment of a member, and its pending stops, starts and rejoin; milliseconds."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -46,7 +46,7 @@ class Share:
     def apply(
         self, version: int, assignment: ReceivedAssignment, config_offset: int, now_ms: int
     ) -> list[Instruction]:
-        """Apply an assignment; return what has to stop, for which the starts wait."""
+        """Apply an assignment; return the resources that must stop before others start."""
         if version == EAGER:  # it has all that there is to run
             revoked = tuple(each for each in self._has if each not in assignment.assigned)
             assignment = replace(assignment, revoked=revoked, version=EAGER)
@@ -67,19 +67,19 @@ class Share:
         return self._aim()
 
     def prepare_to_rejoin(self) -> list[Instruction]:
-        """Start nothing more; return what has to stop before: in the eager protocol everything."""
+        """Start nothing more; return the resources to stop first: in the eager protocol all."""
         self.rejoins, self._may_start = True, False
         gone = frozenset(stop_to_rejoin(self._last.version, self._has))
         self._has = [each for each in self._has if each not in gone]
         return self._aim()
 
     def start(self) -> list[Instruction]:
-        """Return what to start, once nothing has to stop any more."""
+        """Return the resources to start, once all stops are done."""
         granted = self.work.grant() if self._may_start else NOTHING
         return [Start(granted, self.work.log_offset)] if granted else []
 
     def waits_for_configs(self, config_offset: int) -> bool:
-        """Tell whether the log has to be read further before it rejoins."""
+        """Return whether the log must be read further before the member rejoins."""
         return is_behind(self._last.config_offset, config_offset)
 
     def make_metadata(self, url: str, config_offset: int) -> WorkerMetadata:
@@ -89,7 +89,7 @@ class Share:
         return WorkerMetadata(url, config_offset, own if own.leader is not None else None)
 
     def give_up(self) -> Resources:
-        """Forget the assignment; return what still runs."""
+        """Drop the assignment; return the resources that still run."""
         self._has, self._last, self.work.target = (), UNASSIGNED, NOTHING
         self.rejoins = self._may_start = False
         self.rejoin_at_ms = None
