@@ -70,15 +70,15 @@ class OffsetCalls:
             return DONE
         return None
 
-    def answer(self, request: object, reply: HeartbeatReply) -> Reply:
+    def answer(self, request: ConsumerGroupHeartbeat, reply: HeartbeatReply) -> Reply:
         """Return the answer to a translated heartbeat: there are none."""
         del request
         return reply
 
-    def remember(self, request: object, end: int, reply: Reply) -> None:
+    def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
         """Do nothing: answers about offsets are not cached."""
 
-    def repeat(self, request: object) -> Reply | None:
+    def repeat(self, request: ConsumerGroupHeartbeat) -> Reply | None:
         """Return None: each heartbeat has to be decided."""
         del request
         return None
@@ -135,20 +135,17 @@ class ConsumerCalls(OffsetCalls):
         names = own if self._topics is None else self._topics
         return as_heartbeat(request, own, find_matches(pattern, names) if pattern else ())
 
-    def answer(self, request: object, reply: HeartbeatReply) -> Reply:
+    def answer(self, request: ConsumerGroupHeartbeat, reply: HeartbeatReply) -> Reply:
         """Return Kafka's answer to a heartbeat."""
-        assert isinstance(request, ConsumerGroupHeartbeat)  # noqa: S101  # as it was translated
         return as_reply(reply, self._group.topics or NO_TOPICS, request.number)
 
-    def remember(self, request: object, end: int, reply: Reply) -> None:
+    def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
         """Keep the answer for repetitions of a heartbeat before which the log ended at `end`."""
-        assert isinstance(request, ConsumerGroupHeartbeat)  # noqa: S101  # as it was translated
         if isinstance(reply, ConsumerGroupHeartbeatReply):
             self._cache.add(request, end, reply)
 
-    def repeat(self, request: object) -> Reply | None:
+    def repeat(self, request: ConsumerGroupHeartbeat) -> Reply | None:
         """Return the answer to a repeated heartbeat without news; None: it has to be decided."""
-        assert isinstance(request, ConsumerGroupHeartbeat)  # noqa: S101  # others have no cache
         return self._cache.reply_to(request)
 
 

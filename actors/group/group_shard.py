@@ -364,11 +364,11 @@ class GroupShard:
     ) -> tuple[Reply, bool]:
         """Return the answer to a consumer's heartbeat, and whether it has to leave at once."""
         request = self._calls and self._calls.translate(call, self.state.space, now)
-        if self._calls is None or request is None:
+        if isinstance(request, Reply):
+            return request, True
+        if self._calls is None or not isinstance(request, Heartbeat):
             message = f"Group {self.group.group_id} is not a consumer group."
             return self._refuse_client(call, Error.GROUP_ID_NOT_FOUND, message)
-        if not isinstance(request, Heartbeat):
-            return cast("Reply", request), True
         if not request.member_id and request.member_epoch == JOIN_EPOCH:
             request = replace(request, member_id=self._new_id())
         decision = self._decide_heartbeat(request, arrived_ms, now)
@@ -480,8 +480,8 @@ class GroupShard:
         """Decide by the rules of the kind; some decisions convert the group."""
         state, classic = self.state, self.classic
         is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
-        if is_join and not classic.coordinator.is_empty:
-            decision = classic.upgrade(cast("Heartbeat", command), now.wall_ms)
+        if isinstance(command, Heartbeat) and is_join and not classic.coordinator.is_empty:
+            decision = classic.upgrade(command, now.wall_ms)
         else:
             decision = self.kind.decide(state.group, state.soft, command, now.wall_ms)
             if state.group.translated:

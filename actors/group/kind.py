@@ -13,6 +13,7 @@ from ...events.log.space import DiskSpace
 from ..assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
 from ..classic.coordinator import ClassicCoordinator
 from ..messages.commands import Command, Reply
+from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.groups import RemoveGroup
 from ..messages.members import HeartbeatReply
 from ..messages.orders import DeleteGroup
@@ -32,15 +33,15 @@ class KindCalls(Protocol):
         """Return the command for a request, or its answer; None: it is no such call."""
         ...
 
-    def answer(self, request: Any, reply: HeartbeatReply) -> Reply:  # noqa: ANN401
+    def answer(self, request: ConsumerGroupHeartbeat, reply: HeartbeatReply) -> Reply:
         """Return the answer to a translated heartbeat."""
         ...
 
-    def remember(self, request: Any, end: int, reply: Reply) -> None:  # noqa: ANN401
+    def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
         """Keep the answer to a heartbeat for its repetitions; the log ended at `end` before it."""
         ...
 
-    def repeat(self, request: Any) -> Reply | None:  # noqa: ANN401
+    def repeat(self, request: ConsumerGroupHeartbeat) -> Reply | None:
         """Return the answer to a repeated heartbeat without news; None: it has to be decided."""
         ...
 

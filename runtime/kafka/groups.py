@@ -120,8 +120,6 @@ class Groups:
 
 def refuse_lost(call: HostCall, error: Error) -> Any:
     """Return the reply to a lost call; it is unknown whether it was accepted."""
-    if isinstance(call, ConnectCall):
-        return refuse_host_call(call, error, LOST)
     return refuse_host_call(call, error, LOST)
 
 

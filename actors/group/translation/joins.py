@@ -41,7 +41,7 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class JoinSettings:
     """The settings for classic members, and the translation of their bytes."""
 
     settings: ClassicSettings
@@ -56,7 +56,9 @@ class _Seating:
     seat: Member | None = None
 
 
-def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: int) -> Decision:
+def join(
+    group: Group, soft: SoftState, joining: Joining, terms: JoinSettings, now_ms: int
+) -> Decision:
     """Decide a JoinGroup of a classic member."""
     call = joining.call
     seat = _seat_of(group, call)

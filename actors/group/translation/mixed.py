@@ -47,7 +47,7 @@ from ..members.depart import (
 )
 from ..state.soft_state import Decision, Rule, SoftState, bump
 from ..state.workers import removal_of
-from .joins import Joining, Terms, join
+from .joins import Joining, JoinSettings, join
 from .protocol import Translation, assignment_content
 
 
@@ -103,7 +103,7 @@ class MixedMembers:
         translation = self._translation
         if isinstance(call, JoinGroup):
             joining = Joining(call, fresh, call.member_id in self._expected)
-            terms = Terms(settings, translation)
+            terms = JoinSettings(settings, translation)
             return lambda group, soft: join(group, soft, joining, terms, now_ms)
         if isinstance(call, SyncGroup):
             return lambda group, soft: sync(group, soft, call, translation)
