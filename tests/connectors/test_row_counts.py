@@ -19,8 +19,7 @@ from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.stores.files.sink import row_counts
 from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
-from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
-from fairlead.runtime.pipeline.stores.files.sink.spark_errors import explain_lost_files
+from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink, explain_lost_files
 from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
 from fairlead.runtime.pipeline.stores.files.sink.writing import SmallBatches, WriteFormat, Written
 from fairlead_tests.connectors.sinks import config

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
-from fairlead.runtime.pipeline.stores.files.sink.spark_errors import explain_lost_files
+from fairlead.runtime.pipeline.stores.files.sink.sink import explain_lost_files
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
 
 RFC = {"escape": '"', "header": "true"}

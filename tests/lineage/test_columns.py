@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
-from fairlead.runtime.pipeline.lineage.columns import columns_of
+from fairlead.runtime.pipeline.lineage.run import columns_of
 
 DDL = "id INT, name STRING, xs ARRAY<INT>, at TIMESTAMP"
 QUERIES = {

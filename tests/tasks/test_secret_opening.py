@@ -9,7 +9,7 @@ import pytest
 from fairlead.events.model import Resource, Resources, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.secrets import Vault
-from fairlead.runtime.node.worker.secret_opening import DecryptingRunner
+from fairlead.runtime.node.worker.spark_runner import DecryptingRunner
 from fairlead.runtime.pipeline.tasks.reports import (
     Report,
     StatusChanged,

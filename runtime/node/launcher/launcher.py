@@ -8,6 +8,7 @@ are handled: a process that does not answer is asked again, and replaced after a
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 
 from ....actors.transport import log_levels
 from ....actors.transport.system import UnreachableError
@@ -15,12 +16,31 @@ from ...cluster.node_files import SlowProcess, write_assignors, write_slow
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...processes.liveness import SignalWait, Silence, rest_of
-from ...processes.tied import TiedProcess
+from ...processes.tied import BriefedProcess, TiedProcess
 from ..process_files import ProcessFiles
 from .actor_system import WATCH_SECONDS, NodeFailedError, SupervisedSystem
-from .engine_process import EngineProcess
 from .kafka_process import KafkaProcess
 from .rest_process import RestProcess
+
+
+class EngineProcess(BriefedProcess):
+    """The process that owns the shared JVM; it outlives the workers and the supervisor."""
+
+    title = "engine"
+
+    def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
+        """Prepare the command and its input; nothing is started yet."""
+        brief = {
+            "group": node.group_id,
+            "data_dir": str(node.data_dir),
+            "engine": asdict(node.engine),
+            "paths": node.reach.paths,
+            "answer_timeout_ms": node.answer_timeout_ms,
+            "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
+            "log": asdict(node.log),
+        }
+        record = files.recorder("engine", "shared")
+        super().__init__("fairlead.runtime.node.engine", brief, record, node.backoff_ms)
 
 
 class Launcher:

@@ -61,7 +61,7 @@ OF_SESSIONS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.connect.serverStacktrace.enabled": "true",
-    # From this size on rows are sent as files, not within a plan: see connect/sent_rows.py.
+    # From this size on rows are sent as files, not within a plan: see connect/session.py.
     "spark.sql.session.localRelationCacheThreshold": str(1 << 18),
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

@@ -17,7 +17,7 @@ from fairlead.actors.timing import Backoff
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.node.launcher.engine_process import EngineProcess
+from fairlead.runtime.node.launcher.launcher import EngineProcess
 from fairlead.runtime.node.process_files import ProcessFiles
 from fairlead_tests import TESTS
 

@@ -4,10 +4,17 @@
 PySpark's client retries for ten minutes when a server is gone, without any message. This session
 retries only as long as the server is known to be alive, and it can be disconnected, so that no call
 waits forever. It uses private parts of PySpark (4.1 to 4.3), which no other module does.
+
+A few rows are sent within the plan of a query. More rows would take a hundred times their size on
+the server's heap, because the server makes an object of each row and copies the objects with the
+plan: they are sent as files in a shared folder (`SentRows`). PySpark's cache of local relations is
+no alternative: the server keeps it until the session ends.
 """
 
 import atexit
+import shutil
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
@@ -17,23 +24,31 @@ from uuid import uuid4
 
 import grpc
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.plan import LocalRelation, LogicalPlan
 from pyspark.sql.connect.proto import ReleaseSessionRequest
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 from pyspark.version import __version__
 
 from ..sessions import set_all
 from ..settings import OF_SESSIONS
+from ..spelling import path_to_read
 from .address import ConnectAddress
-from .sent_rows import SentRows, fits_a_file
 
 ANSWER_SECONDS: Final = 5.0
 """The timeout of calls that need no work on the server."""
 _MOST_CORES: Final = 1 << 16
 _SILENT: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+_SUPPORTED: Final = (
+    *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal128),
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary),
+    *(pa.types.is_date32, pa.types.is_timestamp),
+)
 
 
 class ServerRefused(Exception):  # noqa: N818  # what happened
@@ -209,3 +224,63 @@ class _RetryWhileAlive(DefaultPolicy):
 def _release(version: str) -> list[str]:
     """Return `4` and `3` for `4.3.0`."""
     return version.split(".")[:2]
+
+
+class SentRows:
+    """The files that a session has written for its server.
+
+    A file is removed when the job that sent it has ended and no frame refers to it any more.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder that belongs to this session alone; the first `send` creates it."""
+        self._folder = folder
+        self._serial = count()
+        self._sent = threading.local()
+        """For each thread the plans over the files that its current job has sent."""
+
+    def send(
+        self, table: pa.Table, parts: int, read: Callable[[str, StructType], LogicalPlan]
+    ) -> LogicalPlan:
+        """Write a table as `parts` row groups, and return `read` of its path and schema.
+
+        Raises `OSError`.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{next(self._serial)}.parquet"
+        rows = max(1, -(-table.num_rows // parts))
+        pq.write_table(table, path, row_group_size=rows, compression="lz4")
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        plan = read(path_to_read(path), schema)
+        weakref.finalize(plan, path.unlink, missing_ok=True)
+        self._of_this_job().append(plan)
+        return plan
+
+    def end_job(self) -> None:
+        """Release the files that this thread's job has sent."""
+        self._of_this_job().clear()
+
+    def close(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _of_this_job(self) -> list[LogicalPlan]:
+        plans: list[LogicalPlan] = self._sent.__dict__.setdefault("plans", [])
+        return plans
+
+
+def fits_a_file(schema: pa.Schema) -> bool:
+    """Tell whether Spark reads all columns unchanged from a parquet file, by distinct names."""
+    is_plain = len({name.lower() for name in schema.names}) == len(schema.names)
+    return is_plain and all(map(_is_supported, schema.types))
+
+
+def _is_supported(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        fields = [kind.field(number).type for number in range(kind.num_fields)]
+        return bool(fields) and all(map(_is_supported, fields))
+    if pa.types.is_map(kind):
+        return _is_supported(kind.key_type) and _is_supported(kind.item_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _is_supported(kind.value_type)
+    return any(is_it(kind) for is_it in _SUPPORTED)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -21,8 +21,9 @@ from pyspark.sql.types import StructType
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....batches.counting import RowCount
+from ....engines.failures import failure_text
 from ....engines.sessions import runs_elsewhere
-from ....spi.errors import SinkAway, SinkBroken
+from ....spi.errors import BadInput, RowsRefused, SinkAway, SinkBroken, SinkFull
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, is_behind, older_sink, refuse_other_log
@@ -31,7 +32,7 @@ from .. import keys
 from . import marks, staging
 from .columns import align_columns, reconcile_columns
 from .marks import SinkClaim, TaskMark
-from .null_folder import NullFolderCounter, refuse_bytes
+from .null_folder import NULL_FOLDER, NullFolderCounter, refuse_bytes
 from .publishing import (
     PartsMissing,
     RowsOf,
@@ -41,13 +42,25 @@ from .publishing import (
     unknown_row_count,
     written_since,
 )
-from .root import OpenRoot, SinkLocation, open_root
+from .root import OpenRoot, SinkLocation, open_root, sink_full
 from .row_counts import counter_of, whole_files
-from .spark_errors import explain_lost_files, explain_spark_error
+from .staging import STAGING
 from .writing import SmallBatches, WriteFormat, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and also null: both would be in one \
+folder. Nothing of the batch was written: change the text by a transform"""
+_NO_FOLDER: Final = "Mkdirs failed to create"
+_LONGEST_NAME: Final = 255
+"""The most bytes in the name of a folder."""
+_FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
+_TEMPORARY: Final = """no space left for Spark's temporary files, which lie in data.dir, or in \
+spark.local.dir of an executor; the task retries the batch until there is"""
+_GONE_WORDS: Final = ("No such file or directory", "does not exist", "FileNotFound")
+_AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
 class FileSink(Sink["DataFrame"]):
@@ -295,3 +308,42 @@ def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark)
         "written. Stop that node, or, after it is gone and its files are dealt with, "
         f"{place.adopt_remedy}"
     )
+
+
+def explain_spark_error(root: Path, error: Exception) -> SinkAway | BadInput | None:
+    """Return the sink's error behind the error of a Spark job; None: the sink did not cause it.
+
+    A full disk of Spark's own temporary files is waited for like that of a sink.
+    """
+    text = failure_text(error) or ""
+    if NULL_FOLDER in text and "already exists" in text:
+        return BadInput(f"a column of {keys.SINK_PARTITION_BY} {_LIKE_NULL}")
+    names = text.split("/") if _NO_FOLDER in text else []
+    if any(len(each.encode()) > _LONGEST_NAME or "\0" in each for each in names):
+        why = "has a NUL, so it cannot" if "\0" in text else "is too long to"
+        return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` {why} name a folder")
+    if any(each in text for each in _FULL_WORDS):
+        return SinkFull(_TEMPORARY) if _is_of_temporary_files(str(error)) else sink_full(root)
+    found = next((each for each in _AWAY_WORDS if each in text), "")
+    return SinkAway(f"{root}: {found.lower()}") if found else None
+
+
+def explain_lost_files(root: Path, error: Exception) -> SinkAway | None:
+    """Return the error of staged files that vanished during a Spark job; None: it is another.
+
+    The root itself must have been found there.
+    """
+    text = failure_text(error) or ""
+    if STAGING not in text or not any(each in text for each in _GONE_WORDS):
+        return None
+    return SinkAway(
+        f"files of a batch vanished from {root}/{STAGING} while Spark wrote them. Nothing of the "
+        f"batch counts, and it is written again. Keep whatever cleans up away from "
+        f"{root}/{STAGING}"
+    )
+
+
+def _is_of_temporary_files(trace: str) -> bool:
+    """Tell whether rows were sorted or shuffled, and not written to the sink."""
+    is_in_task = "Job aborted due to stage failure" in trace
+    return "spill()" in trace or (is_in_task and "TASK_WRITE_FAILED" not in trace)

@@ -1,19 +1,22 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """The PostgreSQL sink: a batch is staged by COPY, and published in one transaction.
 
-It is staged in tables, or as a prepared transaction. For at-least-once delivery it is written
-directly.
+It is staged in tables, or as a prepared transaction. For that, and for at-least-once delivery, rows
+are written directly: by COPY to the table itself if it can take it, otherwise through an unlogged
+table of the same transaction, which need not survive a crash.
 """
 
 import json
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
 
 from ......events.commits import CommitId, Document, Manifest, Part
 from ......events.model import Resource, Token
@@ -21,14 +24,21 @@ from ....spi.config import ConfigInvalid
 from ....spi.errors import Away, SinkAway, SinkBroken, SinkFull
 from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, refuse_other_log
+from ..arrow_types import longest
 from ..connecting import Server, application_name, brief, is_away, is_data, is_full
 from ..names import TableName
 from . import keys, prepared, staging
-from .changes import change_of, try_changes
-from .direct_write import TargetBatch, put_in
+from .changes import (
+    TableChange,
+    change_of,
+    look_at_deferred,
+    make_changes,
+    rows_refused,
+    try_changes,
+)
 from .layout import METADATA, RowLayout, TargetRows
 from .publishing import Marker, put_in_place, waiting_in
-from .tables import TableRules, TargetTable
+from .tables import TableRules, TargetColumn, TargetTable
 
 T = TypeVar("T")
 
@@ -46,6 +56,67 @@ SELECT pid FROM others WHERE NOT pg_terminate_backend(pid, 5000)"""
 A materialised CTE selects them first: otherwise the server might evaluate the condition that
 terminates a session for any session.
 """
+
+_LONG: Final = 500
+"""An indexed value of more bytes is tried first: a row of a B-tree has at most 2704."""
+
+
+class TargetBatch(NamedTuple):
+    """The rows of a batch for one table, and the change that they make."""
+
+    target: TargetTable
+    rows: TargetRows
+    change: TableChange
+
+    @property
+    def shows_late(self) -> bool:
+        """Whether it shows only at the write that the table refuses a row."""
+        given = {*self.rows.rows.column_names}
+        columns = (each for each in self.target.columns if each.name in given)
+        return self.target.shows_late or any(map(self._is_in_doubt, columns))
+
+    def _is_in_doubt(self, column: TargetColumn) -> bool:
+        """Tell whether it has values too long for an index, or nulls that the table may refuse."""
+        values, deletes = self.rows.rows[column.name], self.rows.deletes
+        if column.name in self.target.indexed and longest(values) > _LONG:
+            return True
+        if not column.refuses_null or not values.null_count:
+            return False
+        nulls = values.is_null()
+        return bool(pc.any(nulls if deletes is None else pc.greater(nulls, deletes)).as_py())
+
+
+def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:
+    """Write the rows of a batch to their tables; raises `RowsRefused`.
+
+    It runs in the connection's transaction; deferred constraints are checked, too.
+    """
+    with connection.cursor() as cursor:
+        for each in batches:
+            if each.rows.is_emptied:
+                staging.refuse_truncate(cursor, each.target.name)
+                cursor.execute(sql.SQL("TRUNCATE {}").format(each.target.name.sql).as_string())
+            if not _copied(cursor, each):
+                staging.write(connection, each.change.staged, each.target, each.rows, logged=False)
+                make_changes(cursor, [each.change])
+                dropped = sql.SQL("DROP TABLE {}").format(each.change.staged.sql)
+                cursor.execute(dropped.as_string())
+        look_at_deferred(cursor, [each.target.name for each in batches])
+
+
+def _copied(cursor: "adbc.Cursor", batch: TargetBatch) -> bool:
+    """Write rows to their table by COPY, if possible; tell whether it was."""
+    target, rows, change = batch
+    if change.mode != keys.INSERT or rows.deletes is not None or not target.takes_copy:
+        return False
+    given = staging.columns_of(target, rows)
+    if any(each.is_cast for each in given.values()):
+        return False
+    values = pa.table({name: each.values for name, each in given.items()})
+    name: TableName = target.name
+    with rows_refused([name]):
+        cursor.adbc_ingest(name.table, values, mode="append", db_schema_name=name.schema)
+    return True
 
 
 class PostgresSink(Sink["pa.Table"]):
