@@ -243,7 +243,7 @@ class ClassicCoordinator:
             self._wait_for(each, steady_ms)
 
     def extend_timers(self, late_ms: int) -> None:
-        """Extend every session, and the phase, by a time in which no member could be heard."""
+        """Extend every session, and the phase, by a time in which no request was read."""
         self._sessions.extend(late_ms)
         self._state = self._state.extend(late_ms)
 

@@ -277,7 +277,7 @@ def _leave(draft: ClassicDraft, leaver: Leaver) -> Error:
 def prepare_rebalance(draft: ClassicDraft, cause: Cause) -> None:
     """Begin a round: all members are to rejoin (PreparingRebalance).
 
-    Those that wait for their assignment are told so now, others by their next heartbeat.
+    Those that wait for their assignment get that answer now, others with their next heartbeat.
     """
     state, was = draft.state, draft.state.phase
     for seat in [each for each in state.seats.values() if each.syncing or each.is_pending_sync]:

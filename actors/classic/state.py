@@ -14,9 +14,9 @@ when all members have done their part, or when its time is up:
   leader brings the assignments.
 * STABLE: members send heartbeats. Those that do not send SyncGroup in time are removed.
 
-*Waiting answers are data*: a seat knows who waits for which answer, and a decision says what they
-are told. What goes on within a round is soft state: a restart loses it, and members that get no
-answer ask again. The last generation, its members and their assignments are in the log.
+*Waiting answers are data*: a seat has who waits for which answer, and a decision has the answers.
+What goes on within a round is soft state: a restart loses it, and members that get no answer ask
+again. The last generation, its members and their assignments are in the log.
 """
 
 from collections.abc import Iterable

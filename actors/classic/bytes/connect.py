@@ -38,7 +38,7 @@ class WorkerMetadata:
     config_offset: int
     """How far it has read the log of configs."""
     allocation: ReceivedAssignment | None = None
-    """All that it runs; None if it says nothing of it, as a newcomer, or in version 0."""
+    """All that it runs; None if it does not name that, as a newcomer, or in version 0."""
 
 
 def encode_offers(mode: str, metadata: WorkerMetadata) -> Sequence[tuple[str, bytes]]:

@@ -23,7 +23,7 @@ LONGEST_ASSIGNMENT = 1_048_576
 """Bytes of one assignment: alone it may be all that a SyncGroup carries."""
 
 LONGEST_STRING = 32_767
-"""Bytes of a string: what its length can say."""
+"""Bytes of a string: the largest number in its length field."""
 
 INT16, INT32, INT64 = (struct.Struct(form) for form in (">h", ">i", ">q"))
 
