@@ -311,8 +311,8 @@ def test_older_versions_are_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch)
         return lambda value: {(now if key == was else key): each for key, each in value.items()}
 
     upcasts = rename("title", "name"), rename("name", "connector")
-    form = codec.form_of(replace(BY_NUMBER[16], upcasts=upcasts))
-    monkeypatch.setitem(codec.FORMS, 16, form)
+    form = codec.format_of(replace(BY_NUMBER[16], upcasts=upcasts))
+    monkeypatch.setitem(codec.FORMATS, 16, form)
     for version, name in ((1, "title"), (2, "name"), (3, "connector")):
         old = msgpack.packb({name: "A", "config": {"x": "1"}, "version": 4})
         found = decode(Entry(0, 16, version, b"A\0", 0, old))

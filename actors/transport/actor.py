@@ -34,7 +34,7 @@ from thespian.actors import (
 )
 
 from .log_levels import LogLevelsRead, ReadLogLevels
-from .processes import Manager, read_log_levels
+from .processes import ActorManager, read_log_levels
 
 Address = Any
 
@@ -154,7 +154,7 @@ class Actor(ThespianActor):
 
     def pid_of(self, child: Address) -> int | None:
         """Return the process id of an actor started with `create`, None if it has ended."""
-        return self._myRef.pid_of(child) if isinstance(self._myRef, Manager) else None
+        return self._myRef.pid_of(child) if isinstance(self._myRef, ActorManager) else None
 
     def stop(self, child: Address) -> None:
         """Ask an actor to end, with all of its children."""
@@ -162,7 +162,7 @@ class Actor(ThespianActor):
 
     def die(self, code: int) -> None:
         """End this actor's process at once, without cleanup; its children end with it."""
-        if isinstance(self._myRef, Manager):
+        if isinstance(self._myRef, ActorManager):
             os._exit(code)
         raise SystemExit(code)  # in-process base: the process is not the actor's to end
 
@@ -225,7 +225,7 @@ class Actor(ThespianActor):
         return next((child for child in self._children if child == address), address)
 
     def _deliver(self, message: object) -> None:
-        if not isinstance(self._myRef, Manager):
+        if not isinstance(self._myRef, ActorManager):
             super().send(self.myAddress, message)
         elif self._create_waker():
             self._myRef.put(message)

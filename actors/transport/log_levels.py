@@ -28,7 +28,7 @@ LEVELS: Final[Mapping[str, int]] = {
     "ALL": 1,
 }
 """The levels of log4j, highest first."""
-_taken_up: set[str] = set()
+_applied: set[str] = set()
 """The loggers of this process whose levels come from the file."""
 
 
@@ -56,15 +56,15 @@ class LoggerState(NamedTuple):
     modified_ms: int | None
 
 
-def take_up(folder: Path) -> None:
+def apply(folder: Path) -> None:
     """Apply the levels in the file to this process's loggers."""
     wanted = read(folder)
-    for name in _taken_up - wanted.keys():
+    for name in _applied - wanted.keys():
         logging.getLogger(name).setLevel(logging.NOTSET)
     for name, each in wanted.items():
         logging.getLogger(name).setLevel(LEVELS[each.level])
-    _taken_up.clear()
-    _taken_up.update(wanted)
+    _applied.clear()
+    _applied.update(wanted)
 
 
 def read(folder: Path) -> dict[str, LevelSet]:

@@ -88,7 +88,7 @@ class Admin(multiprocCommon.MultiProcAdmin):
         finish_cleanup()  # no logger to stop
 
 
-class Manager(multiprocCommon.MultiProcManager):
+class ActorManager(multiprocCommon.MultiProcManager):
     """The manager of one actor in its process."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -282,7 +282,7 @@ def _log_to_file() -> None:
 def read_log_levels() -> None:
     """Apply the log levels that were set while the system runs."""
     if _log_file is not None:
-        log_levels.take_up(_log_file.parent)
+        log_levels.apply(_log_file.parent)
 
 
 def _set_title(kind: str, name: str) -> None:
@@ -293,5 +293,5 @@ def _set_title(kind: str, name: str) -> None:
 utilis.open = open_private  # pyright: ignore[reportAttributeAccessIssue]
 _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor
-multiprocCommon.MultiProcManager = Manager
+multiprocCommon.MultiProcManager = ActorManager
 name_system("", None)

@@ -56,7 +56,7 @@ class MalformedRecordError(CodecError):
     """The bytes are sealed, yet they are no record of their type: the writer was at fault."""
 
 
-class Form(NamedTuple):
+class RecordFormat(NamedTuple):
     """How the records of a type are written and read."""
 
     row: RecordType
@@ -75,18 +75,20 @@ class Form(NamedTuple):
     """Returns what the bytes of the version that is written hold: a shape, or a record."""
 
 
-def form_of(row: RecordType) -> Form:
-    """Return how the records of a row are written and read."""
+def format_of(row: RecordType) -> RecordFormat:
+    """Return the format of a type's records."""
     kind, version = row.record, 1 + len(row.upcasts)
     newest = version + 1 if kind in records.HEADS else version
     shape = SHAPES.get(kind)
-    return Form(row, version, newest, shape, row.key.reader(), Decoder(shape or kind).decode)
+    return RecordFormat(
+        row, version, newest, shape, row.key.reader(), Decoder(shape or kind).decode
+    )
 
 
-FORMS: Final = {row.number: form_of(row) for row in CATALOGUE}
+FORMATS: Final = {row.number: format_of(row) for row in CATALOGUE}
 """By key type."""
 
-_FORM_OF: Final = {form.row.record: form for form in FORMS.values()}
+_FORMAT_OF: Final = {form.row.record: form for form in FORMATS.values()}
 _write = Encoder().encode
 
 
@@ -108,8 +110,8 @@ def encode(record: Record) -> NewEntry:
 def _encode(record: Record) -> NewEntry:
     if isinstance(record, Tombstone):
         number, key = entry_key(record.kind, record.key)
-        return NewEntry(number, _FORM_OF[record.kind].version, key, None)
-    form = _FORM_OF[type(record)]
+        return NewEntry(number, _FORMAT_OF[record.kind].version, key, None)
+    form = _FORMAT_OF[type(record)]
     value = _write(form.shape.of(record) if form.shape else record)
     is_in_parts = isinstance(record, records.HEADS) and record.parts > 0
     version = form.newest if is_in_parts else form.version
@@ -121,7 +123,7 @@ def decode(entry: Entry) -> Record | None:
 
     Raises `NewerRecordError` and `MalformedRecordError`.
     """
-    form = FORMS.get(entry.type)
+    form = FORMATS.get(entry.type)
     if form is None:
         return None
     kind = form.row.record
@@ -145,8 +147,8 @@ def decode(entry: Entry) -> Record | None:
     return record
 
 
-def _lift(form: Form, entry: Entry) -> object:
-    """Return what an entry of an earlier version holds, in the form of the version of today."""
+def _lift(form: RecordFormat, entry: Entry) -> object:
+    """Return an entry of an earlier version, decoded and upcast to the present version."""
     if entry.version < 1:
         raise ValueError("versions count from 1")
     plain: dict[str, Any] = msgpack.decode(entry.value or b"", type=dict[str, Any])

@@ -121,7 +121,7 @@ def _log_failure(task: "asyncio.Task[None]") -> None:
 
 async def _follow_levels(data_dir: Path) -> None:
     while True:
-        log_levels.take_up(data_dir / "logs")
+        log_levels.apply(data_dir / "logs")
         await asyncio.sleep(LEVELS_SECONDS)
 
 

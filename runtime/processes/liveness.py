@@ -89,7 +89,7 @@ class GroupProbe:
         self._ask_at = now + PING_SECONDS
         return True
 
-    def rest_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         """Return how long until the next check: 0 while an answer is due."""
         return 0.0 if self._is_owed else max(0.0, self._ask_at - now)
 
@@ -148,7 +148,7 @@ class ProcessProbe:
         """When to ask next, in monotonic seconds."""
 
     @property
-    def rest_seconds(self) -> float:
+    def idle_seconds(self) -> float:
         """How long until the next check: 0 while an answer is due."""
         if self._question is not None or self.silence.seconds > 0:
             return 0.0
@@ -182,7 +182,7 @@ class ProcessProbe:
 
 def rest_of(probes: Iterable[ProcessProbe]) -> float:
     """Return for how long probes need not be looked at, so that all are due together then."""
-    rests = [each.rest_seconds for each in probes]
+    rests = [each.idle_seconds for each in probes]
     return max(rests) if all(rests) else 0.0
 
 

@@ -37,7 +37,7 @@ from ...events.records import (
     Tombstone,
 )
 from .classic_invariants import ConversionInvariants
-from .environment.clock import SimulatedClock, Story, Violation, stream
+from .environment.clock import SimulatedClock, Story, Violation, random_stream
 from .invariants import CommitInvariants, GroupInvariants, same, see_covered
 from .running import LifecycleInvariants, see_tasks
 
@@ -126,7 +126,7 @@ class DurableState:
         self._lifecycle = lifecycle
         self._clock = clock
         self._story = story
-        self._rng = stream(seed, "cuts")
+        self._rng = random_stream(seed, "cuts")
         self._folder = folder
         self._disk = self._open() if folder else None
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final, NamedTuple, TypedDict
 
 from ...actors.assignors.built_in import balanced, counting, incremental
-from .environment.clock import stream
+from .environment.clock import random_stream
 from .environment.kinds import CREW_WEIGHTS, LIFECYCLE_WEIGHTS, SPANS_MS, WEIGHTS, Fault
 
 STEPS_PER_ROLL: Final = 6
@@ -146,23 +146,23 @@ class Schedule:
 
 def draw(seed: int, size: Size) -> Schedule:
     """Return what a seed has in store; the same seed and size, the same schedule."""
-    rng = stream(seed, "plan")
+    rng = random_stream(seed, "plan")
     # From a stream of its own: seeds that are known for what befell them keep their faults.
-    assignor = stream(seed, "which assignor").choice(ASSIGNORS)
-    watch = stream(seed, "which ends are seen")
+    assignor = random_stream(seed, "which assignor").choice(ASSIGNORS)
+    watch = random_stream(seed, "which ends are seen")
     seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
-    foreign = stream(seed, "how many are foreign").choice(FOREIGN)
-    delay_ms = stream(seed, "how long an empty group waits").choice([0, 0, 0, 3_000])
+    foreign = random_stream(seed, "how many are foreign").choice(FOREIGN)
+    delay_ms = random_stream(seed, "how long an empty group waits").choice([0, 0, 0, 3_000])
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
     traits = replace(traits, initial_delay_ms=delay_ms, **_crew(seed, size.crew))
-    lifecycle = stream(seed, "what befalls connectors")
+    lifecycle = random_stream(seed, "what befalls connectors")
     has_lifecycle = not size.only and lifecycle.random() < LIFECYCLE
     of_lifecycle = size.steps // STEPS_PER_LIFECYCLE if has_lifecycle else 0
     is_rolled = not size.only and size.crew is Crew.MIXED
     of_crew = size.steps // STEPS_PER_ROLL if is_rolled else 0
     faults = _faults(rng, size.only or _mood(rng), size, size.steps - of_lifecycle - of_crew)
     faults += _faults(lifecycle, list(LIFECYCLE_WEIGHTS), size, of_lifecycle, len(faults))
-    faults += _faults(stream(seed, "rolls"), list(CREW_WEIGHTS), size, of_crew, len(faults))
+    faults += _faults(random_stream(seed, "rolls"), list(CREW_WEIGHTS), size, of_crew, len(faults))
     return Schedule(seed, size, traits, tuple(faults))
 
 
@@ -176,7 +176,7 @@ def _crew(seed: int, crew: Crew) -> _CrewTraits:
     """Return which workers speak the classic protocol, and how."""
     if crew is Crew.CONNECT:
         return {}
-    rng = stream(seed, "which protocols")
+    rng = random_stream(seed, "which protocols")
     return {
         "modes": tuple(rng.choices(MODES, MODE_WEIGHTS, k=3)),
         "classic": rng.choice([0, 1, 2, 3, 3]) if crew is Crew.MIXED else 3,

@@ -43,7 +43,7 @@ from .durable_state import GROUP_ID
 from .engine import SimulatedEngine, Surroundings
 from .environment.assignor import SimulatedAssignor
 from .environment.clients import ForeignClient, ForeignLog
-from .environment.clock import NEVER, stream
+from .environment.clock import NEVER, random_stream
 from .environment.network import Network, Way
 from .group_process import GroupProcess
 
@@ -102,7 +102,7 @@ class SimulatedWorker:
         self.node = node
         self.name = name
         self.is_alive, self.is_frozen = True, False
-        self.rng = stream(world.schedule.seed, name)
+        self.rng = random_stream(world.schedule.seed, name)
         self.is_classic = bool(node.mode)
         is_foreign = node.is_foreign and not self.is_classic
         self.foreign = ForeignClient() if is_foreign else None

@@ -42,7 +42,7 @@ from ..cluster.messages import AssignorAt
 from .classic_invariants import RoundInvariants
 from .durable_state import GROUP_ID, DurableState, list_resources
 from .environment.assignor import SimulatedAssignor
-from .environment.clock import SimulatedClock, Story, Violation, stream
+from .environment.clock import SimulatedClock, Story, Violation, random_stream
 from .environment.network import Network
 from .group_process import GroupProcess
 from .running import Exclusivity, LifecycleInvariants, Wanted
@@ -95,9 +95,11 @@ class Node:
         """What its next worker speaks, one of `connect.protocol`; empty: the connect protocol."""
         self.worker: SimulatedWorker | None = None
         self.assignor = SimulatedAssignor(
-            world.clock, stream(world.schedule.seed, "assignor", number), world.assignor_names
+            world.clock,
+            random_stream(world.schedule.seed, "assignor", number),
+            world.assignor_names,
         )
-        self._rng = stream(world.schedule.seed, "assignor process", number)
+        self._rng = random_stream(world.schedule.seed, "assignor process", number)
         self.awaited = 0
         """How many are on their way here."""
         self._world = world
@@ -182,7 +184,7 @@ class SimulatedSupervisor:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._rng = stream(world.schedule.seed, "supervisor")
+        self._rng = random_stream(world.schedule.seed, "supervisor")
         if world.schedule.traits.mistakes:
             self._schedule_mistake()
 
@@ -246,7 +248,7 @@ class World:
         self.supervisor = SimulatedSupervisor(self)
         self.echoes: list[Callable[[int], None]] = []
         """What repeats old messages as soon as the group's next process is there."""
-        self._rng = stream(schedule.seed, "news")
+        self._rng = random_stream(schedule.seed, "news")
         liked = dict.fromkeys((schedule.traits.assignor, balanced.NAME))
         self.assignor_names = tuple(liked)
         """The assignors of all workers that have some of their own, the best liked first."""
@@ -357,7 +359,7 @@ def _tidy(world: World) -> None:
             world.command(Expect(GROUP_ID, name, 0))
     for resource in sorted(group.resource_orders):
         world.command(Place(GROUP_ID, resource, weight=1, pins=()))
-    resumed = stream(world.schedule.seed, "what is resumed in the end")
+    resumed = random_stream(world.schedule.seed, "what is resumed in the end")
     for name in sorted(group.target_states):
         if resumed.random() < RESUMED:
             world.command(SetTargetState(GROUP_ID, name, RunState.RUNNING))

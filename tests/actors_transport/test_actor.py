@@ -18,7 +18,7 @@ from thespian.system.messages.multiproc import ChildMayHaveDied
 
 from fairlead.actors.transport.actor import Actor, Address, Failure, address_key
 from fairlead.actors.transport.crashes import TRACES
-from fairlead.actors.transport.processes import Manager
+from fairlead.actors.transport.processes import ActorManager
 from fairlead.actors.transport.system import CannotStartError, UnreachableError
 from fairlead.actors.transport.tcp import Transport
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
@@ -315,7 +315,7 @@ class BusyMailbox(list[Any]):
 def test_a_thread_wakes_an_actor_that_has_handled_its_first_message_before_it_was_woken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
+    actor, manager, mailbox = Received(), ActorManager.__new__(ActorManager), Mailbox()
     manager.transport, actor._myRef = mailbox, manager
     watched = list[int]()
 
@@ -338,7 +338,7 @@ def test_a_thread_wakes_an_actor_that_has_handled_its_first_message_before_it_wa
 
 
 def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_first_time() -> None:
-    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
+    actor, manager, mailbox = Received(), ActorManager.__new__(ActorManager), Mailbox()
     manager.transport, actor._myRef = mailbox, manager
 
     def hear(message: object) -> list[int]:
@@ -360,7 +360,7 @@ def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_fi
 
 
 def test_threads_that_post_all_the_time_keep_no_message_of_a_process_waiting() -> None:
-    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
+    actor, manager, mailbox = Received(), ActorManager.__new__(ActorManager), Mailbox()
     manager.transport, actor._myRef = mailbox, manager
     actor.post("first")
     told = actor.receiveMessage(mailbox._incomingEnvelopes.pop().message, "me")

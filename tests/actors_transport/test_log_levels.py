@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     root = logging.root.level
     yield tmp_path
     log_levels.forget(tmp_path)
-    log_levels.take_up(tmp_path)
+    log_levels.apply(tmp_path)
     logging.root.setLevel(root)
 
 
@@ -34,7 +34,7 @@ def test_a_level_counts_for_all_below_and_those_set_there_are_forgotten(folder: 
         logging.getLogger(name)
     log_levels.write(folder, "l.a.b", "TRACE", NOW)
     log_levels.write(folder, "l.a", "OFF", NOW + 1)
-    log_levels.take_up(folder)
+    log_levels.apply(folder)
     before = logging.getLevelName(logging.root.level).replace("WARNING", "WARN")
     assert levels(folder) == {
         "l.a": LoggerState("OFF", NOW + 1),
@@ -43,7 +43,7 @@ def test_a_level_counts_for_all_below_and_those_set_there_are_forgotten(folder: 
     }
     log_levels.write(folder, "l.a.b", "WARN", NOW + 2)
     log_levels.write(folder, "root", "ERROR", NOW + 3)
-    log_levels.take_up(folder)
+    log_levels.apply(folder)
     assert set(levels(folder).values()) == {LoggerState("ERROR", NOW + 3)}
 
 
@@ -53,7 +53,7 @@ def test_a_level_that_code_has_set_stays_unless_it_is_named(folder: Path) -> Non
     for name, level in (("root", "DEBUG"), ("l.own", "ERROR")):
         assert own.level == logging.WARNING
         log_levels.write(folder, name, level, NOW)
-        log_levels.take_up(folder)
+        log_levels.apply(folder)
     assert own.level == logging.ERROR
 
 

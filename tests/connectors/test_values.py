@@ -304,7 +304,7 @@ def from_json(spark: Any, folder: Path, cells: Sequence[Cell]) -> list[Found]:
         }
     )
     ddl = ddl_of(columns)
-    made = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=True), ddl)
+    made = JsonDecoder(KafkaRows((), has_text_keys=False, separates_bad=True), ddl)
     return [
         read(spark, ReadFormat("json", ddl, tolerant=True), file),
         shown(made.decode(spark, table)),

@@ -36,15 +36,17 @@ def records(values: tuple[bytes | None, ...]) -> pa.Table:
     )
 
 
-def decoder(*, parts_bad: bool) -> JsonDecoder:
-    return JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=parts_bad), "n INT, s STRING")
+def decoder(*, separates_bad: bool) -> JsonDecoder:
+    return JsonDecoder(
+        KafkaRows((), has_text_keys=False, separates_bad=separates_bad), "n INT, s STRING"
+    )
 
 
 @pytest.mark.spark
 def test_lone_surrogates_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
     engine: Embedded,
 ) -> None:
-    made = decoder(parts_bad=True)
+    made = decoder(separates_bad=True)
 
     def run(spark: Any) -> tuple[list[Any], dict[str, str], int]:
         rows = [tuple(row) for row in made.decode(spark, records(VALUES)).collect()]
@@ -69,7 +71,7 @@ def test_where_none_may_be_bad_the_first_is_told_by_its_place(
     engine: Embedded, row: int, why: str
 ) -> None:
     def run(spark: Any) -> None:
-        decoder(parts_bad=False).decode(spark, records(VALUES[row : row + 1])).collect()
+        decoder(separates_bad=False).decode(spark, records(VALUES[row : row + 1])).collect()
 
     with pytest.raises(TaskError, match=rf"t-0 at offset 0: it .*{why}"):
         engine.run("json", run)
@@ -83,7 +85,7 @@ def test_a_number_that_is_too_large_for_a_tinyint_is_a_bad_row(engine: Embedded,
     values = tuple(f'{{"n": {each}, "s": "x"}}'.encode() for each in texts)
 
     def run(spark: Any) -> tuple[list[Any], dict[str, str]]:
-        made = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=True), f"n {kind}")
+        made = JsonDecoder(KafkaRows((), has_text_keys=False, separates_bad=True), f"n {kind}")
         rows = [row.n for row in made.decode(spark, records(values)).collect()]
         (rejects,) = made.rejects()
         assert rejects.count() == 4
@@ -93,7 +95,7 @@ def test_a_number_that_is_too_large_for_a_tinyint_is_a_bad_row(engine: Embedded,
     assert rows == [-128, 127] if kind == "TINYINT" else [[(-128,)], [(127,)]]
     assert letters.keys() == {"2", "3", "4", "5"}
     assert {each.partition(" (")[0] for each in letters.values()} == {"column `n`"}
-    strict = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=False), f"n {kind}")
+    strict = JsonDecoder(KafkaRows((), has_text_keys=False, separates_bad=False), f"n {kind}")
     with pytest.raises(TaskError, match="the record of t-0 at offset 0: it is no JSON object that"):
         engine.run("json", lambda spark: strict.decode(spark, records(values[2:3])).collect())
 
@@ -109,7 +111,9 @@ def test_a_number_that_is_too_large_for_a_tinyint_is_a_bad_row(engine: Embedded,
 def test_a_number_that_no_column_holds_is_told_with_its_column(
     engine: Embedded, value: str, why: str
 ) -> None:
-    strict = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=False), "n STRUCT<n: DOUBLE>")
+    strict = JsonDecoder(
+        KafkaRows((), has_text_keys=False, separates_bad=False), "n STRUCT<n: DOUBLE>"
+    )
     one = records((f'{{"n":{{"n":{value}}}}}'.encode(),))
     with pytest.raises(TaskError) as told:
         engine.run("json", lambda spark: strict.decode(spark, one).collect())
@@ -120,7 +124,7 @@ def test_a_number_that_no_column_holds_is_told_with_its_column(
 def test_tombstones_alone_have_the_columns_of_the_records_before(engine: Embedded) -> None:
     schema = {"type": "struct", "fields": [{"field": "n", "type": "int32"}]}
     full = json.dumps({"schema": schema, "payload": {"n": 1}}).encode()
-    made = EnvelopeDecoder(KafkaRows(("_offset",), has_text_keys=False, parts_bad=False))
+    made = EnvelopeDecoder(KafkaRows(("_offset",), has_text_keys=False, separates_bad=False))
 
     def run(spark: Any) -> list[Any]:
         parts = ((full,), (None, b'{"schema":null,"payload":null}'))
@@ -133,7 +137,7 @@ def test_tombstones_alone_have_the_columns_of_the_records_before(engine: Embedde
 @pytest.mark.spark
 def test_a_payload_without_a_schema_is_a_bad_row_and_no_tombstone(engine: Embedded) -> None:
     values = (b'{"schema":null,"payload":{"n":1}}', b'{"schema":{},"payload":1}')
-    made = EnvelopeDecoder(KafkaRows((), has_text_keys=False, parts_bad=True))
+    made = EnvelopeDecoder(KafkaRows((), has_text_keys=False, separates_bad=True))
 
     def run(spark: Any) -> tuple[int, list[str]]:
         rows: Any = made.decode(spark, records(values))
@@ -144,6 +148,6 @@ def test_a_payload_without_a_schema_is_a_bad_row_and_no_tombstone(engine: Embedd
     count, told = engine.run("json", run)
     assert (count, len(told)) == (0, 2)
     assert told[0].startswith("its envelope has a payload without a schema")
-    strict = EnvelopeDecoder(KafkaRows((), has_text_keys=False, parts_bad=False))
+    strict = EnvelopeDecoder(KafkaRows((), has_text_keys=False, separates_bad=False))
     with pytest.raises(BadInput, match="offset 0: its envelope has a payload without a schema"):
         engine.run("json", lambda spark: strict.decode(spark, records(values)))

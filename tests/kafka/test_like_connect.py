@@ -39,8 +39,8 @@ MILLIS = "org.apache.kafka.connect.data.Timestamp"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
-def rows_of(*metadata: str, parts_bad: bool = True) -> KafkaRows:
-    return KafkaRows(metadata, has_text_keys=False, parts_bad=parts_bad)
+def rows_of(*metadata: str, separates_bad: bool = True) -> KafkaRows:
+    return KafkaRows(metadata, has_text_keys=False, separates_bad=separates_bad)
 
 
 def records(values: Texts, keys: Texts | None = None) -> pa.Table:
@@ -73,9 +73,11 @@ def decode(
 
 
 def envelopes(
-    engine: Embedded, values: Texts, *metadata: str, parts_bad: bool = True
+    engine: Embedded, values: Texts, *metadata: str, separates_bad: bool = True
 ) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    return decode(engine, EnvelopeDecoder(rows_of(*metadata, parts_bad=parts_bad)), records(values))
+    return decode(
+        engine, EnvelopeDecoder(rows_of(*metadata, separates_bad=separates_bad)), records(values)
+    )
 
 
 def envelope(schema: Any, payload: Any) -> bytes:
@@ -173,7 +175,7 @@ def test_a_value_of_which_a_part_would_be_lost_is_a_bad_record(engine: Embedded)
     rows, bad = decode(engine, plain, records((*sound, *WRONG)))
     assert [row["a"] for row in rows] == ["1", "2", "3"]
     assert bad == dict(enumerate(WRONG.values(), 3))
-    strict = JsonDecoder(rows_of(parts_bad=False), "a STRING")
+    strict = JsonDecoder(rows_of(separates_bad=False), "a STRING")
     for value, why in WRONG.items():
         told = why if why.startswith("it ") else "it is no JSON object"
         with pytest.raises(TaskError, match=f"the record of t-0 at offset 0: {told}"):
@@ -243,7 +245,7 @@ def test_required_fields_that_are_null_or_missing_make_a_bad_record_at_any_depth
     }
     for payload, why in (({}, LACKS.format("id")), (None, "its payload is null")):
         with pytest.raises((TaskError, BadInput), match=f"t-0 at offset 0: {why}"):
-            envelopes(engine, (envelope(schema, payload),), parts_bad=False)
+            envelopes(engine, (envelope(schema, payload),), separates_bad=False)
     lone = [envelope({"type": "int32", "optional": True}, None), envelope({"type": "int32"}, None)]
     lone.append(envelope({"type": "int32", "default": 0}, None))
     found, bad = envelopes(engine, lone, "_offset")
@@ -265,7 +267,7 @@ def test_milliseconds_that_no_timestamp_holds_make_a_bad_record(engine: Embedded
     wanted = (("ts", late), ("ts", -late), ("l", late))
     assert bad == {at: told.format(*each) for at, each in enumerate(wanted, 1)}
     with pytest.raises(TaskError, match="t-0 at offset 0: it has a time in the field `ts`"):
-        envelopes(engine, (envelope(schema, {"ts": late}),), parts_bad=False)
+        envelopes(engine, (envelope(schema, {"ts": late}),), separates_bad=False)
 
 
 def test_keys_have_the_defaults_of_their_schema_and_what_it_requires(engine: Embedded) -> None:
@@ -341,7 +343,7 @@ def test_a_record_with_unreadable_headers_is_bad_and_named(engine: Embedded) -> 
     table = records((b"1", b"2")).append_column(HEADER_FLAW, pa.array([None, "why"]))
     made = HeaderDecoder(rows_of(), PlainDecoder(rows_of(), has_texts=True))
     assert decode(engine, made, table) == ([{"_value": "1"}], {1: "why"})
-    strict = rows_of(parts_bad=False)
+    strict = rows_of(separates_bad=False)
     made = HeaderDecoder(strict, PlainDecoder(strict, has_texts=True))
     with pytest.raises(BadInput, match="the record of t-0 at offset 1: why"):
         decode(engine, made, table)

@@ -59,18 +59,18 @@ def until(process: AskedProcess, is_so: Callable[[], bool]) -> None:
 
 def test_a_process_that_echoes_is_left_alone(echoing: Echoing) -> None:
     pid = echoing.pid
-    until(echoing, lambda: echoing.probe.rest_seconds > 0)  # asked and answered
+    until(echoing, lambda: echoing.probe.idle_seconds > 0)  # asked and answered
     assert (echoing.pid, echoing.silent_seconds) == (pid, 0.0)
 
 
 def test_a_process_that_does_not_echo_any_more_is_replaced(echoing: Echoing) -> None:
-    until(echoing, lambda: echoing.probe.rest_seconds > 0)
+    until(echoing, lambda: echoing.probe.idle_seconds > 0)
     pid = echoing.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     until(echoing, lambda: echoing.silent_seconds > 0)  # it is told meanwhile
     until(echoing, lambda: echoing.pid != pid)
-    until(echoing, lambda: echoing.is_settled and echoing.probe.rest_seconds > 0)
+    until(echoing, lambda: echoing.is_settled and echoing.probe.idle_seconds > 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -84,7 +84,7 @@ def test_a_process_that_hangs_in_its_start_is_replaced_after_a_longer_time(
     until(echoing, lambda: echoing.probe.silence.is_over)
     assert (echoing.pid, echoing.silent_seconds) == (pid, 0.0)
     until(echoing, lambda: echoing.pid != pid)
-    until(echoing, lambda: echoing.is_settled and echoing.probe.rest_seconds > 0)
+    until(echoing, lambda: echoing.is_settled and echoing.probe.idle_seconds > 0)
 
 
 def test_the_listener_of_kafkas_clients_echoes(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_listener_of_kafkas_clients_echoes(tmp_path: Path) -> None:
     listener.start()
     try:
         pid = listener.pid
-        until(listener, lambda: listener.probe.rest_seconds > 0)
+        until(listener, lambda: listener.probe.idle_seconds > 0)
         assert (listener.pid, listener.silent_seconds) == (pid, 0.0)
     finally:
         listener.stop()

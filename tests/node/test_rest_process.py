@@ -79,7 +79,7 @@ def test_a_question_waits_for_nothing_before_its_answer_is_waited_for() -> None:
 def test_a_process_that_answers_in_any_way_is_left_alone(rest: RestProcess, port: int) -> None:
     pid = rest.pid
     assert ask(port) == (True, False)
-    until(rest, lambda: rest.probe.rest_seconds > 0)  # asked and answered
+    until(rest, lambda: rest.probe.idle_seconds > 0)  # asked and answered
     assert (rest.pid, rest.probe.silence.seconds) == (pid, 0.0)
 
 
@@ -88,7 +88,7 @@ def test_a_process_that_does_not_answer_any_more_is_replaced(rest: RestProcess, 
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     until(rest, lambda: rest.pid != pid)
-    until(rest, lambda: rest.is_settled and rest.probe.rest_seconds > 0)
+    until(rest, lambda: rest.is_settled and rest.probe.idle_seconds > 0)
     assert ask(port) == (True, False)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -105,7 +105,7 @@ def test_a_process_that_hangs_in_its_start_is_replaced_after_a_longer_time(
     assert second is not None
     os.kill(second, signal.SIGSTOP)  # before it listens: Python itself takes longer to start
     until(rest, lambda: rest.pid != second)
-    until(rest, lambda: rest.is_settled and rest.probe.rest_seconds > 0)
+    until(rest, lambda: rest.is_settled and rest.probe.idle_seconds > 0)
     assert ask(port) == (True, False)
 
 

@@ -157,9 +157,9 @@ def test_processes_that_all_answer_are_left_alone_until_the_next_question() -> N
 def test_a_group_is_looked_at_while_it_owes_an_answer_and_left_alone_until_the_next() -> None:
     probe, me = GroupProbe(LIMIT, 0.0), os.getpid()
     assert probe.look(0.0, me, is_starting=False)
-    assert probe.rest_seconds(0.1) == 0.0
+    assert probe.idle_seconds(0.1) == 0.0
     probe.take_answer()
-    assert probe.rest_seconds(0.5) == PING_SECONDS - 0.5
+    assert probe.idle_seconds(0.5) == PING_SECONDS - 0.5
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def levels_again(api: RestApi) -> Iterator[None]:
     logging.getLogger(QUIET)
     yield
     log_levels.forget(api.data_dir)
-    log_levels.take_up(api.data_dir)
+    log_levels.apply(api.data_dir)
     logging.root.setLevel(root)
 
 
@@ -102,8 +102,8 @@ def test_a_logger_that_another_request_makes_meanwhile_is_not_told(
 ) -> None:
     def load(folder: Path) -> None:
         logging.getLogger(f"{QUIET}.late")
-        take_up(folder)
+        apply(folder)
 
-    take_up = log_levels.take_up
-    monkeypatch.setattr(log_levels, "take_up", load)
+    apply = log_levels.apply
+    monkeypatch.setattr(log_levels, "apply", load)
     assert api.client.put(f"/admin/loggers/{QUIET}", json={"level": "FATAL"}).json() == [QUIET]

@@ -44,7 +44,7 @@ def test_a_worker_is_removed_by_any_of_its_names_and_its_process_let_go(
     reply = api.client.delete(f"/workers/{called}")
     message = f"it gives up what it has, and leaves the group; {ENDS}"
     assert (reply.status_code, reply.json()) == (202, removed(W2, "W2", "w2", message))
-    assert api.gateway.let_go_of == [("w2", False)]
+    assert api.gateway.stopped_workers == [("w2", False)]
     (order,) = api.client.get("/groups/connect").json()["worker_orders"]
     assert (order["worker"], order["removing"]) == (W2, "W2")
 
@@ -52,7 +52,7 @@ def test_a_worker_is_removed_by_any_of_its_names_and_its_process_let_go(
 def test_by_force_a_worker_is_ended_at_once(api: RestApi) -> None:
     told = api.client.delete("/workers/w2?force=true").json()["message"]
     assert told == f"what it runs ends at once, and goes to others; {ENDS}"
-    assert api.gateway.let_go_of == [("w2", True)]
+    assert api.gateway.stopped_workers == [("w2", True)]
 
 
 def test_the_last_worker_is_removed_and_that_is_said(api: RestApi) -> None:
@@ -67,7 +67,7 @@ def test_a_member_without_a_process_here_is_removed_and_told_to_join_again(api: 
         "it gives up what it has, and leaves the group; it is no process of this node: if it lives"
         " on, it joins again"
     )
-    assert api.gateway.let_go_of == []
+    assert api.gateway.stopped_workers == []
 
 
 def test_an_older_member_is_removed_without_the_process_that_is_the_worker_now(
@@ -75,14 +75,14 @@ def test_an_older_member_is_removed_without_the_process_that_is_the_worker_now(
 ) -> None:
     api.gateway.workers = (process("w2", "W9"),)
     assert api.client.delete("/workers/W2").json()["process"] is None
-    assert api.gateway.let_go_of == []
+    assert api.gateway.stopped_workers == []
 
 
 def test_a_worker_that_is_no_member_yet_is_let_go_by_its_node(api: RestApi) -> None:
     api.gateway.workers = (process("w7", ""),)
     reply = api.client.delete("/workers/w7")
     assert reply.json() == removed(f"{PLACE}/w7", None, "w7", f"it is no member; {ENDS}")
-    assert api.gateway.let_go_of == [("w7", False)]
+    assert api.gateway.stopped_workers == [("w7", False)]
 
 
 @pytest.mark.parametrize("query", ["", "?force=true"])

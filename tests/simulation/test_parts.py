@@ -26,7 +26,7 @@ from fairlead.runtime.simulation.environment.clock import (
     SimulatedClock,
     Story,
     Violation,
-    stream,
+    random_stream,
 )
 from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
@@ -61,7 +61,7 @@ def test_what_is_due_happens_by_time_and_then_as_it_was_asked_for() -> None:
 
 def test_what_is_asked_of_an_assignor_process_that_has_ended_reaches_no_other() -> None:
     clock, heard = SimulatedClock(), list[object]()
-    assignor = SimulatedAssignor(clock, stream(1), ("balanced",))
+    assignor = SimulatedAssignor(clock, random_stream(1), ("balanced",))
     assignor.end()
     for assignor.is_starting in (True, False):
         assignor.ask(DescribeAssignors("W1", Worker("w1"), 1), heard.append)

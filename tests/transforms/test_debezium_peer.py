@@ -220,7 +220,7 @@ def test_events_of_json_become_rows_with_their_schemas_and_without(
             "_offset": pa.array(range(count), pa.int64()),
         }
     )
-    rows = KafkaRows(["_key"], has_text_keys=True, parts_bad=False)
+    rows = KafkaRows(["_key"], has_text_keys=True, separates_bad=False)
     decoder = EnvelopeDecoder(rows) if has_schemas else JsonDecoder(rows, DDL)
     keys = {MODE: "rewrite-with-tombstone", "add.fields": "op,lsn"}
     made_of = made("ExtractNewRecordState", keys).apply(decoder.decode(spark, records))

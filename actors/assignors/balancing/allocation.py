@@ -8,7 +8,7 @@ from itertools import repeat
 from ....events.model import Resource, Resources
 from .dealer import Dealer
 from .holdings import Holdings, Transfers
-from .spread import GiveQueue, by_connector
+from .spread import RemovalQueue, by_connector
 from .workers import ANYWHERE, Classes, Workers
 
 Sort = tuple[int, int]
@@ -40,7 +40,7 @@ class Allocation:
         """How many of each sort a taker has, by taker; counted on demand."""
         self._heaviest: dict[int, Collection[Sort]] = {}
         """The heaviest sort of each class that a taker has, by taker, as far as it is known."""
-        self._queues: dict[int, dict[Sort, GiveQueue]] = {}
+        self._queues: dict[int, dict[Sort, RemovalQueue]] = {}
         """What a taker that gives has of each sort, in the order in which it leaves."""
         self._unassigned: dict[Sort, list[Resource]] = {}
         self._dealers: dict[int, Dealer] = {}
@@ -171,7 +171,7 @@ class Allocation:
 
     def _receive(self, index: int, resource: Resource, sort: Sort) -> None:
         if index in self._queues:
-            self._queues[index].setdefault(sort, GiveQueue([])).add(resource)
+            self._queues[index].setdefault(sort, RemovalQueue([])).add(resource)
         self.transfers.get(index, resource)
         self._count(index, sort, 1)
 
@@ -185,13 +185,13 @@ class Allocation:
             if not amounts[sort]:
                 del amounts[sort]
 
-    def _queues_of(self, index: int) -> dict[Sort, GiveQueue]:
+    def _queues_of(self, index: int) -> dict[Sort, RemovalQueue]:
         """Return the queues of a taker; most never give, and so are never sorted."""
         if index not in self._queues:
             alike: defaultdict[Sort, list[Resource]] = defaultdict(list)
             for each in self._share(index):
                 alike[self._sort_of(each)].append(each)
-            self._queues[index] = {sort: GiveQueue(some) for sort, some in alike.items()}
+            self._queues[index] = {sort: RemovalQueue(some) for sort, some in alike.items()}
         return self._queues[index]
 
 

@@ -86,8 +86,8 @@ def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool
     had = [*_count_amounts(allocation, range(len(allocation.loads)))]
     has_given = level_by_transfers(allocation)
     has = [*had]
-    touched = allocation.transfers.touched
-    for index, some in zip(touched, _count_amounts(allocation, touched), strict=True):
+    changed_takers = allocation.transfers.changed_takers
+    for index, some in zip(changed_takers, _count_amounts(allocation, changed_takers), strict=True):
         has[index] = some
     amounts = Amounts(
         allocation.classes.eligible, allocation.workers.scales, had, has, [*allocation.loads]

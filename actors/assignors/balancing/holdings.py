@@ -122,7 +122,7 @@ class Transfers:
 
     def apply_to(self, held: list[Resources]) -> None:
         """Apply all transfers to the shares in place, and drop them to free their memory."""
-        for index in self.touched:
+        for index in self.changed_takers:
             held[index] = self.share(index, held[index])
             self.given_up.pop(index, None)
             self.got.pop(index, None)
@@ -130,6 +130,6 @@ class Transfers:
             held[index] = held[index] | first if held[index] else first
 
     @property
-    def touched(self) -> Collection[int]:
+    def changed_takers(self) -> Collection[int]:
         """The takers that give up or get anything, but for the `firsts`."""
         return self.given_up.keys() | self.got.keys()

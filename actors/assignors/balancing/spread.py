@@ -102,7 +102,7 @@ def _task(resource: Resource) -> int:
     return resource[1]
 
 
-class GiveQueue:
+class RemovalQueue:
     """The resources of which a worker gives, in the order in which they leave it.
 
     The one by whose leaving the spread gains most is first; among equals the last by name. The

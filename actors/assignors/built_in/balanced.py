@@ -43,7 +43,7 @@ from ..balancing.allocation import Allocation
 from ..balancing.dealer import Dealer
 from ..balancing.exchange import level_by_transfers, level_under_demands
 from ..balancing.holdings import Holdings, Transfers, split_holdings
-from ..balancing.spread import GiveQueue, Spread, by_connector
+from ..balancing.spread import RemovalQueue, Spread, by_connector
 from ..balancing.workers import Classes, Workers, classes_of, workers_of
 from ..eligibility import find_holdings
 from ..placing import OpenWork, place
@@ -149,7 +149,7 @@ def _give_up_surplus(
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
         if keep == count:
             continue
-        queue = GiveQueue([*holdings.of(index)])
+        queue = RemovalQueue([*holdings.of(index)])
         for _ in range(count - keep):
             resource = queue.take(partial(spread.room, index))
             spread.move(resource.connector, index, -1)

@@ -41,7 +41,7 @@ there is news, at the latest after a while. Of each member one request is held a
 **Clients of Kafka** need an answer to each request, in order: while one is held they wait with all
 others. So their held requests keep the answer without news (`HeldRequest.reply`), and that is sent
 when another request supersedes it, when the client waits with something else (`release`), and at
-the end of the hold. `ClientHolds` says for how long each may be held. They all catch up at once:
+the end of the hold. `ClientHoldTimes` says how long. They all catch up at once:
 they do not ask again as soon as they are answered. A heartbeat of a classic member has news when a
 round begins or ends.
 """
@@ -122,7 +122,7 @@ class LongPoll:
         """The member ids that run anything of a connector whose config has changed."""
         self._uninformed = set(members)
         """The member ids that do not know the current heartbeat interval yet."""
-        self._client_holds = ClientHolds()
+        self._client_hold_times = ClientHoldTimes()
         """For how long the heartbeat of each client may be held."""
 
     def __len__(self) -> int:
@@ -184,7 +184,7 @@ class LongPoll:
         heartbeats.
         """
         assert call.reply is not None  # noqa: S101  # it was decided
-        hold_ms = self._client_holds.hold_ms(call.request, call.arrived_ms, longest_ms)
+        hold_ms = self._client_hold_times.hold_ms(call.request, call.arrived_ms, longest_ms)
         answers = self.end(call.request.member_id)
         may_wait = hold_ms > 0 and not has_news and len(self._held) < MOST_HELD
         held = replace(call, until_ms=call.arrived_ms + hold_ms, may_wait=may_wait)
@@ -284,7 +284,7 @@ class LongPoll:
         self._uninformed.discard(member_id)
 
 
-class ClientHolds:
+class ClientHoldTimes:
     """The hold times of clients' heartbeats: 80 % of the interval that each client keeps."""
 
     def __init__(self) -> None:

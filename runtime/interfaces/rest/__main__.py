@@ -200,7 +200,7 @@ def _log_to(folder: Path, output: LogOutput) -> None:
         raise CannotServe(f"{folder} cannot be written to: {error.strerror}") from None
     # At INFO, uvicorn says of each start and end what is said here anyway.
     logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.root.level))
-    log_levels.take_up(folder)
+    log_levels.apply(folder)
 
 
 def _serve(

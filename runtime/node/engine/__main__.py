@@ -62,7 +62,7 @@ def main() -> int:
             write_engine(engine_file(RunFolder(data_dir).path), told)
             last = told
         if time.monotonic() >= levels_at:
-            log_levels.take_up(data_dir / "logs")
+            log_levels.apply(data_dir / "logs")
             levels_at = time.monotonic() + LEVELS_SECONDS
         time.sleep(LOOK_SECONDS)
     owner.close(CLOSE_SECONDS)

@@ -89,8 +89,8 @@ class Launcher:
             self._look_after_actors()
             for tied in self._tied:
                 tied.look_after()
-            log_levels.take_up(self._logs)
-            self._signals.pause(self._rest_seconds)
+            log_levels.apply(self._logs)
+            self._signals.pause(self._idle_seconds)
         return self._signals.ending
 
     def stop(self) -> None:
@@ -109,7 +109,7 @@ class Launcher:
         write_slow(self._folder.path, self._slow())
 
     @property
-    def _rest_seconds(self) -> float:
+    def _idle_seconds(self) -> float:
         """How long until the next look, unless a child process ends: until the next question."""
         if self._system.is_settled and all(each.is_settled for each in self._tied):
             tied = [probe for each in self._tied for probe in each.probes]

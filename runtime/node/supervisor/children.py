@@ -98,7 +98,7 @@ class ChildProcess:
             return False
         return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
 
-    def rest_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         """Return how long it need not be looked at, unless it reports something or ends."""
         if self.address is None and self.state == "backing-off" and now < self.start_at:
             return self.start_at - now
@@ -243,12 +243,12 @@ class GroupChild(ChildProcess):
         self.detail = _DIES_IN_OPENING
         return f"{self.kind} {self.name}: {self.detail}"
 
-    def rest_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         """Return how long it need not be looked at: until the next liveness ping is due."""
-        rest = ChildProcess.rest_seconds(self, now)
+        rest = ChildProcess.idle_seconds(self, now)
         if self.probe is None or self.address is None:
             return rest
-        return min(rest, self.probe.rest_seconds(now) or TICK_SECONDS)
+        return min(rest, self.probe.idle_seconds(now) or TICK_SECONDS)
 
     def look(self, host: Host) -> None:
         """Send a liveness ping when one is due, and kill a process that does not answer in time."""

@@ -63,7 +63,7 @@ class GroupShards:
         for child in self.children:
             child.look(self._host)
 
-    def take_up(self, opened: ShardOpened) -> None:
+    def register(self, opened: ShardOpened) -> None:
         """Mark a shard as running."""
         self.children[opened.number].runs(opened.pid)
 
@@ -119,9 +119,9 @@ class NodeChildren:
         self.assignor.look(self._host)
         self.workers.look()
 
-    def rest_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         """Return how long none of them need be looked at."""
-        return min(each.rest_seconds(now) for each in self._all)
+        return min(each.idle_seconds(now) for each in self._all)
 
     def find(self, address: Address) -> ChildProcess | None:
         """Return the child whose current process has this address."""

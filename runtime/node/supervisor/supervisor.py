@@ -78,12 +78,14 @@ class Supervisor(Actor):
             AssignorHangs: lambda report, _: self._node.assignor.give_up_hanging(
                 self._host, report
             ),
-            WorkerUp: lambda report, _: self._node.workers.take_up(report),
+            WorkerUp: lambda report, _: self._node.workers.register(report),
             WorkerSays: lambda report, _: self._node.workers.take_remark(report),
             WorkerGone: lambda report, _: self._node.workers.take_leave(report),
             EngineRuns: lambda report, _: self._node.workers.take_engine(report),
             AddWorker: lambda order, sender: self.send(sender, self._node.workers.add(order)),
-            StopWorker: lambda order, sender: self.send(sender, self._node.workers.let_go(order)),
+            StopWorker: lambda order, sender: self.send(
+                sender, self._node.workers.stop_worker(order)
+            ),
             WhereIs: self._answer_where,
             WhereAreShards: lambda _, sender: self.send(sender, self._node.shards.whereabouts()),
             DescribeNode: self._describe,
@@ -119,7 +121,7 @@ class Supervisor(Actor):
     def _sleep(self) -> None:
         """Set a timer for the next look, unless an earlier one is set."""
         now = time.monotonic()
-        due_at = now + self._node.rest_seconds(now)
+        due_at = now + self._node.idle_seconds(now)
         if due_at < self._tick_at:
             self._tick_at = due_at
             self.wake_after(due_at - now, due_at)
@@ -198,7 +200,7 @@ class Supervisor(Actor):
             node.workers.begin()
 
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
-        self._node.shards.take_up(opened)
+        self._node.shards.register(opened)
         self._answer_begin_if_ready()
 
     def _report_deaths(self) -> None:

@@ -68,9 +68,9 @@ class WorkerChild(ChildProcess):
         """Return the first message to a new process: its configuration and addresses."""
         return StartWorker(self.name, node, self.group.address, self.assignor.at, self.traits)
 
-    def rest_seconds(self, now: float) -> float:
+    def idle_seconds(self, now: float) -> float:
         """Return how long it need not be looked at: one of a command may lose that any time."""
-        rest = ChildProcess.rest_seconds(self, now)
+        rest = ChildProcess.idle_seconds(self, now)
         return rest if self.tied_to is None else min(rest, TICK_SECONDS)
 
     @property
@@ -164,7 +164,7 @@ class NodeWorkers:
 
     # -- reports
 
-    def take_up(self, report: WorkerUp) -> None:
+    def register(self, report: WorkerUp) -> None:
         """Mark a worker as running; ignored if it is being stopped already."""
         child = self._children.get(report.name)
         if child is None:
@@ -219,7 +219,7 @@ class NodeWorkers:
             number += 1
         return f"w{number}"
 
-    def let_go(self, order: StopWorker) -> WorkerAdded:
+    def stop_worker(self, order: StopWorker) -> WorkerAdded:
         """Stop a worker gracefully or by force; return its name, or an error if it is unknown."""
         child = self._children.get(order.name)
         if child is None:

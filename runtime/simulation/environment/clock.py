@@ -65,8 +65,8 @@ class SimulatedClock:
         self.now_ms = until_ms
 
 
-def stream(*names: object) -> Random:
-    """Return the random generator of these names; the same names, the same numbers."""
+def random_stream(*names: object) -> Random:
+    """Return a random generator seeded by these names: the same names, the same numbers."""
     return Random("/".join(map(str, names)))  # noqa: S311  # nobody is to be kept from guessing
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ....actors.messages.classic import JoinGroup
 from ....actors.messages.members import CommitOffsets, ReportStatus
-from .clock import Deed, SimulatedClock, Story, stream
+from .clock import Deed, SimulatedClock, Story, random_stream
 
 
 class Way(StrEnum):
@@ -114,7 +114,7 @@ class Network:
     def _stream(self, line: Line) -> Random:
         rng = self._rng.get(line)
         if rng is None:
-            rng = self._rng[line] = stream(self._seed, line[0], line[1].value)
+            rng = self._rng[line] = random_stream(self._seed, line[0], line[1].value)
         return rng
 
 

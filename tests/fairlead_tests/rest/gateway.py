@@ -22,7 +22,7 @@ class FakeGateway:
         self.sent: list[Command] = []
         self.announced = 0
         """How often new log levels were announced."""
-        self.let_go_of: list[tuple[str, bool]] = []
+        self.stopped_workers: list[tuple[str, bool]] = []
 
     async def carry_out(self, command: Command) -> Outcome:
         self.sent.append(command)
@@ -48,8 +48,8 @@ class FakeGateway:
             raise Unanswered("nobody is here: try again")
         self.announced += 1
 
-    async def let_go(self, worker: str, *, force: bool) -> None:
-        self.let_go_of.append((worker, force))
+    async def stop_worker(self, worker: str, *, force: bool) -> None:
+        self.stopped_workers.append((worker, force))
 
     def _command(self, command: Command) -> CommandReply:
         if self.group is None:

@@ -72,7 +72,7 @@ class CommandGateway:
             lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
         )
 
-    async def let_go(self, worker: str, *, force: bool) -> None:
+    async def stop_worker(self, worker: str, *, force: bool) -> None:
         """Stop the process of a worker without a restart; raises `Unanswered`."""
         try:
             await self._ask_supervisor(StopWorker(worker, force), WorkerAdded)

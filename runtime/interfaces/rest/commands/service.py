@@ -80,7 +80,7 @@ class Commands(Protocol):
         """Reload the log levels of all actor processes."""
         ...
 
-    async def let_go(self, worker: str, *, force: bool) -> None:
+    async def stop_worker(self, worker: str, *, force: bool) -> None:
         """Stop the process of a worker, or kill it by force, without a restart."""
         ...
 

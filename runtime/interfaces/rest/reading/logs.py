@@ -240,7 +240,7 @@ class NodeLogs:
         except (LogError, CodecError):
             with self._lock:
                 if self._groups.get(group_id) is logs:
-                    self._let_go(group_id)
+                    self._drop(group_id)
             raise
 
     @contextmanager
@@ -273,7 +273,7 @@ class NodeLogs:
         """Close all logs."""
         with self._lock:
             for group_id in list(self._groups):
-                self._let_go(group_id)
+                self._drop(group_id)
         self.shards.close()
 
     def _count(self, group_id: str) -> None:
@@ -303,10 +303,10 @@ class NodeLogs:
         try:
             yield
         except (LogError, CodecError):
-            self._let_go(group_id)
+            self._drop(group_id)
             raise
 
-    def _let_go(self, group_id: str) -> None:
+    def _drop(self, group_id: str) -> None:
         logs = self._groups.pop(group_id, None)
         if logs is not None:
             logs.close()

@@ -179,7 +179,7 @@ class ShardLogs:
             yield cache
         except (LogError, CodecError) as error:
             with self._lock:
-                self._let_go(shard, error)
+                self._drop(shard, error)
             raise
 
     def figures(self) -> list[ShardFigures]:
@@ -208,7 +208,7 @@ class ShardLogs:
             return shard.history_of(group_id)
         except (LogError, CodecError) as error:
             with self._lock:
-                self._let_go(shard, error)
+                self._drop(shard, error)
         return None
 
     def _caught_up(self) -> list[FollowedShard]:
@@ -264,10 +264,10 @@ class ShardLogs:
         try:
             yield
         except (LogError, CodecError) as error:
-            self._let_go(shard, error)
+            self._drop(shard, error)
             raise
 
-    def _let_go(self, shard: FollowedShard, error: Exception) -> None:
+    def _drop(self, shard: FollowedShard, error: Exception) -> None:
         """Close the logs of an unreadable shard, unless another thread has done it already."""
         if self._shards.get(shard.number) is shard:
             self._note_unreadable(shard.number, error)

@@ -53,7 +53,7 @@ def why_away(error: BaseException) -> str:
     return _message(error) if any(map(_AWAY.search, _texts(error))) else ""
 
 
-def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
+def missing_driver_error(end: str, error: BaseException) -> ConfigInvalid | None:
     """Return `ConfigInvalid` if the driver is missing; None for other errors."""
     if not any(map(_NO_DRIVER.search, _texts(error))):
         return None

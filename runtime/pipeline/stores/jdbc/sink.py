@@ -16,7 +16,7 @@ from ...spi.lineage import Dataset
 from ...spi.sink import Sink
 from ...spi.types import SinkType
 from . import keys
-from .connecting import dataset_in, options, probe_url, why_away, without_driver
+from .connecting import dataset_in, missing_driver_error, options, probe_url, why_away
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +47,7 @@ class JdbcSink(Sink["DataFrame"]):
         except SchemaRefused:
             raise
         except Exception as error:
-            if missing := without_driver("sink", error):
+            if missing := missing_driver_error("sink", error):
                 raise missing from error
             if why := why_away(error):
                 raise SinkAway(why) from error
@@ -85,7 +85,7 @@ class JdbcSink(Sink["DataFrame"]):
         try:
             rows.sparkSession.read.format("jdbc").options(**self._options).load()
         except Exception as error:
-            if why_away(error) or without_driver("sink", error):
+            if why_away(error) or missing_driver_error("sink", error):
                 raise
             raise SchemaRefused(
                 f"there is no table {self._table}, or it cannot be read: make it, or set "

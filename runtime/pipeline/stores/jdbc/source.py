@@ -24,7 +24,7 @@ from ...spi.offsets import check_members
 from ...spi.source import BatchPlan, Limit, Source
 from ...spi.types import SourceType
 from . import keys
-from .connecting import dataset_in, options, probe_url, why_away, without_driver
+from .connecting import dataset_in, missing_driver_error, options, probe_url, why_away
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,7 +124,7 @@ class JdbcSource(Source[TableRange]):
 
     def blame(self, error: Exception) -> BadInput | None:
         """Raise `SourceAway` for a connection error; other errors are unknown."""
-        if missing := without_driver("source", error):
+        if missing := missing_driver_error("source", error):
             raise missing from error
         if why := why_away(error):
             raise SourceAway(why) from error

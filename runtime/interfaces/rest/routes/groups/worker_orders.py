@@ -130,7 +130,7 @@ async def remove_worker(
     if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:
         refuse(outcome.reply)
     if process is not None:
-        await service.commands.let_go(process.name, force=force)
+        await service.commands.stop_worker(process.name, force=force)
     return _describe_removal(group_id, named, process, forced=force)
 
 

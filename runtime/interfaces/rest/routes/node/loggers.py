@@ -100,7 +100,7 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     except OSError as error:
         told = f"{folder / log_levels.FILE} cannot be written ({error.strerror}): no level was set"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, told) from None
-    log_levels.take_up(folder)
+    log_levels.apply(folder)
     LOGGER.info("the level of %s is %s now, by %s", ascii(logger), level, principal)
     after = log_levels.loggers(folder)
     # Another request may set levels, or import a module with new loggers, at the same time.

@@ -190,7 +190,7 @@ class ReadFormat:
         self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
     ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         frame = self._load(spark, files)
-        if not self.parts_rows:
+        if not self.separates_bad_rows:
             return frame, ()
         values = self.text_values(spark)
         options = self.parser_options()
@@ -209,7 +209,7 @@ class ReadFormat:
         paths = [path_to_read(each.path) for each in files]
         if self.name == "json":
             values = self._json_values(spark, files)
-            beside = (*self.folders, *([RAW] if self.parts_rows else ()))
+            beside = (*self.folders, *([RAW] if self.separates_bad_rows else ()))
             how = self.reader_options()
             return load_json(reader, self.columns, paths, how, values, beside)
         stored = [each.columns for each in files if each.columns]
@@ -220,7 +220,7 @@ class ReadFormat:
         return JsonValues(self.text_values(spark), OF_FILES if is_odd else ())
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether bad rows are separated; a parquet file is only bad as a whole."""
         return self.tolerant and self.name != "parquet"
 
@@ -372,11 +372,11 @@ def _read(
     how = {"nullvalue": null, "linesep": way.line_end, "multiline": by_lines}
     read = [_column(each, way) for each in form.columns.fields]
     texts = {one.name for one in read if as_text or one not in form.columns.fields}
-    beside = (*form.folders, *([RAW] if form.parts_rows else ()))
+    beside = (*form.folders, *([RAW] if form.separates_bad_rows else ()))
     given = with_texts(StructType(read), beside)
     paths = [path_to_read(each) for each in files]
     frame = read_csv(spark, given, {**how, **form.reader_options()}, paths)
-    frame = with_file(frame) if form.parts_rows else frame
+    frame = with_file(frame) if form.separates_bad_rows else frame
     return _typed(form, frame, texts, form.text_values(spark)) if texts else frame
 
 
@@ -408,7 +408,11 @@ def _typed(
         columns.append(value.alias(each.name))
     if is_strict:
         return frame.where(fits).select(*columns)
-    return _with_bad_rows(form, frame, columns, fits) if form.parts_rows else frame.select(*columns)
+    return (
+        _with_bad_rows(form, frame, columns, fits)
+        if form.separates_bad_rows
+        else frame.select(*columns)
+    )
 
 
 def _with_bad_rows(

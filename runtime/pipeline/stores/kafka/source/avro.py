@@ -37,9 +37,9 @@ class AvroDecoder(RecordDecoder):
         self._rejects: list[Rejects] = []
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
-        return self._rows.parts_bad or self._columns.sets_aside
+        return self._rows.separates_bad or self._columns.sets_aside
 
     @property
     def remark(self) -> str:
@@ -66,7 +66,7 @@ class AvroDecoder(RecordDecoder):
     ) -> pa.Table:
         """Remove bad rows, or raise for the first of them."""
         bad = flaws.unreadable | flaws.unfit
-        if flaws.unreadable and not self._rows.parts_bad:
+        if flaws.unreadable and not self._rows.separates_bad:
             row = min(flaws.unreadable)
             raise BadInput(record_error(table, row, bad[row]))
         if flaws.unfit and not self._columns.sets_aside:
@@ -87,9 +87,9 @@ class AvroKeyDecoder(AvroDecoder):
         self._values = values
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
-        return super().parts_rows or self._values.parts_rows
+        return super().separates_bad_rows or self._values.separates_bad_rows
 
     @property
     def remark(self) -> str:

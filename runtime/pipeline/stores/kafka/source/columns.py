@@ -51,7 +51,7 @@ def decoder(
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
-        parts_bad=settings.text(TOLERANCE) == "all",
+        separates_bad=settings.text(TOLERANCE) == "all",
         keeps_records=bool(config.get(QUEUE_TOPIC)),
         sample=sample,
     )

@@ -62,7 +62,7 @@ class KafkaRows(NamedTuple):
     """The metadata columns, each with its underscore."""
     has_text_keys: bool
     """Whether keys become texts."""
-    parts_bad: bool
+    separates_bad: bool
     """Whether records that cannot be decoded become bad rows; else they fail the batch."""
     keeps_records: bool = False
     """Whether bad records are handed on with their keys and values as they came."""
@@ -82,7 +82,7 @@ class RecordDecoder(ABC):
         """Return the rows; raises `BadInput`."""
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
         return False
 
@@ -142,9 +142,9 @@ class JsonDecoder(RecordDecoder):
         """The values of the session that parses the batch."""
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
-        return self._rows.parts_bad or self._policy.mode == DEAD_LETTER
+        return self._rows.separates_bad or self._policy.mode == DEAD_LETTER
 
     @property
     def remark(self) -> str:
@@ -228,7 +228,7 @@ class JsonDecoder(RecordDecoder):
         if other := values.converted(schema):
             bad |= values.is_misfit(read, schema)
         casts = {PARSED: values.value(read, schema)} if other else {}
-        if not self._rows.parts_bad:
+        if not self._rows.separates_bad:
             sound = frame.where(sf.when(bad, self._refused(schema)).otherwise(sf.expr("true")))
             return sound.withColumns(casts) if casts else sound
         aggregates = RowAggregates()
@@ -307,9 +307,9 @@ class HeaderDecoder(RecordDecoder):
         self._rejects: list[Rejects] = []
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
-        return self._rows.parts_bad or self._others.parts_rows
+        return self._rows.separates_bad or self._others.separates_bad_rows
 
     @property
     def remark(self) -> str:
@@ -324,7 +324,7 @@ class HeaderDecoder(RecordDecoder):
         """Return the decoded rows; raises `BadInput`."""
         self._rejects = []
         bad = {row: why for row, why in enumerate(table[HEADER_FLAW].to_pylist()) if why}
-        if bad and not self._rows.parts_bad:
+        if bad and not self._rows.separates_bad:
             row = min(bad)
             raise BadInput(record_error(table, row, bad[row]))
         if bad:

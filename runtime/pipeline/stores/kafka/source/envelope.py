@@ -158,7 +158,7 @@ class EnvelopeDecoder(JsonDecoder):
 
     def _part_bad(self, spark: "SparkSession", part: pa.Table, bad: Mapping[int, str]) -> None:
         """Reject records, or raise for the first of them."""
-        if not self._rows.parts_bad:
+        if not self._rows.separates_bad:
             row = min(bad)
             raise BadInput(record_error(part, row, bad[row]))
         self._rejects.append(reject_records(spark, part, bad))
@@ -222,7 +222,7 @@ class EnvelopeDecoder(JsonDecoder):
 
     def _refuse(self, table: pa.Table, row: int, why: str) -> None:
         self._strange[row] = why
-        if not self._rows.parts_bad:
+        if not self._rows.separates_bad:
             raise BadInput(record_error(table, row, why))
 
 

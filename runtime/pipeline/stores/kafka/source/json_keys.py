@@ -88,9 +88,9 @@ class JsonKeyDecoder(RecordDecoder):
         self._rejects: list[Rejects] = []
 
     @property
-    def parts_rows(self) -> bool:
+    def separates_bad_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
-        return self._rows.parts_bad or self._values.parts_rows
+        return self._rows.separates_bad or self._values.separates_bad_rows
 
     @property
     def remark(self) -> str:
@@ -105,7 +105,7 @@ class JsonKeyDecoder(RecordDecoder):
         """Return the decoded values with the decoded keys."""
         self._rejects, bad = [], dict[int, str]()
         keys = self._keys(table[KEY], bad)
-        if bad and not self._rows.parts_bad:
+        if bad and not self._rows.separates_bad:
             row = min(bad)
             raise BadInput(record_error(table, row, bad[row]))
         keyed = table.set_column(table.column_names.index(KEY), KEY, keys)

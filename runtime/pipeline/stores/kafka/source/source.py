@@ -177,7 +177,7 @@ class KafkaSource(FetchingSource):
         plan = replace(super().plan(offsets, limit), remark=self._decoder.remark)
         if self._reader is None or not plan.ranges:
             return plan
-        rows = -1 if self._decoder.parts_rows else plan.rows
+        rows = -1 if self._decoder.separates_bad_rows else plan.rows
         records, size = self._reader.lag
         return replace(plan, rows=rows, lag=Lag(records, size, records))
 
