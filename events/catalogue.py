@@ -63,7 +63,7 @@ class KeyFields(NamedTuple):
     numbers: tuple[str, ...] = ()
 
     def reader(self) -> Callable[[Any], Key]:
-        """Return what reads the key of a record."""
+        """Return a function that reads the key of a record."""
         paths = self.texts + self.numbers
         if len(paths) == 1:
             read = attrgetter(paths[0])
@@ -174,12 +174,12 @@ _KEY_OF: Final = {row.record: row.key.reader() for row in CATALOGUE}
 
 
 def key_of(record: Record) -> Key:
-    """Return what tells the record from others of its type, for compaction."""
+    """Return the compaction key of a record: it tells the record from others of its type."""
     return record.key if type(record) is Tombstone else _KEY_OF[type(record)](record)
 
 
 def entry_key(kind: type, key: Key = ()) -> tuple[int, bytes]:
-    """Return type number and key as a log's entries have them.
+    """Return a record's type number and key in the form of a log's entries.
 
     With the first parts of a key only, it is the prefix of all keys that begin with them.
     """
@@ -197,5 +197,5 @@ def commit_key(commit_id: CommitId) -> Key:
 
 
 def pack_key(key: Key) -> bytes:
-    """Return the bytes of a key, or the prefix of all keys that begin with these parts."""
+    """Return the bytes of a key, or a prefix of all keys that begin with these parts."""
     return "".join([f"{part}\0" for part in key]).encode()

@@ -21,7 +21,7 @@ Document = Mapping[str, Scalar]
 
 
 def identity(partition: Document) -> str:
-    """Return a source partition's one spelling, by which it is known and ordered."""
+    """Return the canonical text of a source partition, by which it is known and ordered."""
     return ",".join(f"{key}={partition[key]!r}" for key in sorted(partition))
 
 
@@ -37,7 +37,7 @@ def spell_partition(partition: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """One source partition's step: from the logged offset (None: none yet) to a new one."""
+    """The advance of one source partition: from the logged offset (None: none yet) to a new one."""
 
     partition: Document
     start: Document | None
@@ -45,7 +45,7 @@ class Advance:
 
 
 class CommitId(NamedTuple):
-    """Which batch of which task, under which token; batches count from 0 within a token."""
+    """The id of a batch: its task, its token, and its number, from 0 within a token."""
 
     connector: str
     task: int
@@ -66,7 +66,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of a staged batch: its place, its size, and every file of it.
+    """The content of a staged batch: its place, its size, and its files.
 
     `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
     """
@@ -120,7 +120,7 @@ class Cost:
     publish_ms: int = 0
 
     def plus(self, other: "Cost") -> "Cost":
-        """Return both together."""
+        """Return the sum of both costs."""
         return Cost(
             self.bytes_in + other.bytes_in,
             self.plan_ms + other.plan_ms,
@@ -147,7 +147,7 @@ NO_COST: Final = Cost()
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A batch that is to count: its steps on the source's offsets, and what it staged."""
+    """A batch to be counted: its advances on the source, and its manifest."""
 
     commit_id: CommitId
     advances: tuple[Advance, ...]
@@ -180,7 +180,7 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A batch counts; it stands until it is known to be published (key type 24)."""
+    """A batch that counts, until it is known to be published (key type 24)."""
 
     commit: Commit
     time_ms: int
@@ -217,7 +217,7 @@ class TaskProgress:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOffset:
-    """How far a group's members have read a partition of a topic (key type 33)."""
+    """The committed offset of a group in a partition of a topic (key type 33)."""
 
     topic: str
     partition: int

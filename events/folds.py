@@ -70,7 +70,7 @@ def set_generation(group: Group, record: ClassicGroup) -> None:
 
 
 def drop_generation(group: Group) -> None:
-    """End the last generation.
+    """Remove the last generation.
 
     The group epoch stays for the rest of the batch, which raises it or buries it as well.
     """
@@ -119,7 +119,7 @@ def drop_configs(group: Group) -> None:
 
 
 def set_target(group: Group, record: TargetAssignment) -> None:
-    """Set the target: which member is to have what."""
+    """Set the target: the resources assigned to each member."""
     group.target = record
     group.target_of = dict(record.members)
     group.target_owner = {
@@ -140,7 +140,7 @@ def drop_share(group: Group, member_id: str) -> None:
 
 
 def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
-    """Give a static member that came back the share that the target has for its seat.
+    """Assign a returned static member the target's share for its seat.
 
     The target is one record for the whole group, and is not written again for one seat. So the
     share is read from it under the member id that the seat had then, in whatever order compaction
@@ -196,7 +196,7 @@ def seat_member(group: Group, record: MemberMetadata) -> None:
 
 
 def unseat_member(group: Group, member_id: str) -> None:
-    """End a member's seat, with its step and its share of the target."""
+    """Remove a member, with its step and its share of the target."""
     release_member(group, member_id)
     member = group.members.pop(member_id, None)
     if member is not None:
@@ -208,7 +208,7 @@ def unseat_member(group: Group, member_id: str) -> None:
 
 
 def set_step(group: Group, record: CurrentAssignment) -> None:
-    """Grant a member what its step says; the record's offset tags the step."""
+    """Set a member's step, and with it its grants; the record's offset tags the step."""
     member_id = record.member_id
     member = group.members.get(member_id)
     if member is None:
@@ -228,7 +228,7 @@ def set_step(group: Group, record: CurrentAssignment) -> None:
 
 
 def release_member(group: Group, member_id: str) -> None:
-    """Drop all grants of a member: its steps are buried."""
+    """Drop all grants of a member, whose step is deleted."""
     member = group.members.get(member_id)
     if member is not None and member.offset >= 0:
         _count_stable(group, member.current, -1)
@@ -241,7 +241,7 @@ def release_member(group: Group, member_id: str) -> None:
 
 
 def _come_back(group: Group, metadata: MemberMetadata) -> None:
-    """Count a member among those that are there, if it was away."""
+    """Count a member as present again, if it was away."""
     if metadata.member_id in group.away:
         group.away.discard(metadata.member_id)
         _list_url(group, metadata, -1)
@@ -249,7 +249,7 @@ def _come_back(group: Group, metadata: MemberMetadata) -> None:
 
 
 def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
-    """Keep up the owner map: first the old entries go, then the new ones come."""
+    """Update the owner map: remove the old entries, then add the new ones."""
     owner = group.owner
     for grants in (old.assigned, old.pending):
         for resource in grants:
@@ -261,7 +261,7 @@ def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssi
 
 
 def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
-    """Count in what a member says of itself (`change` 1), or out (-1)."""
+    """Add a member's metadata to the indexes (`change` 1), or remove it (-1)."""
     for each in metadata.assignors:
         _count(group.assignor_ranges, _range_of(each), change)
     if metadata.assignors:
@@ -278,7 +278,7 @@ def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
 
 
 def _list_url(group: Group, metadata: MemberMetadata, change: int) -> None:
-    """Put a member that is away into the list of urls (`change` 1), or take it out (-1)."""
+    """Add a member that is away to the index by url (`change` 1), or remove it (-1)."""
     entry = (metadata.url, metadata.member_id)
     if change > 0:
         insort(group.away_urls, entry)
@@ -287,7 +287,7 @@ def _list_url(group: Group, metadata: MemberMetadata, change: int) -> None:
 
 
 def _list_runner(group: Group, metadata: MemberMetadata, change: int) -> None:
-    """Put a member into the lists of the assignors it can run (`change` 1), or take it out (-1)."""
+    """Add a member to the index of the assignors it can run (`change` 1), or remove it (-1)."""
     for each in metadata.assignors:
         entry = (_range_of(each), metadata.member_id)
         if change > 0:
@@ -307,7 +307,7 @@ def _count_stable(group: Group, current: CurrentAssignment, change: int) -> None
 
 
 def _count(counts: dict[K, int], key: K, change: int) -> None:
-    """Change a count; those of nobody are not kept."""
+    """Change a count; a count of 0 is removed."""
     count = counts.get(key, 0) + change
     if count:
         counts[key] = count
@@ -316,14 +316,14 @@ def _count(counts: dict[K, int], key: K, change: int) -> None:
 
 
 def set_schedule(group: Group, record: ScheduledRebalance) -> None:
-    """Set what a target leaves for later: parked work and deferred moves."""
+    """Set the schedule of a target: parked work and deferred moves."""
     group.schedule = record
     waiting = [due for resource, due in record.parked.items() if resource not in record.fired]
     group.next_deadline_ms = min(waiting, default=None)
 
 
 def drop_schedule(group: Group) -> None:
-    """Drop what a target left for later."""
+    """Remove the schedule of a target."""
     set_schedule(group, NO_SCHEDULE)
 
 
@@ -352,7 +352,7 @@ def drop_configured(group: Group) -> None:
 
 
 def set_topics(group: Group, record: SubscribedTopics) -> None:
-    """Set the subscribed topics, whose partitions are what is configured."""
+    """Set the subscribed topics, whose partitions are the configured resources."""
     group.topics = record.topics
     group.released_topics = frozenset(
         name for name, topic in record.topics.items() if topic.is_released
@@ -366,7 +366,7 @@ def set_topics(group: Group, record: SubscribedTopics) -> None:
 
 
 def drop_topics(group: Group) -> None:
-    """Drop the subscribed topics: the group has no consumers any more."""
+    """Remove the subscribed topics: the group has no consumers any more."""
     if group.topics is not None:
         group.topics, group.configured, group.released_topics = None, NOTHING, frozenset()
 

@@ -65,7 +65,7 @@ NOT_STARTED = CurrentAssignment("", 0, -1, MemberState.STABLE, {}, {})
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A seat in the group: what the member says of itself, and how far it has come.
+    """A seat in the group: the member's metadata, and its progress towards the target.
 
     `offset` is that of its last current-assignment record; it tags the rebalance timer.
     """
@@ -86,7 +86,7 @@ class Member:
 
     @property
     def state(self) -> MemberState:
-        """How far it has come; old logs tell AWAY by the member epoch alone."""
+        """The member's state; in old logs AWAY follows from the member epoch."""
         return MemberState.AWAY if self.is_away else self.current.state
 
 
@@ -203,7 +203,7 @@ class Group:
 
     @property
     def exists(self) -> bool:
-        """Tell whether there is such a group: anything was written of it since it was deleted."""
+        """Return whether the group exists: a record was written since its deletion."""
         return self.end > 0 and self.state is not GroupState.DEAD
 
     @property
@@ -223,11 +223,11 @@ class Group:
         return GroupState.STABLE
 
     def member(self, member_id: str) -> Member | None:
-        """Return a member of either protocol; None: there is no such worker."""
+        """Return a member of either protocol; None: there is no such member."""
         return self.members.get(member_id) or self.classic_members.get(member_id)
 
     def workers(self) -> list[Member]:
-        """Return the members of either protocol that run work, those that are away included."""
+        """Return the members of either protocol that run work, including those that are away."""
         return [*self.members.values(), *self.classic_members.values()]
 
     def members_away(self) -> list[Member]:
@@ -246,12 +246,12 @@ class Group:
         return wanted.state if wanted else RunState.RUNNING
 
     def is_stopped(self, connector: str) -> bool:
-        """Tell whether a connector is stopped: nothing of it runs, and all is published."""
+        """Return whether a connector is stopped: nothing of it runs, and all is published."""
         wanted = self.target_states.get(connector)
         return wanted is not None and wanted.is_complete
 
     def share_of(self, member_id: str) -> Resources:
-        """Return what the target gives the member; nothing where it names none."""
+        """Return the member's share of the target; empty if it has none."""
         return self.target_of.get(member_id, NOTHING)
 
 
@@ -287,7 +287,7 @@ def generation_of(group: Group, resource: Resource) -> int | None:
 
 
 def epoch_warning(group_epoch: int) -> str:
-    """Return a warning for people if the group's epochs run out, or nothing."""
+    """Return a warning for people if the group's epochs run out; "" if not."""
     if group_epoch < MANY_EPOCHS:
         return ""
     left = LARGEST_EPOCH - group_epoch

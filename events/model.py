@@ -21,7 +21,7 @@ class Resource(NamedTuple):
 
     @property
     def is_task(self) -> bool:
-        """Tell a task from a connector."""
+        """Whether it is a task, not a connector."""
         return self.task != CONNECTOR
 
 
@@ -33,7 +33,7 @@ Grants = Mapping[Resource, int]
 
 
 class MemberState(IntEnum):
-    """How far a member has come on its way to the target; the numbers are those on disk."""
+    """A member's progress towards its target; numbers as on disk."""
 
     STABLE = 0
     """Reconciled: it holds its whole target assignment."""
@@ -119,13 +119,13 @@ class Scope(Enum):
 
 
 class Cause(NamedTuple):
-    """Why something happened, and to whom: `session-expired W2`."""
+    """The cause of an event, and its subject: `session-expired W2`."""
 
     why: Why
     subject: str = ""
 
     def __str__(self) -> str:
-        """Return the form in which causes stand in logs, stories and the CLI."""
+        """Return the text of a cause in logs, stories and the CLI."""
         return f"{self.why.value} {self.subject}".rstrip()
 
 
@@ -192,7 +192,7 @@ class RunState(Enum):
 
 
 class ErrorClass(Enum):
-    """Who can mend that something does not go on: the first word of what its status says."""
+    """Who has to fix an error: the first word of a status's text."""
 
     CONFIG = "config"
     """Whoever wrote the config: it is not tried again."""
@@ -208,7 +208,7 @@ class ErrorClass(Enum):
 
     @classmethod
     def of(cls, reason: str) -> "ErrorClass | None":
-        """Return whose the trouble is that a status tells; None: it tells of none."""
+        """Return the class of the error in a status; None: it has no error."""
         word, is_told, _ = reason.partition(": ")
         return next((each for each in cls if is_told and each.value == word), None)
 

@@ -49,7 +49,7 @@ LARGEST_TASK = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The placement that a config asks for: all of the tags, any of the zones, any of the workers.
+    """A config's demands on placement: all of the tags, any of the zones, any of the workers.
 
     `weight` is that of the connector and of each task that has none of its own.
     """
@@ -61,7 +61,7 @@ class Placement:
     zones: frozenset[str] = frozenset()
 
     def weight_of(self, resource: Resource) -> int:
-        """Return what the connector, or one of its tasks, weighs."""
+        """Return the weight of the connector, or of one of its tasks."""
         return self.task_weights.get(resource.task, self.weight)
 
 
@@ -70,7 +70,7 @@ ANYWHERE = Placement()
 
 
 def placement_in(config: Mapping[str, str]) -> Placement:
-    """Return the placement that a config asks for; an invalid value counts as not given.
+    """Return the placement in a config; an invalid value counts as missing.
 
     Configs are refused on their way in if one is, but a log may be of another version.
     """
@@ -87,7 +87,7 @@ def placement_in(config: Mapping[str, str]) -> Placement:
 
 
 def work_in(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a config without what it says of placement: what plugin and tasks are to see."""
+    """Return a config without its placement: the part that plugin and tasks get."""
     if KEYS.isdisjoint(config):
         return config
     return {key: value for key, value in config.items() if key not in KEYS}
@@ -105,7 +105,7 @@ def weight_in(text: str) -> int | None:
 
 
 def task_weights_in(items: Sequence[str]) -> Mapping[int, int] | None:
-    """Return the weights that items such as `3:20` give to tasks, None if one is no good."""
+    """Return the weights of tasks in items such as `3:20`; None if one is invalid."""
     weights: dict[int, int] = {}
     for item in items:
         number, _, said = item.partition(":")
@@ -117,7 +117,7 @@ def task_weights_in(items: Sequence[str]) -> Mapping[int, int] | None:
 
 
 def flaw_in_labels(labels: Sequence[str]) -> str:
-    """Return what is wrong with the tags, or the zones, of a list, or nothing."""
+    """Return the flaw in a list of tags or zones; "" if there is none."""
     for label in labels:
         if label and not is_label(label):
             return (
@@ -133,7 +133,7 @@ def is_label(text: str) -> bool:
 
 
 def flaw_in_workers(names: Sequence[str]) -> str:
-    """Return what is wrong with the workers of a list, or nothing."""
+    """Return the flaw in a list of workers; "" if there is none."""
     for name in names:
         if len(name) > LONGEST_CALL or not name.isprintable():
             return (
@@ -168,7 +168,7 @@ NO_ASSIGNOR = ClientAssignor("")
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """How much of the work a worker takes next to others, and what its tags are.
+    """A worker's capacity relative to others, and its tags.
 
     Of two workers, one of capacity 2 is given twice as much as one of capacity 1.
     """
@@ -182,7 +182,7 @@ ORDINARY = Abilities()
 
 
 def encode_abilities(abilities: Abilities) -> bytes:
-    """Return the metadata that says so."""
+    """Return abilities as assignor metadata."""
     document: dict[str, object] = {"capacity": abilities.capacity}
     if abilities.tags:
         document["tags"] = sorted(abilities.tags)
@@ -198,7 +198,7 @@ WARM = encode_abilities(ORDINARY)
 
 @lru_cache(maxsize=256)  # a group of thousands says the same few things
 def abilities(metadata: bytes) -> Abilities:
-    """Return what metadata says; what is missing, unreadable or out of range is ordinary.
+    """Return the abilities in metadata; missing or invalid ones have their defaults.
 
     It may come from a worker of another make, and a worker without work helps nobody. A tag
     that no config could ask for is none, and so is what comes after the first 32 of them.
@@ -226,7 +226,7 @@ def assignor_of(assignor: str, offers: Sequence[ClientAssignor]) -> ClientAssign
 
 
 def is_warm(metadata: bytes) -> bool:
-    """Tell whether a member can take work: all do but those that plainly say capacity 0."""
+    """Return whether a member can take work: all can but those with capacity 0."""
     return abilities(metadata).capacity > 0
 
 
@@ -243,12 +243,12 @@ def _tags(said: object) -> frozenset[str]:
 
 
 def worker_name(who: MemberMetadata | Loss) -> str:
-    """Return the name by which orders and pins know a worker, present or lost."""
+    """Return the name by which orders and pins refer to a worker, present or lost."""
     return who.instance_id or who.url or who.member_id
 
 
 def names_of(who: MemberMetadata | Loss) -> tuple[set[str], set[str]]:
-    """Return the names that only this worker has, and those that others may have as well."""
+    """Return the names that only this worker has, and those that it may share."""
     strong = {who.member_id, who.instance_id or "", who.url} - {""}
     client_id = who.client_id if isinstance(who, MemberMetadata) else ""
     return strong, {client_id, last_part(who.url)} - {""}
@@ -260,12 +260,12 @@ def last_part(url: str) -> str:
 
 
 def is_drained(order: Operator | None, member_id: str) -> bool:
-    """Tell whether a member is to give up what it has: its worker is drained, or it is removed."""
+    """Return whether a member has to give up its work: it is drained, or being removed."""
     return order is not None and (order.draining or (order.gently and order.removing == member_id))
 
 
 def placement_of(group: Group, resource: Resource) -> Operator | None:
-    """Return the order that holds for a resource, if there is one.
+    """Return the order for a resource that is in force, if there is one.
 
     A connector's order stands for its tasks that have none of their own.
     """
@@ -274,7 +274,7 @@ def placement_of(group: Group, resource: Resource) -> Operator | None:
 
 
 class Names(NamedTuple):
-    """By which name orders and pins know a worker, and what else it is called."""
+    """A worker's name in orders and pins, and its other names."""
 
     name: str
     own: AbstractSet[str]
@@ -285,7 +285,7 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The workers by what they are called, as the names by which orders know them."""
+    """The workers by all of their names, and the name of each in orders."""
 
     exactly: Mapping[str, set[str]]
     """By a name of a worker's own: the workers that have it."""
@@ -294,11 +294,11 @@ class Directory:
     everybody: set[str]
 
     def find(self, name: str) -> set[str]:
-        """Return the workers with exactly this name, or else those that it may mean."""
+        """Return the workers with exactly this name, or else those that it may abbreviate."""
         return self.exactly.get(name) or self.loosely.get(name) or set()
 
     def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return by which names orders know all that these may mean; an unknown name stays.
+        """Return the names in orders of all workers that these names match; unknown ones stay.
 
         A pin allows a set of workers: one name more in it never takes a worker out.
         """
@@ -320,7 +320,7 @@ def directory_of(workers: Iterable[Names]) -> Directory:
 
 
 def workers_in(group: Group) -> Iterator[Names]:
-    """Yield the workers of the group: those that are there, and the lost."""
+    """Yield the workers of the group, present and lost ones."""
     for member in group.members.values():
         yield _names_of_worker(member.metadata)
     for loss in group.losses.values():

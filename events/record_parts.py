@@ -54,7 +54,7 @@ HEAD_OF: Final[Mapping[type, type]] = {
 
 @dataclass(slots=True)
 class RecordParts:
-    """The parts that a log holds, as far as it was read."""
+    """The parts of records in a log, as far as it was read."""
 
     by_head: dict[HeadKey, dict[int, RecordPart]] = field(
         default_factory=dict[HeadKey, dict[int, RecordPart]]
@@ -179,7 +179,7 @@ class Layout(NamedTuple):
 
 
 class _PartRule(NamedTuple):
-    """How facts of one class go into parts."""
+    """The rules by which records of one class are split into parts."""
 
     differences: Callable[[Any, Any], Differences]
     """What differs between an earlier state, None for nothing, and a later one."""
@@ -192,14 +192,14 @@ class _PartRule(NamedTuple):
 
 
 class _Before(NamedTuple):
-    """How a fact lies in the log: its parts, and all that it says."""
+    """A record as it is in the log: its parts, and its whole content."""
 
     parts: Parts
     whole: Head | None
 
 
 def lay_out(in_log: RecordParts, records: Iterable[Record]) -> list[Layout]:
-    """Return how records are to be written down, one after the other, in one batch.
+    """Return the entries for records, one after the other, in one batch.
 
     `in_log` are the parts that the log holds; they stay as they are.
     """
@@ -237,7 +237,7 @@ def _without_idle(record: Head) -> dict[str, Any]:
 
 
 def _changes(before: Parts, after: Parts) -> Iterator[Record]:
-    """Yield what leads from some parts to others, by number."""
+    """Yield the parts that differ between two sets, by number."""
     for number in sorted(before.keys() | after.keys()):
         was, now = before.get(number), after.get(number)
         if now is None:
@@ -248,7 +248,7 @@ def _changes(before: Parts, after: Parts) -> Iterator[Record]:
 
 
 def _parts_of(rule: _PartRule, before: _Before, record: Head, count: int) -> Parts:
-    """Return a fact's parts; those in which nothing changes are the very ones of before."""
+    """Return a record's parts; unchanged ones are the same objects as before."""
     was, parts = before.whole, dict(before.parts)
     if was is None or was.parts != count:
         was, parts = None, {}
@@ -278,12 +278,12 @@ def _by_part(resources: Iterable[Resource], count: int) -> dict[int, list[Resour
 
 
 def part_count(size: int) -> int:
-    """Return into how many parts a fact of so many resources goes; 0 for a small one."""
+    """Return the number of parts of a record with this many resources; 0 for a small one."""
     return min(size // LEAST_PER_PART, 2 * isqrt(size))
 
 
 def part_of(connector: str, count: int) -> int:
-    """Return which of so many parts holds what belongs to a connector (linear hashing)."""
+    """Return the number of the part that holds a connector's resources (linear hashing)."""
     mask = (1 << (count - 1).bit_length()) - 1
     number = crc32(connector.encode()) & mask
     return number if number < count else number & (mask >> 1)

@@ -60,7 +60,7 @@ class ConnectorsTasksMetadata:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """A member joined, or changed what it says of itself (key type 5).
+    """A member joined, or changed its metadata (key type 5).
 
     `joined_epoch` is the group epoch that its join led to: no target of an earlier
     assignment epoch can mean this seat, even where its member id was seen before.
@@ -94,7 +94,7 @@ class MemberMetadata:
 
     @property
     def worker_url(self) -> str:
-        """By what people know its worker: the url, or the member id where there is none."""
+        """The worker's name for people: its url, or the member id if it has none."""
         return self.url or self.member_id
 
 
@@ -186,7 +186,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A member that held work was lost, or left and may come back (key type 23).
+    """A member with work was lost, or left and may return (key type 23).
 
     The work may be parked until `deadline_ms`, wall clock.
     """
@@ -322,7 +322,7 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of the cluster, as a group of consumers knows it."""
+    """A topic of the cluster, for a group of consumers."""
 
     topic_id: str
     """Its uuid as 32 hexadecimal digits; a topic that is created anew has another."""
@@ -398,7 +398,7 @@ class CurrentPart:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """The fact of that kind and key no longer holds; keys are spelled as in `key_of`."""
+    """The record of that class and key is deleted; the key is as in `key_of`."""
 
     kind: type
     key: Key

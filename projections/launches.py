@@ -30,7 +30,7 @@ class Launch:
 
 
 def launches(group: Group, member_id: str, resources: Resources) -> dict[Resource, Launch]:
-    """Return the launches of those of the resources that the log grants the member.
+    """Return the launches of the resources that the log grants the member.
 
     Resources that are granted but have no config yet, or none any more, are left out.
     """

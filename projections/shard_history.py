@@ -31,7 +31,7 @@ NAMED_OF_GROUP_MAX: Final = NAMED_MAX // 10
 
 
 class ShardHistory:
-    """Where the entries of each group lie, and how often epochs rose; several threads may ask."""
+    """The offsets of each group's entries, and counts of epoch bumps; thread-safe."""
 
     def __init__(self, log: LogReader) -> None:
         self._log = log
@@ -45,7 +45,7 @@ class ShardHistory:
         self._rebalances = Rebalances()
 
     def catch_up(self) -> Self:
-        """Look at what was written since the last time; raises `LogError`, `CodecError`."""
+        """Index new entries; raises `LogError`, `CodecError`."""
         with self._turn:
             try:
                 self._read()
@@ -66,7 +66,7 @@ class ShardHistory:
             self._next = entries[-1].offset + 1
 
     def _forget_before(self, low: int) -> None:
-        """Forget where entries lay that were trimmed; what was counted stays counted."""
+        """Drop the offsets of trimmed entries; the counts stay."""
         self._low = low
         for group_id, found in list(self._offsets.items()):
             del found[: bisect_left(found, low)]
@@ -75,17 +75,17 @@ class ShardHistory:
 
     @property
     def rebalances(self) -> Rebalances:
-        """How often the epochs of all its groups rose: a copy, as of the last look."""
+        """A copy of the counts of epoch bumps of all groups, as of the last catch-up."""
         with self._turn:
             return self._rebalances.copy()
 
     def knows(self, group_id: str) -> bool:
-        """Tell whether the log holds anything of a group that was not trimmed."""
+        """Return whether the log has entries of a group that are not trimmed."""
         with self._turn:
             return group_id in self._offsets
 
     def offsets_from(self, group_id: str, start: int) -> list[int]:
-        """Return where entries of a group lie, from an offset on; raises `TrimmedError`."""
+        """Return the offsets of a group's entries, from one on; raises `TrimmedError`."""
         with self._turn:
             if start < self._low:
                 raise TrimmedError(f"the entries before {self._low} were trimmed", self._low)
@@ -94,7 +94,7 @@ class ShardHistory:
 
 
 class GroupEntries:
-    """The entries of one group in the control log of its shard, as a log of its own."""
+    """The entries of one group in its shard's control log, as a log of its own."""
 
     def __init__(self, log: LogReader, group_id: str, history: ShardHistory) -> None:
         """`history` is that of the log."""
@@ -119,11 +119,11 @@ class GroupEntries:
         return Slice(by_group(entries).get(self.log_id, []), end)
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, none deleted."""
+        """Return the latest entries of a type with this key prefix, none deleted."""
         return GroupPart(self._log, self.log_id).scan(kind, key_prefix)
 
     def tail(self, start: int) -> Iterator[list[Entry]]:
-        """Yield what was written of the group from an offset on, in batches, none empty.
+        """Yield the group's entries from an offset on, in batches, none empty.
 
         A batch is no larger than one of `LogReader.tail`. Raises `LogError`, `CodecError`.
         """
@@ -133,7 +133,7 @@ class GroupEntries:
             yield from self._part(numbers[0], numbers[-1] + 1)
 
     def _part(self, start: int, stop: int) -> Iterator[list[Entry]]:
-        """Yield the entries between two offsets, all of which are the group's."""
+        """Yield the group's entries between two offsets."""
         while start < stop:
             limit = min(stop - start, ENTRIES_PER_READ)
             entries = self._log.read(start, limit, BYTES_PER_READ).entries
@@ -152,7 +152,7 @@ class GroupEntries:
 
 
 class EpochCaches:
-    """Explanations of groups that share logs, those that were asked for last.
+    """The explanations of the most recently used groups with a shared log.
 
     There may be a hundred thousand such groups: what is kept of all of them has one bound. For one
     thread at a time.
@@ -165,7 +165,7 @@ class EpochCaches:
         """By the history of the shard and group id, the one that was asked for last at the end."""
 
     def of(self, entries: GroupEntries) -> EpochCache:
-        """Return the explanations of a group, and drop others that are too much with it."""
+        """Return the explanations of a group; may evict those of others."""
         key = entries.history, entries.log_id
         cache = self._caches.pop(key, None)
         if cache is None:

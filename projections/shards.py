@@ -25,7 +25,7 @@ _OFFSET = TYPE_OF[ConsumerOffset].number
 
 
 class ShardFollower:
-    """All groups of a shard that have, or had, members, caught up whenever it is asked for."""
+    """All groups of a shard that have, or had, members, caught up on demand."""
 
     def __init__(self, log: LogReader) -> None:
         """Read the shard's control log; raises `LogError`, `CodecError`."""
@@ -37,7 +37,7 @@ class ShardFollower:
         self._load()
 
     def catch_up(self) -> None:
-        """Fold what was written since the last look; raises `LogError`, `CodecError`."""
+        """Fold new entries; raises `LogError`, `CodecError`."""
         try:
             touched = [self._apply(entries) for entries in self._log.tail(self._next)]
         except TrimmedError:
@@ -62,7 +62,7 @@ class ShardFollower:
 
 
 def _is_left(group: Group) -> bool:
-    """Tell whether there is such a group: nothing but tombstones is left of a deleted one."""
+    """Return whether a group exists; a deleted one has only tombstones."""
     return group.classic is not None or group.topics is not None or bool(group.members)
 
 
@@ -77,7 +77,7 @@ class CommittedGroups:
         self._load()
 
     def catch_up(self) -> None:
-        """Add what was written since the last look; raises `LogError`, `CodecError`."""
+        """Add the groups of new entries; raises `LogError`, `CodecError`."""
         doubtful: set[str] = set()
         try:
             for entries in self._log.tail(self._next):
@@ -103,7 +103,7 @@ def committed_offsets(log: ReadableLog, group_id: str) -> list[ConsumerOffset]:
 
 
 def all_groups(known: Mapping[str, Group], committing: Iterable[str]) -> list[Group]:
-    """Return the groups of a shard by id, those with them that only ever had offsets."""
+    """Return the groups of a shard by id, including those that only ever had offsets."""
     others = (Group(each) for each in committing if each not in known)
     return sorted((*known.values(), *others), key=lambda each: each.group_id)
 
@@ -114,7 +114,7 @@ def type_of_clients(group: Group) -> GroupType:
 
 
 def state_of_clients(group: Group) -> str:
-    """Return the state of a group of Kafka's clients in Kafka's words, as far as its log tells.
+    """Return Kafka's name for the state of a group of its clients, by the log.
 
     A round that members are still joining is in no log: until it ends, the state is that before it.
     """

@@ -42,14 +42,14 @@ class ResourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class LogFigures:
-    """The end of a log, and what it takes on the disk."""
+    """The end of a log, and its size on disk."""
 
     end: int
     bytes: int
 
     @classmethod
     def of(cls, log: LogReader) -> "LogFigures":
-        """Return those of a log as it is now; raises `LogError`."""
+        """Return the figures of a log now; raises `LogError`."""
         blocks = sum(each.stat().st_blocks for each in log.path.iterdir() if each.is_file())
         return cls(log.end(), blocks * _BLOCK_BYTES)
 
@@ -67,7 +67,7 @@ def connector_names(group: Group) -> list[str]:
 
 
 def resource_status(group: Group, resource: Resource) -> ResourceStatus:
-    """Return what a resource does, as far as the log tells.
+    """Return the status of a resource, by the log.
 
     A status whose token is not the current one is of the past: the resource is UNASSIGNED.
     """
@@ -88,13 +88,13 @@ def resource_status(group: Group, resource: Resource) -> ResourceStatus:
 
 
 def worker_of(group: Group, member_id: str) -> str:
-    """Return by what people know the worker of a member, the member id where there is none."""
+    """Return the name of a member's worker for people: its url, or else the member id."""
     member = group.member(member_id)
     return member.metadata.worker_url if member else member_id
 
 
 def _wait(group: Group, resource: Resource) -> str:
-    """Return for whom a resource waits, and until when if that is known; nothing if it does not."""
+    """Return which worker a resource waits for, and until when if known; "" if it does not wait."""
     owner = group.members.get(group.target_owner.get(resource, ""))
     if owner is not None and owner.is_away:
         worker = owner.metadata.worker_url
@@ -115,7 +115,7 @@ def run_states(group: Group, name: str) -> dict[RunState, int]:
 
 
 def count_errors(group: Group, name: str) -> Counter[ErrorClass]:
-    """Return how many of a connector and its tasks do not go on, by who can mend it."""
+    """Count the failed ones of a connector and its tasks, by who has to fix them."""
     resources = (Resource(name), *(Resource(name, each) for each in group.task_numbers(name)))
     found = (ErrorClass.of(resource_status(group, each).why) for each in resources)
     return Counter(each for each in found if each)
@@ -135,7 +135,7 @@ def sorted_members(group: Group) -> list[Member]:
 
 
 def assigned_resources(group: Group) -> Resources:
-    """Return the configured resources that some member holds and is not asked to give up."""
+    """Return the configured resources that a member holds and need not revoke."""
     held = (each.current.assigned for each in group.workers())
     return frozenset(resource for grants in held for resource in grants) & group.configured
 
@@ -146,7 +146,7 @@ def parked_resources(group: Group) -> Resources:
 
 
 def awaited_resources(group: Group) -> Resources:
-    """Return the configured resources that nobody runs, kept for members that are away."""
+    """Return the configured resources that no member runs, kept for members that are away."""
     shares = (group.share_of(member_id) for member_id in group.away)
     kept = (resource for share in shares for resource in share)
     return frozenset(kept).intersection(group.configured) - group.owner.keys()
@@ -227,7 +227,7 @@ def task_progress(log: ReadableLog, connector: str) -> Mapping[int, Progress]:
 
 
 def unpublished_batches(log: ReadableLog, connector: str) -> Sequence[Commit]:
-    """Return the batches that count and are not yet known to be in place, by task, oldest first.
+    """Return the committed batches not known to be published, by task, oldest first.
 
     Raises `LogError`, `CodecError`.
     """
@@ -275,7 +275,7 @@ def _scan(log: ReadableLog, kind: type, connector: str) -> list[Record | None]:
 
 
 def sum_of_lags(one: Lag | None, other: Lag | None) -> Lag | None:
-    """Return the sum of what is left to read; None if one of them is unknown."""
+    """Return the sum of the lags; None if one of them is unknown."""
     if one is None or other is None:
         return None
     unknown = one.records is None or other.records is None

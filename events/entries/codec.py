@@ -41,7 +41,7 @@ OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS - {TYPE_OF[Offset
 
 
 class CodecError(Exception):
-    """The log holds what this version cannot read; nothing in the log was changed."""
+    """The log holds entries that this version cannot read; the log was not changed."""
 
 
 class NewerRecordError(CodecError):
@@ -53,7 +53,7 @@ class UnwritableRecordError(CodecError):
 
 
 class MalformedRecordError(CodecError):
-    """The bytes are sealed, yet they are no record of their type: the writer was at fault."""
+    """The frame is sound, but the bytes are no record of their type: its writer had a defect."""
 
 
 class RecordFormat(NamedTuple):
@@ -159,7 +159,7 @@ def _lift(form: RecordFormat, entry: Entry) -> object:
 
 
 def restore(group_id: str, entries: Iterable[Entry], end: int) -> Group:
-    """Return the group that the latest entry of each key, in offset order, tells of.
+    """Return the group that results from the latest entry of each key, in offset order.
 
     `end` is the end of the log that they were read from. Raises what `decode` raises.
     """

@@ -25,7 +25,7 @@ _OF: Final = " of "
 
 
 def flaw_in_group_id(group_id: str) -> str:
-    """Return why a group of this id could not be told from others in a log, or nothing."""
+    """Return why a group of this id could not be told from others in a shared log, or ""."""
     if not group_id:
         return "the group id is empty"
     try:
@@ -43,23 +43,23 @@ def shard_of_group(group_id: str, count: int) -> int:
 
 
 def name_shard(number: int, count: int) -> str:
-    """Return the id of the logs of a shard, by which they are told from those of another count."""
+    """Return the log id of a shard, which includes the number of shards."""
     return f"shard {number}{_OF}{count}"
 
 
 def count_of_shards(log_id: str) -> int | None:
-    """Return of how many shards the logs with this id are one; None if it does not say."""
+    """Return the number of shards in a shard's log id; None if the id has none."""
     count = log_id.rpartition(_OF)[2]
     return int(count) if count.isdecimal() and int(count) else None
 
 
 def group_prefix(group_id: str) -> bytes:
-    """Return what the keys of a group begin with."""
+    """Return the key prefix of a group."""
     return f"{group_id}\0".encode()
 
 
 def in_group(group_id: str, entry: NewEntry) -> NewEntry:
-    """Return an entry of a group as it is appended to a log that it shares."""
+    """Return an entry of a group in its form for a shared log."""
     return entry._replace(key=group_prefix(group_id) + entry.key)
 
 
@@ -78,19 +78,19 @@ def encode_in_group(group_id: str, record: Record) -> NewEntry:
 
 
 class Latest(Protocol):
-    """A log, as far as the latest entry of each key goes."""
+    """The latest entry of each key of a log."""
 
     def get(self, kind: int, key: bytes) -> Entry | None:
         """Return the latest entry of a type and key; None if there is none, or it was deleted."""
         ...
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, none deleted."""
+        """Return the latest entries of a type with this key prefix, none deleted."""
         ...
 
 
 class GroupPart:
-    """The part of one group in a log that it shares, by keys of its own."""
+    """One group's part of a shared log, with the group's own keys."""
 
     def __init__(self, log: Latest, group_id: str) -> None:
         self._log, self._prefix = log, group_prefix(group_id)
@@ -101,7 +101,7 @@ class GroupPart:
         return None if found is None else found._replace(key=key)
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, none deleted."""
+        """Return the latest entries of a type with this key prefix, none deleted."""
         found = self._log.scan(kind, self._prefix + key_prefix)
         return [each._replace(key=each.key[len(self._prefix) :]) for each in found]
 
@@ -122,7 +122,7 @@ def split_key(entry: Entry) -> tuple[str, bytes]:
 
 
 def groups_with_offsets(log: Latest) -> Iterable[str]:
-    """Return the ids of the groups that have committed offsets in a log that they share.
+    """Return the ids of the groups that have committed offsets in a shared log.
 
     Raises `MalformedRecordError`, as `by_group`.
     """
@@ -131,7 +131,7 @@ def groups_with_offsets(log: Latest) -> Iterable[str]:
 
 
 def by_group(entries: Iterable[Entry]) -> Mapping[str, list[Entry]]:
-    """Return the entries of a shared log as those of each group, in the same order."""
+    """Return the entries of a shared log by group, in the same order."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         group_id, key = split_key(entry)

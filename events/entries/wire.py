@@ -69,7 +69,7 @@ class Shape(Protocol):
 
 
 class CauseWire(msgspec.Struct):
-    """Why, and to whom."""
+    """The cause of an event, and its subject."""
 
     why: str
     subject: str = ""
@@ -217,7 +217,7 @@ class TaskStatusWire(msgspec.Struct):
 
 
 class CommitIdWire(msgspec.Struct):
-    """Which batch of which task, under which token."""
+    """The id of a batch: its task, its token, and its number."""
 
     connector: str
     task: int
@@ -308,7 +308,7 @@ class TaskProgressWire(msgspec.Struct):
 
 
 class DeadlineWire(msgspec.Struct):
-    """Resources that come due together."""
+    """Resources with a common deadline."""
 
     deadline_ms: int
     resources: ResourceList

@@ -43,7 +43,7 @@ class ResourceList(msgspec.Struct, gc=False):
 
     @classmethod
     def of_grants(cls, grants: Grants) -> tuple[Self, list[int]]:
-        """Return the list of what is granted, and the grant epochs in the order of the list."""
+        """Return the list of granted resources, and the grant epochs in its order."""
         listed, in_order = cls._list_in_order(grants)
         return listed, [grants[resource] for resource in in_order]
 

@@ -22,7 +22,7 @@ from .tables import (
 
 
 class Report(NamedTuple):
-    """The extent of a check: the bounds, and how many of each it found sound."""
+    """The result of a check: the bounds of the log, and the number of sound items of each kind."""
 
     low: int
     end: int
@@ -32,7 +32,7 @@ class Report(NamedTuple):
 
 
 def check(txn: Transaction, tables: Tables) -> Report:
-    """Check the whole log as one transaction sees it; raises `CorruptLogError` at the first flaw.
+    """Check the whole log in one transaction; raises `CorruptLogError` at the first flaw.
 
     Memory grows with the number of keys, not of entries.
     """

@@ -69,7 +69,7 @@ def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Envi
 
 
 class ReadTransaction:
-    """One read transaction as a context; what goes wrong inside gets the log's own names."""
+    """A read transaction as a context; errors inside become the log's own."""
 
     __slots__ = ("_env", "_path", "_txn")
 
@@ -100,7 +100,7 @@ class ReadTransaction:
 
 @contextmanager
 def translated_errors(path: Path) -> Generator[None, None, None]:
-    """Raise what goes wrong inside, about the log at `path`, by the log's own names."""
+    """Translate errors inside into the log's own, about the log at `path`."""
     try:
         yield
     except FOREIGN as error:

@@ -6,15 +6,15 @@ class LogError(Exception):
 
 
 class NoLogError(LogError):
-    """There is no log at the path, or its first owner has not finished making it."""
+    """There is no log at the path, or its first owner has not finished creating it."""
 
 
 class WrongLogError(LogError):
-    """The log at the path bears another id than the one that was asked for."""
+    """The log at the path has another id than the expected one."""
 
 
 class UnknownFormatError(LogError):
-    """The log was written in a format that this version does not know; it was left as it is."""
+    """The log was written in a format that this version does not know; it was not changed."""
 
 
 class AlreadyOpenError(LogError):
@@ -22,7 +22,7 @@ class AlreadyOpenError(LogError):
 
 
 class OwnedError(LogError):
-    """Another live process owns the log; `pid` is its process id, 0 if it could not be told."""
+    """Another live process owns the log; `pid` is its process id, 0 if unknown."""
 
     def __init__(self, message: str, pid: int = 0) -> None:
         super().__init__(message)
@@ -34,15 +34,15 @@ class OwnerFencedError(LogError):
 
 
 class OffsetConflictError(LogError):
-    """The log does not end where the caller takes it to end: nothing was written, reload."""
+    """The log does not end at the caller's expected offset: nothing was written, reload."""
 
 
 class InvalidEntryError(LogError):
-    """An entry cannot be stored as it is: nothing was written, the log is as before."""
+    """An entry cannot be stored: nothing was written, the log is unchanged."""
 
 
 class CorruptLogError(LogError):
-    """The log does not hold what was written: keep it, and restore from a backup."""
+    """The log differs from what was written: keep it, and restore from a backup."""
 
 
 class TrimmedError(LogError):

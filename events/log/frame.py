@@ -72,7 +72,7 @@ class LogCommit(NamedTuple):
 
 
 def seal(packed_offset: bytes, entry: NewEntry, timestamp_ms: int) -> bytes:
-    """Return the frame of an entry at an offset, which is given as its 8 bytes.
+    """Return the frame of an entry at an offset of 8 bytes.
 
     Raises `InvalidEntryError` if it could not be read back: the value is not exactly one msgpack
     value, or a field is out of range.
@@ -91,7 +91,7 @@ def seal(packed_offset: bytes, entry: NewEntry, timestamp_ms: int) -> bytes:
 
 
 def unseal(offset: int, frame: bytes) -> Entry:
-    """Return the entry that a frame holds; raises `CorruptLogError` if it is damaged."""
+    """Return the entry in a frame; raises `CorruptLogError` if it is damaged."""
     body = frame[CHECKSUM_BYTES:]
     if crc32(body, crc32(_pack_offset(offset))).to_bytes(CHECKSUM_BYTES) != frame[:CHECKSUM_BYTES]:
         raise CorruptLogError(f"the checksum of entry {offset} does not match its bytes")
@@ -111,7 +111,7 @@ def next_chain(before: bytes, commit: LogCommit, checksums: bytes) -> bytes:
 
 
 def pack_commit(commit: LogCommit) -> bytes:
-    """Return a commit as bytes; its base is the key that it is stored under."""
+    """Return a commit as bytes, without its base, which is its key."""
     return _encode(commit[1:])
 
 

@@ -49,7 +49,7 @@ def recorded_owner(path: Path) -> ProcessId | None:
 
 
 class OwnerLock:
-    """The held lock of one log; a fork's child lets go of it at once."""
+    """The lock of one log, held by its owner; a fork's child drops it at once."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class ProcessId(NamedTuple):
-    """A process: its pid, and its start as boot id and clock ticks, empty where unknown."""
+    """A process: its pid, and its start time as boot id and clock ticks, empty if unknown."""
 
     pid: int
     started: str
@@ -31,7 +31,7 @@ def start_of(pid: int) -> str:
 
 
 def process_of(pid: int) -> ProcessId:
-    """Return the process that goes by a pid at this moment."""
+    """Return the identity of the process that has this pid now."""
     return ProcessId(pid, start_of(pid))
 
 

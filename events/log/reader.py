@@ -111,14 +111,14 @@ class ReadableLog:
         return None if entry.value is None else entry
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, in key order, none deleted."""
+        """Return the latest entries of a type with this key prefix, in key order, none deleted."""
         with self._snapshot() as txn:
             rows = self._rows(txn, view_key(kind, key_prefix))
             found = [viewed_entry(txn, self._tables, *row) for row in rows]
         return [entry for entry in found if entry.value is not None]
 
     def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
-        """Return the latest entries of the view's keys that are not at the offset given for each.
+        """Return the view's latest entries whose offsets differ from the given ones.
 
         -1 stands for a key without an entry. The offsets are those as of the end `since`, but for
         those of the `fresh` keys, which are looked up. For the others, either the entries from
@@ -167,7 +167,7 @@ class ReadableLog:
         self.close()
 
     def _rows(self, txn: Transaction, prefix: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the rows of the view whose keys begin so."""
+        """Return the rows of the view with this key prefix."""
         rows: list[tuple[bytes, bytes]] = []
         cursor = txn.cursor(self._tables.view)
         if not (cursor.set_range(prefix) if prefix else cursor.first()):

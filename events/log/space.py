@@ -63,11 +63,11 @@ def allocate_lock_file(path: Path) -> None:
 
 
 class NoSpaceError(Exception):
-    """Something would have to be written, and there is no room: nothing was changed."""
+    """A write was refused because the disk is full; nothing was changed."""
 
 
 class DiskSpace(NamedTuple):
-    """How much may still be written where a log lies, and what is kept in reserve of it."""
+    """The space left on a log's disk, and the reserve kept of it."""
 
     path: Path
     free_bytes: int
@@ -75,17 +75,17 @@ class DiskSpace(NamedTuple):
 
     @property
     def is_low(self) -> bool:
-        """Whether only what keeps a group alive may be written."""
+        """Whether only records that keep a group alive may be written."""
         return self.free_bytes < self.reserve_bytes
 
     @property
     def is_out(self) -> bool:
-        """Whether nothing may be written at all."""
+        """Whether nothing may be written."""
         return self.free_bytes < self.reserve_bytes // 4
 
     @property
     def why(self) -> str:
-        """The full disk, and the remedy; the same however much is left."""
+        """The error of the full disk, and its remedy; the same however much is left."""
         least = self.reserve_bytes >> 20
         return (
             f"the disk of {self.path} is full but for its reserve of {least} MiB: free space"
@@ -98,7 +98,7 @@ class DiskSpace(NamedTuple):
 
 
 def disk_space_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> DiskSpace:
-    """Look at the disk that a path is on."""
+    """Return the free space on the disk of a path."""
     return DiskSpace(path, free_bytes(path), reserve_bytes)
 
 

@@ -60,7 +60,7 @@ class Tables(NamedTuple):
 def open_tables(
     env: lmdb.Environment, txn: "Transaction | None" = None, *, create: bool = False
 ) -> Tables:
-    """Return the databases; those opened in a write transaction are lost unless it commits.
+    """Return the databases; new ones are lost unless the write transaction commits.
 
     They are made all at once: raises `CorruptLogError` if one is missing and not to be made.
     """
@@ -73,7 +73,7 @@ def open_tables(
 
 
 def is_blank(txn: Transaction) -> bool:
-    """Tell whether no transaction before this one ever wrote to the environment."""
+    """Return whether no earlier transaction ever wrote to the environment."""
     return txn.stat()["entries"] == 0 and txn.id() <= 1
 
 
@@ -83,14 +83,14 @@ def view_key(kind: int, key: bytes) -> bytes:
 
 
 def unpack_view_key(packed: bytes) -> tuple[int, bytes]:
-    """Return the type and the key that a key of the view stands for."""
+    """Return the type and the key in a key of the view."""
     return int(_KIND.unpack_from(packed)[0]), packed[_KIND.size :]
 
 
 def check_identity(
     path: Path, txn: Transaction, tables: Tables, log_id: str | None, kind: LogKind | None
 ) -> str:
-    """Return the log's id.
+    """Return the log's id, after a check of its format, kind and id.
 
     Raises `UnknownFormatError`, `WrongLogError`, and `CorruptLogError` if it bears no id.
     """
@@ -117,7 +117,7 @@ def check_identity(
 
 
 def _kind_of(txn: Transaction, tables: Tables, expected: LogKind) -> str:
-    """Return the name of a log's kind, by what it says of itself or else by what it holds."""
+    """Return the kind of a log, which it states or which follows from its content."""
     said = txn.get(KIND_KEY, db=tables.meta)
     if said is not None:
         return said.decode(errors="replace")
@@ -157,7 +157,7 @@ def end_of(txn: Transaction, tables: Tables) -> int:
 
 
 def viewed_entry(txn: Transaction, tables: Tables, key: bytes, value: bytes) -> Entry:
-    """Return the entry that a row of the view stands for.
+    """Return the entry to which a row of the view points.
 
     Its frame lies in `events`, or in the row itself once it was trimmed. Raises
     `CorruptLogError` if it is missing, or another key's.

@@ -40,7 +40,7 @@ class _Append(NamedTuple):
 
 
 class GroupLog(ReadableLog):
-    """An open log that this process owns; see `ReadableLog` for what can be read from it."""
+    """An open log that this process owns; see `ReadableLog` for reads."""
 
     def __init__(
         self, path: Path, env: lmdb.Environment, claim: Claim, lock: OwnerLock, reserve_bytes: int
@@ -68,7 +68,7 @@ class GroupLog(ReadableLog):
         reserve_bytes: int = RESERVE_BYTES,
         map_bytes: int = MAP_BYTES,
     ) -> Self:
-        """Claim the log at `path`, and make it if there is none.
+        """Claim the log at `path`, and create it if there is none.
 
         Appends are refused while fewer than `reserve_bytes` are free. Raises `OwnedError`,
         `AlreadyOpenError`, `WrongLogError`, `UnknownFormatError`, `CorruptLogError`,
@@ -91,7 +91,7 @@ class GroupLog(ReadableLog):
 
     @property
     def space(self) -> DiskSpace:
-        """How much may still be written; looks at the disk, which takes microseconds."""
+        """The space left for writes; asks the disk, which takes microseconds."""
         return disk_space_at(self.path, self._reserve_bytes)
 
     def append(

@@ -36,7 +36,7 @@ class Absence:
 
 
 class Absences:
-    """A fold of the whole log that follows the members that are away under each target."""
+    """A fold of the whole log that follows the members that were away under each target."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         """`urls` are those of the members, by member id."""

@@ -22,7 +22,7 @@ NAMED_MAX: Final = 200_000
 
 
 class NotToldError(LookupError):
-    """An epoch that is not in the log; the text says which ones are."""
+    """The log has no such epoch; the text names those that it has."""
 
 
 @dataclass(slots=True)
@@ -47,13 +47,13 @@ class _Cached:
     """How many resources the readings name."""
 
     def is_trimmed(self, first_epoch: int | None) -> bool:
-        """Tell whether there were epochs before the first one in the log."""
+        """Return whether epochs were trimmed from the beginning of the log."""
         if not self.low:
             return False
         return self.reader.is_known_before if first_epoch is None else first_epoch > FIRST_EPOCH
 
     def read(self, log: EpochLog) -> None:
-        """Read what was written since the last look; raises `LogError`, `CodecError`."""
+        """Read new entries; raises `LogError`, `CodecError`."""
         for entries in log.tail(self.next):
             for entry in entries:
                 for reading in self.reader.apply(entry):
@@ -203,7 +203,7 @@ def _epoch_of(reading: EpochReading) -> int:
 def _not_told(
     cached: _Cached, group_id: str, epoch: int = 0, bounds: tuple[int, int] | None = None
 ) -> NotToldError:
-    """Return that an epoch is not among those of the log, of which there may be none."""
+    """Return the error of an epoch that the log does not have; it may have none."""
     is_trimmed = cached.is_trimmed(bounds[0] if bounds else None)
     why = "; what was before is trimmed from it" if is_trimmed else ""
     if bounds is None:

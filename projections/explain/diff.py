@@ -23,7 +23,7 @@ class Owner(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A resource that changes its owner; `previous_owner` is None if nobody ever had it."""
+    """A resource that changes its owner; `previous_owner` is None if it never had one."""
 
     resource: Resource
     previous_owner: Owner | None
@@ -32,7 +32,7 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TargetChange:
-    """A target that was installed, told by what it changes.
+    """An installed target, as the changes from the target before.
 
     All that was configured when it was computed, and still is, is in exactly one of `kept`,
     `moved`, `returned`, `placed`, `parked` and `unplaceable`. Times are wall clock in milliseconds.
@@ -74,7 +74,7 @@ class TargetChange:
 
 
 def owners_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
-    """Yield each resource of the group's target with the member that it is given to."""
+    """Yield each resource of the group's target with the member that it is assigned to."""
     for member_id, share in group.target_of.items():
         member = group.members.get(member_id)
         metadata = member.metadata if member else MemberMetadata(member_id)
@@ -82,7 +82,7 @@ def owners_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
 
 
 class Owners:
-    """The member that had each resource last, from target to target, also where it is gone."""
+    """The last owner of each resource, from target to target, even if that member is gone."""
 
     def __init__(self, group: Group) -> None:
         self.last: dict[Resource, MemberMetadata] = dict(owners_in(group))
@@ -99,7 +99,7 @@ class Owners:
         time_ms: int,
         bumps: Sequence[GroupMetadata],
     ) -> TargetChange:
-        """Compare the group's new target with the last owners; `move` comes after that."""
+        """Compare the group's new target with the last owners; call `move` afterwards."""
         return change_of(group, record, self.last, time_ms, bumps, self._placed)
 
     def move(self, group: Group) -> None:
@@ -112,17 +112,17 @@ class Owners:
         self._of = None
 
     def succeed(self, group: Group, successor: MemberMetadata) -> None:
-        """Give a member that came back under another id the share that it had."""
+        """Move the share of a member to its successor under another id."""
         share = group.share_of(successor.member_id)
         self.last.update(dict.fromkeys(share, successor))
         self._of = None
 
     def clear(self) -> None:
-        """Forget who had what: it was in another life of the group."""
+        """Forget all owners: they belong to an earlier life of the group."""
         self.last, self._placed, self._of = {}, NOTHING, None
 
     def of(self, member_id: str) -> Sequence[Resource]:
-        """Return the resources that a member was given last, whether or not it is there."""
+        """Return the resources last assigned to a member, which may be gone."""
         if self._of is None:
             self._of = {}
             for resource, owner in self.last.items():
@@ -130,7 +130,7 @@ class Owners:
         return self._of.get(member_id, ())
 
     def has_place(self, resource: Resource) -> bool:
-        """Tell whether the latest target gives a resource to anybody."""
+        """Return whether the latest target assigns a resource to any member."""
         return resource in self._placed
 
 
@@ -152,7 +152,7 @@ class Changes:
         *,
         is_kept: bool,
     ) -> None:
-        """Add where a resource goes; `is_kept` tells that its new owner has it already."""
+        """Add the new owner of a resource; `is_kept`: it had the resource before."""
         seat = owner_of(new_owner)
         if previous_owner is None:
             self.placed.append(Transfer(resource, None, seat))
@@ -235,7 +235,7 @@ def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:
 
 
 def is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
-    """Tell whether one came back as the other: by member id, instance id or url."""
+    """Return whether two members are one worker: by member id, instance id or url."""
     return (
         one.member_id == other.member_id
         or (one.instance_id is not None and one.instance_id == other.instance_id)

@@ -58,7 +58,7 @@ class GenerationReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One group epoch: what raised it, and which target answered it, if one did."""
+    """One group epoch: its cause, and the target that answers it, if there is one."""
 
     bump: GroupMetadata
     """The record that raised the epoch."""
@@ -81,7 +81,7 @@ class EpochReport:
 
     @property
     def took_ms(self) -> int | None:
-        """From the cause to the target that answers it; clocks that jump count as no time.
+        """The time from the cause to the target that answers it; 0 if clocks jumped back.
 
         Of a generation: from its record, when all had joined, until its leader had assigned.
         """
@@ -92,7 +92,7 @@ class EpochReport:
 
 
 class Phase(NamedTuple):
-    """One phase; wall clock in milliseconds, None for what the log does not tell (yet)."""
+    """One phase; wall clock in milliseconds, None where the log does not (yet) have it."""
 
     name: str
     from_ms: int | None = None
@@ -101,13 +101,13 @@ class Phase(NamedTuple):
 
     @property
     def took_ms(self) -> int | None:
-        """How long it took; clocks that jump count as no time."""
+        """Its duration; 0 if clocks jumped back."""
         return between(self.from_ms, self.until_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One group epoch explained; what a target moved is told with each epoch that it answers."""
+    """One group epoch explained; a target's moves are part of each epoch that it answers."""
 
     report: EpochReport
     detection: Detection
@@ -131,7 +131,7 @@ class Explanation:
 
     @property
     def warning(self) -> str:
-        """A warning for people if the epochs of the group run out, or nothing."""
+        """A warning for people if the epochs of the group run out; "" if not."""
         return epoch_warning(self.report.group_epoch)
 
     @property
@@ -157,7 +157,7 @@ class Explanation:
 
 @dataclass(slots=True)
 class EpochReading:
-    """One group epoch as far as the log was read: records that follow go on adding to it."""
+    """One group epoch as far as the log was read; later records add to it."""
 
     report: EpochReport
     detection: Detection
@@ -172,7 +172,7 @@ class EpochReading:
     """The connectors that raised it by one command, if they are several."""
 
     def explain(self) -> Explanation:
-        """Return what is known of the epoch by now."""
+        """Return the explanation as far as it is known."""
         handovers = sorted((each.handover for each in self.handovers), key=attrgetter("resource"))
         told = self.changed, tuple(self.absences), self.clients
         return Explanation(self.report, self.detection, tuple(handovers), *told)
@@ -181,7 +181,7 @@ class EpochReading:
 def phases_of(
     report: EpochReport, detection: Detection, handovers: Sequence[Handover]
 ) -> tuple[Phase, ...]:
-    """Return the phases of an epoch in order; a generation has one of its own."""
+    """Return the phases of an epoch in order; a generation has its own."""
     if report.generation is not None:
         return (_assign(report.bump, report.generation),)
     detect = _detect(report, detection)

@@ -32,7 +32,7 @@ LATEST_MAX: Final = 10_000
 
 @dataclass(slots=True)
 class _Loss:
-    """How the member that had a resource last lost its seat; see `Handover`."""
+    """How the last owner of a resource lost its seat; see `Handover`."""
 
     member_id: str
     worker: str
@@ -93,7 +93,7 @@ class Handovers:
     def apply_target(
         self, target: TargetAssignment, change: TargetChange | None, *, are_partitions: bool = False
     ) -> tuple[FollowedHandover, ...]:
-        """Follow what a target moves from now on; None: its change is unknown.
+        """Follow the moves of a target; None: its changes are unknown.
 
         Resources of consumers are partitions, of which nobody says that they run. Returns the
         handovers that begin. `forget` comes after it, once the owners have moved.
@@ -171,7 +171,7 @@ class Handovers:
             each.apply_step_of_new(step, now_ms)
 
     def _apply_metadata(self, record: MemberMetadata, now_ms: int) -> None:
-        """Keep the seat of a member that comes back: it did not lose it."""
+        """Keep the seat of a returned member: it did not lose it."""
         member_id, came_back = record.member_id, record.succession
         if came_back is None:
             return
@@ -196,7 +196,7 @@ class Handovers:
             self._departed.append(each)
 
     def _end(self, bump: GroupMetadata, now_ms: int) -> None:
-        """Apply what an epoch says of members that lost their seats with it."""
+        """End the seats of the members that an epoch removed."""
         end, worker = OwnerEnd.of(bump), bump.cause.subject
         for resource in self._lost:
             loss = self._losses.get(resource)
@@ -213,5 +213,5 @@ class Handovers:
 
 
 def _held_resources(step: CurrentAssignment | None) -> set[Resource]:
-    """Return what a member holds after a step."""
+    """Return the resources that a member holds after a step."""
     return step.assigned.keys() | step.pending.keys() if step is not None else set()

@@ -61,7 +61,7 @@ class Handover:
 
     @property
     def is_live(self) -> bool:
-        """Whether its owner was asked for it, and was a member until it had given it up."""
+        """Whether its previous owner was present, and was asked for it until it gave it up."""
         return self.asked_ms is not None and self.gone_ms is None
 
     @property
@@ -71,7 +71,7 @@ class Handover:
 
     @property
     def up_ms(self) -> int | None:
-        """When it ran again: its first batch, or, where none is known, the word that it runs."""
+        """When it ran again: its first batch, or else the status that it runs."""
         return self.running_ms if self.first_batch_ms is None else self.first_batch_ms
 
     @property
@@ -123,7 +123,7 @@ def handovers_of(change: TargetChange) -> Iterator[Handover]:
 
 
 class OwnerEnd(NamedTuple):
-    """The end of a seat, by the epoch that it raised: when its member stopped, or fell silent."""
+    """The end of an owner's seat, with its epoch: when its member stopped, or fell silent."""
 
     stopped_ms: int | None = None
     silent_ms: int | None = None
@@ -139,7 +139,7 @@ class OwnerEnd(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class FollowedHandover:
-    """A handover that goes on being followed, record by record."""
+    """A handover that is followed record by record until it is complete."""
 
     handover: Handover
     assignment_epoch: int
@@ -176,7 +176,7 @@ class FollowedHandover:
 
     @property
     def needs_previous_owner(self) -> bool:
-        """Whether it was deleted, and nobody was asked for it yet."""
+        """Whether the resource was deleted, and no member was asked for it yet."""
         return (
             self.handover.previous_owner is None
             and self.handover.new_owner is None
@@ -249,7 +249,7 @@ class FollowedHandover:
             self.handover = replace(self.handover, revoked_ms=now_ms)
 
     def apply_end(self, worker: str, end: OwnerEnd, now_ms: int) -> None:
-        """Set since when the owner runs nothing or is silent, if its seat ended just now."""
+        """Record when the owner stopped or fell silent, if its seat has just ended."""
         each = self.handover
         is_its = each.previous_owner is not None and each.previous_owner.worker == worker
         if is_its and each.gone_ms == now_ms and each.stopped_ms is None:
@@ -261,7 +261,7 @@ class FollowedHandover:
             self.handover = replace(self.handover, gone_ms=None, silent_ms=None, freed_by=None)
 
     def apply_target(self, target: TargetAssignment) -> None:
-        """Apply a later target, which may give the resource to somebody else."""
+        """Apply a later target, which may assign the resource to another member."""
         each, shares = self.handover, target.members
         if _is_given_anew(each, self.previous_id, shares):
             self.is_over = True
@@ -270,12 +270,12 @@ class FollowedHandover:
 
 
 def holds(step: CurrentAssignment | None, resource: Resource) -> bool:
-    """Tell whether a member holds a resource after a step."""
+    """Return whether a member holds a resource after a step."""
     return step is not None and (resource in step.assigned or resource in step.pending)
 
 
 def _is_given_anew(each: Handover, previous_id: str, shares: Mapping[str, Resources]) -> bool:
-    """Tell whether a target gives a resource back, or one that was deleted to anybody."""
+    """Return whether a target assigns a resource back, or a deleted one to any member."""
     if each.previous_owner is not None:
         return each.resource in shares.get(previous_id, ())
     return each.new_owner is None and any(each.resource in share for share in shares.values())

@@ -10,7 +10,7 @@ from .handovers import Handover, between
 
 @dataclass(frozen=True, slots=True)
 class EpochLine:
-    """One epoch in short; the counts are in the last of the epochs that a target answers."""
+    """One epoch in short; the counts stand at the last of the epochs that a target answers."""
 
     group_epoch: int
     time_ms: int
@@ -37,7 +37,7 @@ class EpochLine:
 
 @dataclass(frozen=True, slots=True)
 class EpochList:
-    """The last epochs of a group, and how far back its log tells."""
+    """The last epochs of a group, and the first one that the log has."""
 
     group_id: str
     first_epoch: int | None
@@ -53,7 +53,7 @@ class EpochList:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A time at which a resource changed hands, or stopped."""
+    """One move, or stop, of a resource."""
 
     group_epoch: int
     """The last of the epochs that were answered by the target that moved it."""
@@ -75,7 +75,7 @@ class MoveList:
 
 
 def line_of(reading: EpochReading) -> EpochLine:
-    """Return what one epoch led to, in short."""
+    """Return one epoch in short."""
     report = reading.report
     bump, change = report.bump, report.target_change
     settled_ms = change.settled_ms if change else None
@@ -106,7 +106,7 @@ def line_of(reading: EpochReading) -> EpochLine:
 
 
 def moves_of(readings: Iterable[EpochReading], name: str) -> Iterator[Move]:
-    """Yield how a resource moved; a target is told once, at the last epoch that it answers."""
+    """Yield the moves of a resource; a target counts once, at the last epoch that it answers."""
     answered: list[EpochReading] = []
     for reading in readings:
         report, change = reading.report, reading.report.target_change
@@ -124,7 +124,7 @@ def moves_of(readings: Iterable[EpochReading], name: str) -> Iterator[Move]:
 
 
 def _subject(reading: EpochReading, connector: str) -> str:
-    """Return whom an epoch is about; of connectors that were put together, this one is named."""
+    """Return the subject of an epoch; of connectors put together, the given one."""
     if connector in reading.put_together:
         return f"{connector} and {len(reading.put_together) - 1} more"
     return reading.report.bump.cause.subject

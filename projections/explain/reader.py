@@ -61,7 +61,7 @@ class EpochLog(Protocol):
 
     @property
     def log_id(self) -> str:
-        """Whose it is."""
+        """The id of the log, which names its group or shard."""
         ...
 
     def low(self) -> int:
@@ -73,7 +73,7 @@ class EpochLog(Protocol):
         ...
 
     def tail(self, start: int) -> Iterator[list[Entry]]:
-        """Yield what was written from an offset on, in batches."""
+        """Yield entries from an offset on, in batches."""
         ...
 
 
@@ -89,7 +89,7 @@ class LogNotes:
     """Facts of a group beside its epochs and targets, as far as its log was read."""
 
     def __init__(self, group: Group, owners: Owners, read_shares: ReadShares) -> None:
-        """Begin with nothing known; the owner of `group` and `owners` changes them."""
+        """Start empty; the owner of `group` and `owners` changes them."""
         self._group, self._owners = group, owners
         urls: dict[str, str] = {}
         self._urls = urls
@@ -105,7 +105,7 @@ class LogNotes:
 
     @property
     def clients(self) -> Mapping[str, KafkaClient]:
-        """Kafka's clients that the group has, and those that left it last, by member id."""
+        """The group's present Kafka clients, and those that left it last, by member id."""
         return self._generations.clients
 
     @property
@@ -141,7 +141,7 @@ class LogNotes:
         self.handovers.apply(record, now_ms)
 
     def explain_rise(self, bump: GroupMetadata) -> tuple[Detection, str]:
-        """Return how the cause of an epoch was noticed, and what had changed."""
+        """Return how the cause of an epoch was detected, and what had changed."""
         return self._detector.detect(bump), self._describe(bump)
 
     def _describe(self, bump: GroupMetadata) -> str:
@@ -153,7 +153,7 @@ class LogNotes:
         return UPGRADED.format(who, self._protocol, self._kept, count, self._generations.ended)
 
     def form_generation(self, record: ClassicGroup) -> EpochReading | None:
-        """Apply a generation; return its epoch if it begins, None if its leader has assigned."""
+        """Apply a generation; return its epoch if it begins, None if it is now assigned."""
         is_of_consumers = record.protocol_type == OF_CONSUMERS[0]
         self._protocol, self._kept = OF_CONSUMERS if is_of_consumers else OF_WORKERS
         if record.cause.why is Why.GROUP_DOWNGRADED:
@@ -172,7 +172,7 @@ class EpochReader:
         read_shares: ReadShares = read_no_shares,
         on_record: OnRecord = ignore_record,
     ) -> None:
-        """`before` is what is left of the entries before `low`: the latest of each key.
+        """Start before the first entry; `before` has the latest entry of each key below `low`.
 
         `read_shares` reads what leaders assign; `on_record` gets each record. Raises `CodecError`.
         """
@@ -217,7 +217,7 @@ class EpochReader:
 
     @property
     def clients(self) -> Mapping[str, KafkaClient]:
-        """Kafka's clients that the group has, and those that left it last, by member id."""
+        """The group's present Kafka clients, and those that left it last, by member id."""
         return self._notes.clients
 
     @property
@@ -241,11 +241,11 @@ class EpochReader:
         return done
 
     def unfinished(self) -> list[EpochReading]:
-        """Return the epochs that were not returned yet, as they are now."""
+        """Return the present state of the epochs that were not returned yet."""
         return [*self._answered, *self._unanswered]
 
     def handovers(self) -> Iterator[Handover]:
-        """Yield the latest handovers of the group, in order, each as far as it is known now."""
+        """Yield the latest handovers of the group, in order, as far as known now."""
         return (each.handover for each in self.followed)
 
     def _apply_record(self, record: Record, entry: Entry) -> None:
@@ -277,7 +277,7 @@ class EpochReader:
         self._unanswered.append(EpochReading(*told, put_together=together))
 
     def _apply_generation(self, record: ClassicGroup) -> None:
-        """Begin a generation, or take note that its leader has assigned.
+        """Begin a generation, or record that its leader has assigned.
 
         A new generation ends all epochs before it, which no target will answer any more.
         """
@@ -288,7 +288,7 @@ class EpochReader:
             self._answered, self._unanswered, self._change = [], [begun], None
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Begin an epoch; one that does not follow the last is that of another life."""
+        """Begin an epoch; one out of order belongs to another life of the group."""
         if epoch <= self._last_epoch:
             self.lives += 1
             self._answered, self._unanswered, self._change = [], [], None
@@ -338,7 +338,7 @@ class EpochReader:
             each.report = replace(each.report, target_change=change)
 
     def _apply_schedule(self, record: ScheduledRebalance) -> None:
-        """Add what is left for later from the record that follows the target in its batch."""
+        """Add the schedule record that follows the target in its batch."""
         if self._change is not None:
             at_ms = record.again_at_ms or None
             self._answer_with(replace(self._change, parked=record.parked, next_moves_at_ms=at_ms))
@@ -354,7 +354,7 @@ class EpochReader:
 
 
 def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterator[EpochReading]:
-    """Yield the epochs of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+    """Yield all epochs of a log; raises `LogError`, `CodecError`."""
     low = log.low()
     reader = EpochReader.of(log, low, read_shares)
     for entries in log.tail(low):

@@ -54,7 +54,7 @@ class ReasonKind(Enum):
 
 
 class Reason(NamedTuple):
-    """Why a resource moves; `detail` says more where there is more to say."""
+    """The reason for a move; `detail` adds facts where there are any."""
 
     kind: ReasonKind
     detail: str = ""
@@ -101,13 +101,13 @@ def why_displaced(
     bumps: Iterable[GroupMetadata],
     directory: Callable[[], Directory],
 ) -> Reason:
-    """Return why a resource leaves its previous owner though nobody else can take it."""
+    """Return why a resource leaves its previous owner although no other member can take it."""
     reason = reason_of(group, resource, previous_owner, bumps, directory)
     return Reason(ReasonKind.CONSTRAINT) if reason == _BALANCE else reason
 
 
 def _is_gone(group: Group, previous_owner: MemberMetadata) -> bool:
-    """Tell whether an owner lost its seat; if it joined again by its id, that is another."""
+    """Return whether an owner lost its seat; if its id joined again, that is another seat."""
     member = group.members.get(previous_owner.member_id)
     return member is None or member.metadata.joined_epoch != previous_owner.joined_epoch
 
@@ -118,7 +118,7 @@ def _unmet(
     previous_owner: MemberMetadata,
     directory: Callable[[], Directory],
 ) -> str:
-    """Return the demand of a resource that its previous owner does not meet, or nothing."""
+    """Return the demand of a resource that its previous owner does not meet; "" if none."""
     order = placement_of(group, resource)
     connector = group.connectors.get(resource.connector)
     demanded = placement_in(connector.config) if connector else ANYWHERE
@@ -134,14 +134,14 @@ def _unmet(
 
 
 def _is_cold(group: Group, previous_owner: MemberMetadata) -> bool:
-    """Tell whether a previous owner takes no work yet, or no longer, while somebody else does."""
+    """Return whether a previous owner cannot take work now, while another member can."""
     if _is_warm(group, previous_owner):
         return False
     return any(_is_open(group, each) for each in group.members.values())
 
 
 def _is_open(group: Group, member: Member) -> bool:
-    """Tell whether a member takes work: it is there and warm, and operators let it."""
+    """Return whether a member takes work: present, warm, and not cordoned."""
     order = group.worker_orders.get(worker_name(member.metadata))
     is_let = not (order and order.cordoned) and not is_drained(order, member.member_id)
     return is_let and member.current.member_epoch >= 0 and _is_warm(group, member.metadata)
@@ -152,7 +152,7 @@ def _is_warm(group: Group, member: MemberMetadata) -> bool:
 
 
 def _departure(group: Group, previous_owner: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:
-    """Return how a previous owner went, if its loss or one of the bumps still tells."""
+    """Return how a previous owner left, if a loss or an epoch bump still has it."""
     loss = group.losses.get(previous_owner.member_id)
     causes = [loss.cause] if loss else []
     causes += [bump.cause for bump in bumps if _is_about(bump.cause, previous_owner)]

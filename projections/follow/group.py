@@ -7,7 +7,7 @@ from ...events.log.reader import LogReader
 
 
 class Follower:
-    """A group that catches up with its log whenever it is asked for.
+    """A group that is caught up with its log on demand.
 
     It begins with the latest value of each key, and folds what is new from there.
     """
@@ -17,7 +17,7 @@ class Follower:
         self.group = restore(group_id, *log.load())
 
     def catch_up(self) -> Group:
-        """Return the group as far as its log goes now."""
+        """Return the group at the present end of its log."""
         try:
             for entries in self._log.tail(self.group.end):
                 fold(self.group, entries)

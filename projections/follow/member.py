@@ -33,7 +33,7 @@ class KeyedLog(Protocol):
     """A log that is read by key, as `ReadableLog` is."""
 
     def newer(self, offsets: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
-        """Return the latest entries of keys that are not at its known offset."""
+        """Return the latest entries of keys whose offsets differ from the known ones."""
         ...
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class MemberFollower:
     def __init__(
         self, group_id: str, member_id: str, log: KeyedLog, *, sees_configured: bool = False
     ) -> None:
-        """Follow what concerns a member, and all that is configured if it may have to assign."""
+        """Follow a member's own records, and all configured resources if it may have to assign."""
         self._log = log
         self.member_id = member_id
         self.group = Group(group_id)
@@ -80,7 +80,7 @@ class MemberFollower:
         self._changed: set[Resource] = set()
 
     def rename(self, member_id: str) -> None:
-        """Follow the member under the name that the group has given it."""
+        """Follow the member under its new id."""
         if member_id == self.member_id:
             return
         self.member_id = member_id
@@ -115,7 +115,7 @@ class MemberFollower:
         self._add(key for each in {each.connector for each in come} for key in _keys_of(each))
 
     def catch_up(self) -> Group:
-        """Return the member's part of the group as far as the log goes now."""
+        """Return the member's part of the group at the present end of the log."""
         before = self._member()
         connectors = self._look()
         after = self._member()
@@ -124,7 +124,7 @@ class MemberFollower:
         return self.group
 
     def take_changed(self) -> Resources:
-        """Return the member's resources of which anything changed since this was asked last."""
+        """Return the member's resources with any change since the last call."""
         changed, self._changed = frozenset(self._changed), set()
         return changed
 
@@ -141,7 +141,7 @@ class MemberFollower:
         self._log.close()
 
     def _look(self) -> set[str]:
-        """Read until nothing is new; return the connectors that are to do something else."""
+        """Read until nothing is new; return the connectors with changed configs or states."""
         changed: set[str] = set()
         while True:
             news = self._log.newer(self._known, self._fresh, self._end)
@@ -166,7 +166,7 @@ class MemberFollower:
                 return changed
 
     def _follow(self) -> bool:
-        """Look for the keys that matter now, and for no others; tell if any are new."""
+        """Follow exactly the keys that matter now; return whether any are new."""
         wanted = {*self._own, *self._keys()}
         self._forget([*(self._known.keys() - wanted)])
         fresh = wanted - self._known.keys()
@@ -179,14 +179,14 @@ class MemberFollower:
         return bool(fresh)
 
     def _add(self, keys: Iterable[bytes]) -> None:
-        """Look for further keys."""
+        """Follow further keys."""
         for key in keys:
             if key not in self._known:
                 self._known[key] = -1
                 self._fresh.add(key)
 
     def _forget(self, keys: Iterable[bytes]) -> None:
-        """Look for some keys no more."""
+        """Stop following some keys."""
         for key in keys:
             if key in self._known:
                 self._bury(key)
@@ -194,7 +194,7 @@ class MemberFollower:
                 self._fresh.discard(key)
 
     def _connectors(self) -> set[str]:
-        """Return the connectors of what the member has, and of what it has reported on."""
+        """Return the connectors that the member has, or has reported on."""
         return {each.connector for each in (*_grants(self._member()), *self._reported)}
 
     def _keys(self) -> Iterator[bytes]:
@@ -213,7 +213,7 @@ class MemberFollower:
         return self.group.member(self.member_id) or _SEATLESS
 
     def _bury(self, key: bytes) -> None:
-        """Forget what a key said: the log shows it no more, or it is no concern any more."""
+        """Remove the fact of a key, which the log does not have or the member does not need."""
         if self._known[key] >= 0:
             number, packed = unpack_view_key(key)
             row = BY_NUMBER[number]
@@ -223,7 +223,7 @@ class MemberFollower:
 
 
 def _keys_of(connector: str) -> Iterator[bytes]:
-    """Yield the keys that tell what a connector is to do."""
+    """Yield the keys of the records about a connector."""
     yield _spell(ConnectorConfig, (connector,))
     yield _spell(TaskConfigs, (connector,))
     yield _spell(TargetState, (connector,))

@@ -19,7 +19,7 @@ _LOSSES: Final = {Why.PROCESS_ENDED, Why.SESSION_EXPIRED}
 
 
 class Rebalances:
-    """Counts how often epochs rose, by cause, from the beginning of a log on.
+    """Counts epoch bumps by cause, from the beginning of a log on.
 
     A control log keeps its history for ever by default; of one that was trimmed, what is left
     is counted. A generation of classic members is an epoch, told again once it is assigned.
@@ -43,14 +43,14 @@ class Rebalances:
         return self.generations + self.epochs
 
     def copy(self) -> "Rebalances":
-        """Return the counts as they are now, into which nothing is counted any more."""
+        """Return a copy of the counts, which does not change."""
         found = Rebalances()
         found.generations, found.epochs = self.generations.copy(), self.epochs.copy()
         found.losses = self.losses.copy()
         return found
 
     def catch_up(self, log: LogReader) -> None:
-        """Count what was written since the last look; raises `LogError`."""
+        """Count new entries; raises `LogError`."""
         try:
             self._count_all(log)
         except TrimmedError as trimmed:

@@ -41,7 +41,7 @@ _LIVE: Final = (families.logs, families.restarts, families.durations)
 
 
 class FamilyCollector(Collector):
-    """Some families of metrics, as Prometheus's client takes them."""
+    """Some metric families as a collector of Prometheus's client."""
 
     def __init__(self, *families: Iterable[Metric]) -> None:
         self._families = families
@@ -104,7 +104,7 @@ class Exposition:
     def _remember(
         self, chosen: Sequence[Family], groups: Groups, accept: str, ends: object
     ) -> bytes:
-        """Return what logs tell, as it was written when they ended where they do now."""
+        """Return the cached metrics of logs, if the logs have not grown since."""
         state, written = self._written.get(chosen, (None, b""))
         if state != (accept, ends):
             registry = CollectorRegistry(auto_describe=False)

@@ -75,7 +75,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class Beats:
-    """The heartbeats that a group's actor took since it started, and those it holds now."""
+    """The heartbeats received by a group's actor since it started, and those held now."""
 
     taken: int
     held: int
@@ -155,7 +155,7 @@ def states(groups: Groups) -> Iterator[Metric]:
 
 
 def _seats(group: Group) -> dict[str, int]:
-    """Return how many members are in each state; those of a generation are all in the same."""
+    """Return the number of members in each state; all members of a generation have the same."""
     counts = Counter(member.state for member in group.members.values())
     seats = {seat.name.lower(): counts[seat] for seat in MemberState} | {"unassigned": 0}
     if last := group.classic:
@@ -164,7 +164,7 @@ def _seats(group: Group) -> dict[str, int]:
 
 
 def resources(groups: Groups) -> Iterator[Metric]:
-    """Yield families of their own for what overlaps: a sum over them would mean nothing."""
+    """Yield the families of resources; overlapping states are separate families."""
     texts = {
         "configured": "Connectors and tasks that the group is to run.",
         "assigned": "Configured connectors and tasks that a member holds.",
@@ -241,7 +241,7 @@ def logs(groups: Groups) -> Iterator[Metric]:
 
 
 def workers(groups: Groups) -> Iterator[Metric]:
-    """Yield the families of workers: what each has, and how often it was lost."""
+    """Yield the families of workers: the resources of each, and the losses."""
     labels = ("group", "worker")
     held = gauge("worker_resources", "What a worker holds, by kind.", *labels, "kind")
     lost = counter("worker_losses", "How often a worker was lost, by cause.", *labels, "cause")
@@ -277,7 +277,7 @@ def durations(groups: Groups) -> Iterator[Metric]:
 
 
 def _buckets(taken: Durations) -> list[tuple[str, float]]:
-    """Return the counts with those below them, by bound."""
+    """Return cumulative counts by bound."""
     found, total = list[tuple[str, float]](), 0
     for bound, count in zip(_BOUNDS, taken.counts, strict=True):
         total += count

@@ -70,17 +70,17 @@ class RequestMetrics:
         )
 
     def observe(self, method: str, route: str, code: int, seconds: float) -> None:
-        """Count a request; `route` is a template, so that no client can make up series."""
+        """Count a request; `route` is a template, which bounds the number of series."""
         method = method if method in _METHODS else "other"
         self.total.labels(method, route, str(code)).inc()
         self.duration.labels(method, route).observe(seconds)
 
 
 class WorkerMetrics:
-    """The figures of one worker; only the process that runs the worker may have them."""
+    """The metrics of one worker; only its own process may write them."""
 
     def __init__(self, folder: Path, worker: str) -> None:
-        """Count in a folder; where that has no room nothing is counted."""
+        """Count in a folder; on a full disk nothing is counted."""
         self._phases: dict[str, Histogram] = {}
         """By name."""
         try:
@@ -106,10 +106,10 @@ class WorkerMetrics:
 
 
 class ListenerMetrics:
-    """The figures of the listener for Kafka's clients, kept as those of workers are."""
+    """The metrics of the listener for Kafka's clients, stored like those of workers."""
 
     def __init__(self, folder: Path) -> None:
-        """Count in a folder; where that has no room nothing is counted."""
+        """Count in a folder; on a full disk nothing is counted."""
         self._folder = folder
         self._requests: Counter | None = None
         self._refused: Counter | None = None
@@ -144,11 +144,11 @@ class ListenerMetrics:
         """The counter of each api and of each reason."""
 
     def count_request(self, api: str) -> None:
-        """Count a request; the names are few."""
+        """Count a request by its API name."""
         self._count(self._requests, api)
 
     def count_refusal(self, reason: str) -> None:
-        """Count a connection that was closed for a reason, of which there are few."""
+        """Count a closed connection by its reason."""
         self._count(self._refused, reason)
 
     def _count(self, counter: Counter | None, label: str) -> None:
@@ -162,13 +162,13 @@ class ListenerMetrics:
         labelled.inc()
 
     def count_connection(self, change: int) -> None:
-        """Count a connection more, or less."""
+        """Count an opened connection (1), or a closed one (-1)."""
         if self._connections is not None:
             self._connections.inc(change)
 
 
 def _allocate(path: Path) -> None:
-    """Make a worker's file if there is none; raises `OSError` where it has no room.
+    """Create a worker's file if there is none; raises `OSError` on a full disk.
 
     A mapped file with holes would end the process when the disk is full.
     """
@@ -200,7 +200,7 @@ def _values_in(folder: Path, worker: str) -> Generator[None]:
 
 
 class WorkerFiles(Collector):
-    """The figures of the processes that count in a folder."""
+    """The metrics of the processes that count in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -212,7 +212,7 @@ class WorkerFiles(Collector):
         """The files with the same entries."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return their sums; nothing if there is no folder."""
+        """Return the sums over all files; none if there is no folder."""
         files = sorted(self._folder.glob("*.db"))
         workers = [each for each in files if each.name.startswith(WORKERS)]
         others = [each for each in files if not each.name.startswith(WORKERS)]
@@ -279,7 +279,7 @@ def _places(file: Path) -> list[int]:
 
 
 def _used(file: Path) -> bytes:
-    """Return what of a file is in use: its first four bytes tell how much."""
+    """Return the used part of a file, whose length is in its first four bytes."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         content = os.read(descriptor, 1 << 16)

@@ -41,7 +41,7 @@ class ShardFigures:
 def figures_of(
     number: int, groups: Iterable[Group], rebalances: Rebalances, logs: Mapping[str, LogFigures]
 ) -> ShardFigures:
-    """Return what is measured of a shard with these groups."""
+    """Return the measures of a shard with these groups."""
     states: Counter[tuple[GroupType, GroupState]] = Counter()
     members: Counter[GroupType] = Counter()
     for each in groups:

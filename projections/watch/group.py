@@ -33,13 +33,13 @@ class Durations:
     total_ms: int = 0
 
     def add(self, took_ms: int) -> None:
-        """Count one that took so long."""
+        """Count one duration."""
         bound = next((n for n, each in enumerate(SECONDS) if took_ms <= each * 1000), len(SECONDS))
         self.counts[bound] += 1
         self.total_ms += took_ms
 
     def copy(self) -> "Durations":
-        """Return them as they are now."""
+        """Return a copy, which does not change."""
         return Durations([*self.counts], self.total_ms)
 
 
@@ -53,12 +53,12 @@ class Watched:
     restarts: Counter[str] = field(default_factory=Counter[str])
 
     def copy(self) -> "Watched":
-        """Return it as it is now."""
+        """Return a copy, which does not change."""
         return Watched(self.rebalances.copy(), self.moves.copy(), self.restarts.copy())
 
 
 class GroupWatch:
-    """Reads what is new in a group's control log; for one thread at a time."""
+    """Reads new records of a group's control log; for one thread at a time."""
 
     def __init__(self, log: EpochLog, start: int) -> None:
         """Begin at an offset; raises `LogError`, `CodecError`."""
@@ -82,7 +82,7 @@ class GroupWatch:
             self._restarted[resource] = status.restarts
 
     def read(self) -> Sequence[EventLine]:
-        """Return the lines of what is new; raises `LogError`, `CodecError`."""
+        """Return the log lines of new records; raises `LogError`, `CodecError`."""
         try:
             self._read()
         except TrimmedError as trimmed:
@@ -117,21 +117,21 @@ class GroupWatch:
             self._moves += [each for each in moved if each.handover.new_owner is not None]
 
     def _settle(self) -> None:
-        """Count what has come to its end, and let go of what never will."""
+        """Count completed rebalances and moves, and drop those that will never complete."""
         open_ones = [each for each in self._rebalances if not self._is_settled(each)]
         self._rebalances = deque(open_ones, PENDING_MAX)
         moves = [each for each in self._moves if not self._is_moved(each)]
         self._moves = deque(moves, PENDING_MAX)
 
     def _is_settled(self, reading: EpochReading) -> bool:
-        """Count a rebalance whose end is known; return whether nothing more will be."""
+        """Count a rebalance whose end is known; return whether it needs no more watching."""
         took_ms = reading.explain().total_ms
         if took_ms is not None:
             self.counted.rebalances.add(took_ms)
         return took_ms is not None or reading.report.target_change is None
 
     def _is_moved(self, followed: FollowedHandover) -> bool:
-        """Count a move whose end is known; return whether nothing more will be."""
+        """Count a move whose end is known; return whether it needs no more watching."""
         each = followed.handover
         took_ms = each.downtime_ms
         took_ms = each.downtime_at_least_ms if took_ms is None else took_ms

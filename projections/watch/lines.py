@@ -42,7 +42,7 @@ _DOES: Final = {
 
 
 class EventLine(NamedTuple):
-    """One line: its level (as in `logging`), the message, and what it is about."""
+    """One log line: its level (as in `logging`), message and subject."""
 
     text: str
     resource: Resource | None = None
@@ -182,7 +182,7 @@ class EventLines:
 
 
 def _of_group(record: Record, worker: Callable[[str], str]) -> Iterator[EventLine]:
-    """Yield the line of a record of the group that needs nothing of the past."""
+    """Yield the line of a group's record that needs no earlier record."""
     match record:
         case GroupMetadata(epoch, cause, actor=actor):
             yield EventLine(f"epoch {epoch}: {_cause(cause)}{_by(actor)}", None, epoch)
@@ -204,7 +204,7 @@ def _of_group(record: Record, worker: Callable[[str], str]) -> Iterator[EventLin
 
 
 def _of_connector(record: Record) -> Iterator[EventLine]:
-    """Yield the line of a record of a connector that needs nothing of the past."""
+    """Yield the line of a connector's record that needs no earlier record."""
     match record:
         case TargetState(name, is_complete=True):
             text = f"connector {name} has stopped: all that counts is published"
@@ -219,7 +219,7 @@ def _of_connector(record: Record) -> Iterator[EventLine]:
 
 
 def _target(record: TargetAssignment, change: TargetChange | None) -> Iterator[EventLine]:
-    """Yield what a target is, and each resource that goes elsewhere by it."""
+    """Yield the line of a target, and one of each resource that it moves."""
     epoch = record.assignment_epoch
     if record.error:
         text = f"no target for epoch {epoch}: attempt {record.failures} failed, {record.error}"
@@ -270,7 +270,7 @@ def fields_about(
 
 
 def _cause(cause: Cause) -> str:
-    """Return why an epoch rose, and by whom: a worker goes by its name."""
+    """Return the cause of an epoch and its originator; a worker has its name."""
     is_about_work = cause.why.value.partition("-")[0] in {"connector", "tasks"}
     return str(cause if is_about_work else cause._replace(subject=short(cause.subject)))
 

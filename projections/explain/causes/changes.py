@@ -44,7 +44,7 @@ _TELLING: Final = frozenset(kind for kinds in _TOLD_BY.values() for kind in kind
 
 
 class _Change(NamedTuple):
-    """The last change of one kind of record: its place among all changes, before and after."""
+    """The last change of one record class: its place in the order of changes, before and after."""
 
     number: int
     before: Record | None
@@ -72,7 +72,7 @@ class _Put(NamedTuple):
 
 
 class Changed:
-    """A fold of the whole log that tells, of each epoch, what changed with it."""
+    """A fold of the whole log that records the changes of each epoch."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[type, Key], Record] = {}
@@ -117,7 +117,7 @@ class Changed:
             self._put[name] = put
 
     def describe(self, bump: GroupMetadata) -> str:
-        """Return what changed, from what to what; empty where the log does not tell."""
+        """Return the changes of an epoch, from old to new; empty if the log does not have them."""
         cause, put = bump.cause, _put_together(bump.cause, self._put)
         self._put, self.put_together = {}, frozenset(put)
         if put:
@@ -154,7 +154,7 @@ def _put_together(cause: Cause, put: Mapping[str, _Put]) -> Mapping[str, _Put]:
 
 
 def _told_configs(put: Mapping[str, _Put]) -> str:
-    """Return which connectors were put at once: the new ones, and how others are placed now."""
+    """Return the connectors put at once: the new ones, and the new placement of others."""
     new = [name for name, each in put.items() if each.is_new]
     moved = [name for name, each in put.items() if not each.is_new]
     told = [f"new {_join_names([*new[:NAMES_MAX], *_count_others(new)])}"] if new else []
@@ -174,7 +174,7 @@ def _describe_offsets(record: OffsetsAltered) -> str:
 
 
 def _subject(record: Record | None) -> str | None:
-    """Return how a cause names what a record is about."""
+    """Return the subject of a record, as a cause names it."""
     match record:
         case MemberMetadata():
             return record.worker_url
@@ -189,7 +189,7 @@ def _subject(record: Record | None) -> str | None:
 
 
 def _describe_topics(before: Record | None, after: Record | None, subject: str) -> str:
-    """Return which topics have how many partitions now, if the subject is among these."""
+    """Return the changed topics with their partition counts, if they are the subject."""
     had, has = (_partitions(each) for each in (before, after))
     changed = [name for name in sorted(had | has) if had.get(name) != has.get(name)]
     if subject.partition(" and ")[0] not in changed:

@@ -23,7 +23,7 @@ class KafkaClient:
     """Its `group.instance.id`; None: it is a dynamic member."""
 
     def name(self, member_id: str) -> str:
-        """Return `billing(7QyFKHtl)`: instance id or client id, and the start of what is random.
+        """Return `billing(7QyFKHtl)`: instance or client id, and the start of its random part.
 
         A member id of the classic protocol begins with the one or the other.
         """
@@ -35,7 +35,7 @@ class KafkaClient:
 
 
 class GoneMembers:
-    """Forgets what is known of members that are long gone: clients come with new ids for ever."""
+    """Removes facts about members that left long ago, since clients come with new ids for ever."""
 
     def __init__(self, *known: MutableMapping[str, Any]) -> None:
         """`known` is what is known of members, by member id."""
@@ -79,7 +79,7 @@ class GoneMembers:
 
 
 def client_of(member: MemberMetadata | ClassicMember) -> KafkaClient | None:
-    """Return what is known of a client; None for a worker of ours, which goes by its URL.
+    """Return a member as a Kafka client; None for a worker of ours, which has a URL.
 
     The URL of a stock worker of Connect is a whole one, and names nobody.
     """

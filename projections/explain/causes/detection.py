@@ -37,7 +37,7 @@ class Detection:
 
 
 class Detector:
-    """A fold of the whole log that tells, of each epoch, how its cause was noticed."""
+    """A fold of the whole log that records how the cause of each epoch was detected."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         """`urls` are those of the members, by member id."""
@@ -58,7 +58,7 @@ class Detector:
 
     @property
     def by_name(self) -> Sequence[MutableMapping[str, Any]]:
-        """All that is known of members, each by url or member id."""
+        """All known members, each by url or member id."""
         return self._last_word_ms, self._last_step_ms, self._away
 
     def apply(self, record: Record, now_ms: int) -> None:
@@ -89,7 +89,7 @@ class Detector:
                 self._away.pop(name, None)
 
     def detect(self, bump: GroupMetadata) -> Detection:
-        """Return what is known of the cause of an epoch."""
+        """Return how the cause of an epoch was detected."""
         name, since_ms = bump.cause.subject, bump.since_ms or None
         last_word_ms = self._last_word_ms.get(name)
         by_cause = {
