@@ -5,7 +5,7 @@ from typing import Any
 
 from .classic import ClassicCall
 from .computing import EndComputation, Install, InstallReply, Prepare, PrepareReply
-from .consumers import ConsumerGroupHeartbeat, TopicsSeen
+from .consumers import TopicsSeen
 from .errors import Error
 from .groups import HostReply, RemoveGroup
 from .members import (
@@ -17,7 +17,6 @@ from .members import (
     PutTaskConfigs,
     ReportStatus,
 )
-from .offsets import OffsetCall
 from .orders import (
     ConfigureGroup,
     ConnectorOrder,
@@ -208,19 +207,6 @@ GroupCommand = (
 ConnectRequest = GroupCommand | CommitOffsets
 """What may be asked of a group but for its classic members: of its control log, or its offset log.
 """
-
-ConsumerRequest = (
-    ConsumerGroupHeartbeat
-    | TopicsSeen
-    | EndComputation
-    | Prepare
-    | Install
-    | ConfigureGroup
-    | DeleteGroup
-    | OffsetCall
-    | ClassicCall
-)
-"""What may be asked of a group of consumers."""
 
 GroupRequest = ConnectRequest | ClassicCall | AnswerHeld
 """What may be asked of a group's process."""

@@ -1,15 +1,13 @@
 """The errors of the protocol: their names and numbers on the wire, and what to do about each.
 
-A number that Kafka has is Kafka's; what Kafka does not know is counted from `FIRST_OF_OURS`,
+A number that Kafka has is Kafka's; what Kafka does not know is counted from 20,000,
 far behind its last (131 in Kafka 4). `actors/ERRORS.md` is the same table to read.
 Messages list names with `listing`, never more of them than somebody reads.
 """
 
 from collections.abc import Collection, Mapping
 from enum import Enum
-from typing import Final, NamedTuple
-
-FIRST_OF_OURS: Final = 20_000
+from typing import NamedTuple
 
 
 class Error(Enum):

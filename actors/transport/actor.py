@@ -122,11 +122,6 @@ class Actor(ThespianActor):
         if sender is not None and not isinstance(message, Failure):
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
 
-    @property
-    def my_address(self) -> Address:
-        """The actor's own address."""
-        return self.myAddress
-
     def send(self, to: Address, message: object) -> None:
         """Send a message, which has to be picklable."""
         if threading.current_thread() is threading.main_thread():

@@ -119,13 +119,6 @@ class Vault:
             for key, value in config.items()
         }
 
-    def reveal(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
-        """Return a config with plain values: unsealed, and with its references resolved.
-
-        Raises `CannotUnseal`, `ReferenceBroken`.
-        """
-        return self.open(connector, config).config
-
     def open(self, connector: str, config: Mapping[str, str]) -> Opened:
         """Return a config with plain values, and the secrets that must be redacted.
 

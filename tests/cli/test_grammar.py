@@ -8,7 +8,7 @@ import pytest
 from cli.conftest import Cluster, Run
 
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
-from fairlead.runtime.interfaces.cli.group import load_verb
+from fairlead.runtime.interfaces.cli.main import load_verb
 from fairlead.runtime.interfaces.cli.output.printing import Misused
 from fairlead.runtime.interfaces.cli.requests.grammar import (
     Kind,

@@ -21,7 +21,7 @@ from fairlead.projections.metrics.processes import (
 from fairlead.projections.metrics.shards import ShardFigures
 from fairlead.runtime.config.keys import SETTINGS
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
-from fairlead.runtime.interfaces.cli.group import load_verb
+from fairlead.runtime.interfaces.cli.main import load_verb
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import Definition

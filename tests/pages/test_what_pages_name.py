@@ -14,7 +14,7 @@ import yaml
 from pages.reference import key_tables, metrics, operations, setting_rows
 
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
-from fairlead.runtime.interfaces.cli.group import load_verb
+from fairlead.runtime.interfaces.cli.main import load_verb
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead_tests.pages import (
     BY_HAND,

@@ -19,7 +19,7 @@ def sent(api: RestApi) -> dict[str, str]:
     command = api.gateway.sent[-1]
     assert isinstance(command, PutConnector)
     assert SECRET not in repr(command)
-    return VAULT.reveal(command.connector, command.config)
+    return VAULT.open(command.connector, command.config).config
 
 
 def test_a_secret_leaves_the_process_sealed_and_is_never_shown(api: RestApi) -> None:
@@ -84,7 +84,7 @@ def test_secrets_are_limited_together(api: RestApi) -> None:
     assert told in reply.json()["message"]
     stored = VAULT.seal_keys("a", many, many)
     with pytest.raises(CannotUnseal, match="have more than 32768 characters, and at most 32768"):
-        VAULT.reveal("a", {**stored, "secret.x": VAULT.seal("a", "y" * 32_768)})
+        VAULT.open("a", {**stored, "secret.x": VAULT.seal("a", "y" * 32_768)})
 
 
 def test_a_reference_that_nothing_resolves_is_refused_and_within_a_value_a_warning(
@@ -197,14 +197,14 @@ def test_a_task_config_is_written_down_without_what_its_connector_was_shown(
 ) -> None:
     monkeypatch.setenv("TOKEN", "t0ken")
     stored = {"password": VAULT.seal("a", SECRET), "token": "${env:TOKEN}", "path": "/in"}
-    shown = VAULT.reveal("a", stored)
+    shown = VAULT.open("a", stored).config
     assert shown == {"password": SECRET, "token": "t0ken", "path": "/in"}
     task = {**shown, "url": f"db://me:{SECRET}@there", "task": "0"}
     written = VAULT.conceal("a", task, stored)
     url = written.pop("url")
     assert written == {**stored, "task": "0"}
     assert url.startswith("${sealed:")
-    assert VAULT.reveal("a", {**written, "url": url}) == task
+    assert VAULT.open("a", {**written, "url": url}).config == task
 
 
 URLS = {

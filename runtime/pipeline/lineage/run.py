@@ -270,7 +270,8 @@ def _trees(value: Any) -> Iterator[Any]:  # noqa: ANN401
     elif isinstance(value, list):
         if value and isinstance(value[0], dict) and "num-children" in value[0]:
             yield value
-        for each in cast("list[Any]", value):
+        items: list[Any] = value
+        for each in items:
             yield from _trees(each)
 
 

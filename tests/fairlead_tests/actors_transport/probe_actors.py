@@ -195,7 +195,7 @@ class Threads(Actor):
             case "posted":
                 self.send(sender, self.posted)
             case _:
-                assert sender == self.my_address
+                assert sender == self.myAddress
                 self.posted.append(message)
 
     def chatter(self, thread: int) -> None:

@@ -12,7 +12,6 @@ from fairlead.actors.group.host import drain
 from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import ClassicHeartbeat
-from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatReply,
@@ -130,7 +129,7 @@ class ConsumerDriver:
         self.shard.submit(TopicsSeen(topics, changed=changed), "cluster", self.now)
         self.flush()
 
-    def ask(self, request: ConsumerRequest) -> int:
+    def ask(self, request: object) -> int:
         """Send a request; return its number."""
         number = next(self.numbers)
         numbered: Any = request
@@ -138,11 +137,11 @@ class ConsumerDriver:
         self.flush()
         return number
 
-    def asks(self, request: ConsumerRequest) -> Any:
+    def asks(self, request: object) -> Any:
         """Send a request; return its reply, None if that is held."""
         return self.said.get(self.ask(request))
 
-    def asks_plain(self, request: ConsumerRequest) -> Any:
+    def asks_plain(self, request: object) -> Any:
         """Send a request whose reply has no number; return the reply."""
         self.said.pop(0, None)
         self.shard.submit(request, "somebody", self.now)

@@ -6,7 +6,6 @@ from typing import Any
 from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
 from fairlead.actors.group.host import drain
 from fairlead.actors.group.members.commit import OffsetLedger
-from fairlead.actors.messages.commands import ConsumerRequest
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, TopicOffset
 from fairlead.events.log.writer import GroupLog
@@ -32,7 +31,7 @@ class Consuming:
             CoordinatorProcess(1, lambda: next(ids)),
         )
 
-    def ask(self, request: ConsumerRequest) -> None:
+    def ask(self, request: object) -> None:
         """Send a request, and write its records."""
         self.shard.submit(request, "someone", self.stage.now)
         drain(self.shard, self.stage, self.stage.now)

@@ -28,7 +28,6 @@ class JdbcSink(Sink["DataFrame"]):
     def __init__(self, options: Mapping[str, str], table: str, *, makes_table: bool) -> None:
         self._options = {**options, "dbtable": table}
         self._table = table
-        self._makes_table = makes_table
         self._is_there = makes_table
         """Whether the table exists, or may be created."""
 
