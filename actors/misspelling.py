@@ -67,7 +67,7 @@ def _is_near(written: str, known: str, edits: int) -> bool:
 
 
 def _is_within(one: str, other: str, edits: int) -> bool:
-    """Tell whether so many edits lead from one text to another (optimal string alignment)."""
+    """Return whether so many edits lead from one text to another (optimal string alignment)."""
     if abs(len(one) - len(other)) > edits:
         return False
     pairs = enumerate(zip(one, other, strict=False))

@@ -159,7 +159,7 @@ def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
 
 
 def _has_share_of_another(group: Group, member_id: str) -> bool:
-    """Tell whether a member has the share of another seat, which it took over from its own."""
+    """Return whether a member has the share of another seat, which it took over from its own."""
     member = group.members.get(member_id)
     succession = member.metadata.succession if member else None
     if succession is None or succession.target_id == member_id:

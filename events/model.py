@@ -291,7 +291,7 @@ LONGEST_TOPIC: Final = 249
 
 
 def is_topic_name(text: str) -> bool:
-    """Tell whether a text can be the name of a topic, or its id, and part of a key of the log."""
+    """Return whether a text can be the name of a topic, or its id, and part of a key of the log."""
     try:
         text.encode()
     except UnicodeEncodeError:  # a lone surrogate

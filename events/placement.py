@@ -128,7 +128,7 @@ def flaw_in_labels(labels: Sequence[str]) -> str:
 
 
 def is_label(text: str) -> bool:
-    """Tell whether a text can be a tag or a zone; a lone surrogate cannot be printed."""
+    """Return whether a text can be a tag or a zone; a lone surrogate cannot be printed."""
     return 0 < len(text) <= LONGEST_LABEL and text.isprintable() and "," not in text
 
 

@@ -199,7 +199,7 @@ class _Before(NamedTuple):
 
 
 def lay_out(in_log: RecordParts, records: Iterable[Record]) -> list[Layout]:
-    """Return the entries for records, one after the other, in one batch.
+    """Return each record of a batch with the entries to write for it, the parts first.
 
     `in_log` are the parts that the log holds; they stay as they are.
     """
@@ -237,7 +237,7 @@ def _without_idle(record: Head) -> dict[str, Any]:
 
 
 def _changes(before: Parts, after: Parts) -> Iterator[Record]:
-    """Yield the parts that differ between two sets, by number."""
+    """Yield the parts that differ between two versions, and tombstones of those that are gone."""
     for number in sorted(before.keys() | after.keys()):
         was, now = before.get(number), after.get(number)
         if now is None:

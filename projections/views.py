@@ -122,7 +122,7 @@ def count_errors(group: Group, name: str) -> Counter[ErrorClass]:
 
 
 def is_at_rest(group: Group, name: str) -> bool:
-    """Tell whether a connector is paused or stopped, or has a task that failed."""
+    """Return whether a connector is paused or stopped, or has a task that failed."""
     if group.target_state(name) is not RunState.RUNNING:
         return True
     tasks = (Resource(name, number) for number in group.task_numbers(name))

@@ -16,7 +16,7 @@ CONSUMER = "consumer"
 
 
 def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
-    """Return why a member's metadata for a protocol is unreadable; nothing if it is readable."""
+    """Return why a member's metadata for a protocol is unreadable; "" if it is readable."""
     version = VERSIONS.get(protocol)
     if protocol_type == CONSUMER:
         return _flaw(lambda: consumer.decode_subscription(metadata))
@@ -26,7 +26,7 @@ def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
 
 
 def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> str:
-    """Return why a leader's assignment is unreadable; nothing if it is readable, or empty."""
+    """Return why a leader's assignment is unreadable; "" if it is readable, or empty."""
     version = VERSIONS.get(protocol)
     if protocol_type == CONSUMER and assignment:
         return _flaw(lambda: consumer.decode_assignment(assignment))
@@ -36,7 +36,7 @@ def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> 
 
 
 def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> str:
-    """Return the URL of the REST interface of a Connect worker; nothing for other members.
+    """Return the URL of the REST interface of a Connect worker; "" for other members.
 
     Raises UnreadableError.
     """

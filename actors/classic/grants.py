@@ -184,5 +184,5 @@ def needs_another_round(last: ClassicGroup | None) -> bool:
 
 
 def is_eager(last: ClassicGroup) -> bool:
-    """Tell whether a generation speaks Connect's eager protocol."""
+    """Return whether a generation speaks Connect's eager protocol."""
     return _version_of(last) == EAGER

@@ -46,7 +46,7 @@ class ClassicMembers:
     # -- calls
 
     def admits(self, call: ClassicCall) -> bool:
-        """Tell whether a call is newer than all of its member, if members number them."""
+        """Return whether a call is newer than all of its member, if members number them."""
         if not self._kind.grants_from_log or isinstance(call, LeaveGroup):
             return True
         return self._filter.is_new(call.member_id, call.number)

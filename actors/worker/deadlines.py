@@ -91,7 +91,7 @@ class Deadlines:
         return None if end_ms is None else end_ms - self._margin_ms
 
     def why_overdue(self, now_ms: int) -> str:
-        """Return why the member must fence itself now, or nothing."""
+        """Return why the member must fence itself now; "" if none."""
         fence_at_ms = self.fence_at_ms()
         if fence_at_ms is None or now_ms < fence_at_ms:
             return ""

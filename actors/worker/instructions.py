@@ -11,7 +11,7 @@ REQUEST_GRACE_MS = 1_500
 
 
 def flaw_in_session(session_ms: int, interval_ms: int, margin_ms: int) -> str:
-    """Return why a session is too short for a heartbeat interval and a fence margin, or nothing."""
+    """Return why a session is too short for a heartbeat interval and a fence margin; "" if none."""
     smallest_ms = margin_ms + 2 * (interval_ms + REQUEST_GRACE_MS)
     if session_ms >= smallest_ms:
         return ""

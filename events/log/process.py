@@ -36,7 +36,7 @@ def process_of(pid: int) -> ProcessId:
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Tell whether exactly this process still lives."""
+    """Return whether exactly this process still lives."""
     return process.started != "" and start_of(process.pid) == process.started
 
 

@@ -257,7 +257,7 @@ class WorkerFiles(Collector):
                 return
 
     def _is_alike(self, file: Path, words: "array[float]") -> bool:
-        """Tell whether a file has these entries; they are only ever added to."""
+        """Return whether a file has these entries; they are only ever added to."""
         size = len(words) * _WORD
         if size != len(self._entries) or not size:
             return False

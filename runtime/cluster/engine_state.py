@@ -14,14 +14,14 @@ _WORDS: Final = {EngineState.WARM: UP, EngineState.WARMING: STARTING}
 
 
 def state_of(engine: Engine, restarts: int) -> EngineFile:
-    """Return the state of an engine of this process; `restarts` counts those since it started."""
+    """Return the state of an engine of this process; `restarts` counts restarts so far."""
     is_warm = engine.state is EngineState.WARM
     detail = "" if is_warm else engine.detail
     return EngineFile(_me(), engine.pid, _WORDS.get(engine.state, DOWN), restarts, detail)
 
 
 def log_change(last: EngineFile | None, told: EngineFile) -> None:
-    """Log that an engine came up; that it is gone is told where it is started again."""
+    """Log that an engine came up; its end is logged where it is started again."""
     if told.state == UP and (last is None or last.state != UP):
         pid = "" if told.pid is None else f", pid {told.pid}"
         LOGGER.info("the engine is up%s, restarts %d", pid, told.restarts)
@@ -29,5 +29,5 @@ def log_change(last: EngineFile | None, told: EngineFile) -> None:
 
 @cache
 def _me() -> ProcessId:
-    """Return this process: to look it up takes more than all else that is looked at."""
+    """Return the identity of this process, cached since its lookup is slow."""
     return process_of(os.getpid())

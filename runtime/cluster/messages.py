@@ -62,7 +62,7 @@ class AssignorUp:
 
 @dataclass(frozen=True, slots=True)
 class AssignorsOpen:
-    """From the assignor process: it is ready for workers, or the error why it is not."""
+    """From the assignor process: it is ready for workers, or the error that prevents it."""
 
     pid: int
     error: str = ""
@@ -148,7 +148,7 @@ class AddWorker:
     classic_mode: str | None = None
 
     def traits(self, node: WorkerTraits) -> WorkerTraits:
-        """Return the traits of the new worker, with the node's for those that are not given."""
+        """Return the traits of the new worker; missing ones are the node's."""
         usual = node.abilities
         tags = usual.tags if self.tags is None else self.tags
         capacity = usual.capacity if self.capacity is None else self.capacity

@@ -140,7 +140,7 @@ class RunFolder:
 
     @property
     def lone_batches(self) -> Path:
-        """The lock file for tasks that may have ended the engine: one of them runs at a time."""
+        """The lock file for tasks that may have crashed the engine: they run one at a time."""
         return self.path / "engine.lock"
 
     def claim(self) -> None:

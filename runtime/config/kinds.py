@@ -194,7 +194,7 @@ def _log_level(text: str) -> str:
 
 
 def number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
-    """Return the domain of whole numbers between two; `what` calls them in messages."""
+    """Return the domain of whole numbers between two bounds; `what` names them in messages."""
     return Domain(whole(low, high), f"{what}, from {low} to {high}", unit, SettingType.INT)
 
 

@@ -42,7 +42,7 @@ def run_in_folder(console: Console, keep: Path | None, run: Callable[[Stage], in
 
 
 class DemoRun:
-    """One run of a demo: tells its moves, and kills a worker."""
+    """One run of a demo: prints the moves of tasks, and kills a worker."""
 
     def __init__(self, stage: Stage, tell: Callable[[str], None], longest_seconds: float) -> None:
         self._stage = stage
@@ -57,7 +57,7 @@ class DemoRun:
         """The time of the kill, wall clock; 0 before it."""
 
     def look(self, watcher: Watcher) -> Seen:
-        """Tell new moves, and return the state of the pipeline; raises `DemoFailedError`."""
+        """Print new moves, and return the state of the pipeline; raises `DemoFailedError`."""
         if time.monotonic() - self._began > self._longest_seconds:
             raise DemoFailedError(f"it was not done in {self._longest_seconds:.0f} s")
         self._stage.check()

@@ -83,7 +83,7 @@ def connector_config(source: Path, sink: Path) -> dict[str, str]:
 
 
 class Stage:
-    """A node in a folder, and the other processes of a demo."""
+    """The processes of a demo in a folder: a node, and others such as the feeder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -88,7 +88,7 @@ def describe_unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def hint_by_last_part(name: str, known: Iterable[str]) -> str:
-    """Return a hint if a known name is similar to the last part of a dotted name, or nothing."""
+    """Return a hint if a known name is similar to the last part of a dotted name; "" if none."""
     return hint(name.rpartition(".")[2], known)
 
 

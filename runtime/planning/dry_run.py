@@ -101,7 +101,7 @@ class DryRun:
         return decision.reply
 
     def settle(self) -> Iterator[Step]:
-        """Yield each target that is due, once the group has it, until the group is stable.
+        """Run the group until it is stable; yield each new target once it is installed.
 
         Raises `PlanError` if a target cannot be computed.
         """

@@ -90,7 +90,7 @@ class GroupProbe:
         return True
 
     def idle_seconds(self, now: float) -> float:
-        """Return how long until the next check: 0 while an answer is due."""
+        """Return the time until the next check: 0 while an answer is due."""
         return 0.0 if self._is_owed else max(0.0, self._ask_at - now)
 
     def _has_progressed(self, pid: int) -> bool:
@@ -149,7 +149,7 @@ class ProcessProbe:
 
     @property
     def idle_seconds(self) -> float:
-        """How long until the next check: 0 while an answer is due."""
+        """The time until the next check: 0 while an answer is due."""
         if self._question is not None or self.silence.seconds > 0:
             return 0.0
         return max(0.0, self._ask_at - time.monotonic())
@@ -181,7 +181,7 @@ class ProcessProbe:
 
 
 def rest_of(probes: Iterable[ProcessProbe]) -> float:
-    """Return for how long probes need not be looked at, so that all are due together then."""
+    """Return the time until the next check of these probes, so that all are due together."""
     rests = [each.idle_seconds for each in probes]
     return max(rests) if all(rests) else 0.0
 

@@ -22,7 +22,7 @@ IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with 
 
 @dataclass(frozen=True, slots=True)
 class PlayResult:
-    """The figures of a simulation, and the `violation` that it found, if any.
+    """The result of one simulation: its figures, and the `violation` that it found, if any.
 
     `steps` are the decisions of the group's coordinator and the records that it wrote.
     """
@@ -182,7 +182,7 @@ class CampaignResult:
     last: PlayResult | None = None
 
     def and_also(self, outcome: PlayResult) -> "CampaignResult":
-        """Return these findings with those of one seed more."""
+        """Return these totals with those of one more seed."""
         return CampaignResult(
             self.seeds + 1,
             self.cluster_ms + outcome.cluster_ms,
@@ -203,7 +203,7 @@ def search(
     go_on: Callable[[], bool] = lambda: True,
     on_disk: bool = False,
 ) -> CampaignResult:
-    """Play seeds as long as `go_on`; the first that breaks a rule ends it, cut short and told."""
+    """Play seeds while `go_on` is true; the first violation ends it, shrunk and narrated."""
     findings = CampaignResult()
     for seed in seeds:
         outcome = play(draw(seed, size), on_disk=on_disk)
@@ -219,13 +219,13 @@ def search(
 def replay(
     seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = False
 ) -> CampaignResult:
-    """Play only these faults of a seed, and tell the story."""
+    """Play only these faults of a seed, and narrate the run."""
     schedule = draw(seed, size).with_only(numbers)
     return CampaignResult().and_also(play(schedule, is_told=True, on_disk=on_disk))
 
 
 def again(schedule: Schedule) -> str:
-    """Return the command that plays a schedule once more, and tells it."""
+    """Return the command that replays a schedule and narrates it."""
     size = schedule.size
     only = f" --only {','.join(kind.name.lower() for kind in size.only)}" if size.only else ""
     crew = f" --crew {size.crew.value}" if size.crew is not Crew.CONNECT else ""

@@ -83,7 +83,7 @@ def _is_taken(
     before_after: tuple[MemberPosition, MemberPosition],
     effects: Sequence[Effect],
 ) -> bool:
-    """Tell whether a worker has taken an assignment: it goes on, or joins anew at once."""
+    """Return whether a worker has accepted an assignment: it continues, or rejoins at once."""
     before, after = before_after
     joins = any(isinstance(e, SendToGroup) and isinstance(e.message, JoinGroup) for e in effects)
     is_told = reply.error is Error.NONE and before.state is State.JOINING
@@ -91,7 +91,7 @@ def _is_taken(
 
 
 class ConversionInvariants:
-    """Checks every record of one group: a conversion leaves its members what they hold."""
+    """Checks every record of one group: a conversion keeps the members' resources."""
 
     def __init__(self) -> None:
         self.conversions = 0
@@ -126,7 +126,7 @@ class ConversionInvariants:
                 pass
 
     def check(self, group: Group) -> None:
-        """Check that nobody is in both protocols; raises `Violation`."""
+        """Check that no member is in both protocols; raises `Violation`."""
         if both := group.members.keys() & group.classic_members.keys():
             raise Violation(f"10: {sorted(both)} are in both protocols")
         if not group.translated <= group.members.keys():
@@ -149,7 +149,7 @@ class ConversionInvariants:
             raise Violation(f"10: {member_id} had {begins}, and begins with {held}")
 
     def _see_downgrade(self, begun: ClassicGroup) -> None:
-        """Check that members keep what they hold, and are sent what the target gives them."""
+        """Check that members keep their resources, and are sent their target."""
         self.conversions += 1
         version = VERSIONS[begun.protocol or ""]
         every: list[Resource] = []

@@ -60,7 +60,7 @@ class MemoryLog:
         return len(self.entries)
 
     def append(self, new: Iterable[NewEntry], wall_ms: int) -> Sequence[Entry]:
-        """Write entries down, and return them as they stand in the log."""
+        """Append entries, and return them with their offsets."""
         start = self.end
         for each in new:
             entry = Entry(self.end, each.type, each.version, each.key, wall_ms, each.value)
@@ -71,7 +71,7 @@ class MemoryLog:
         return self.entries[start:]
 
     def compact(self, cut: int) -> list[Entry]:
-        """Return what is left to restore from once all before an offset was trimmed.
+        """Return the entries that remain once all before an offset are trimmed.
 
         That is the latest entry of each key, but for the tombstones before the cut.
         """
@@ -85,7 +85,7 @@ class MemoryLog:
         return None if entry is None or entry.value is None else entry
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, in key order, none deleted."""
+        """Return the latest entries of a type with this key prefix, in key order, none deleted."""
         prefix = view_key(kind, key_prefix)
         found = [each for key, each in self._view.items() if key.startswith(prefix)]
         return sorted((each for each in found if each.value is not None), key=attrgetter("key"))
@@ -115,7 +115,7 @@ class DurableState:
         folder: Path | None,
         lifecycle: LifecycleInvariants,
     ) -> None:
-        """Keep the logs in memory, and, where a folder is given, the first one there as well."""
+        """Keep the logs in memory; with a folder, the first one there as well."""
         self.control = MemoryLog()
         self.offsets = MemoryLog()
         self.group = Group(GROUP_ID)
@@ -131,7 +131,7 @@ class DurableState:
         self._disk = self._open() if folder else None
 
     def write(self, entries: Sequence[NewEntry], live: Group) -> None:
-        """Append to the control log, and hold the group against it; raises `Violation`."""
+        """Append to the control log, and check the group against it; raises `Violation`."""
         if not entries:
             return
         wall_ms = self._clock.wall_ms
@@ -160,7 +160,7 @@ class DurableState:
             self._restore()
 
     def write_offsets(self, entries: Sequence[NewEntry]) -> None:
-        """Append to the offset log, and see that progress is progress; raises `Violation`."""
+        """Append to the offset log, and check that progress only grows; raises `Violation`."""
         self.progress.see([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
 
     def see_alterations(self) -> None:
@@ -202,7 +202,7 @@ class DurableState:
         return GroupLog.open_writer(self._folder, GROUP_ID)
 
     def take_install(self, install: Install) -> None:
-        """Remember what was handed in: a target may leave out only members that have gone."""
+        """Record an installed target: it may leave out only members that are gone."""
         if install.assignment is not None:
             self.checks.installs[install.group_epoch] = install.assignment
 
@@ -213,7 +213,7 @@ def list_resources(resources: Iterable[Resource]) -> str:
 
 
 def spell_out(record: Record) -> str:
-    """Return in a few words what a record says."""
+    """Return a record's content in a few words."""
     match record:
         case GroupMetadata(epoch, cause):
             return f"group epoch {epoch}: {cause}"

@@ -38,7 +38,7 @@ NO_FILES: Final = Manifest("", "", 0, 0, 0)
 
 @dataclass(slots=True, eq=False)
 class SimulatedTask:
-    """One resource that runs, or only keeps its place, as the log granted it."""
+    """One resource that runs, or is suspended, under its launch in the log."""
 
     launch: Launch
     row: int
@@ -57,11 +57,11 @@ class SimulatedTask:
 
     @property
     def does_work(self) -> bool:
-        """Whether it goes on: neither has it failed, nor is its connector paused or stopped."""
+        """Whether it runs: it has not failed, and its connector is neither paused nor stopped."""
         return self.launch.target_state is RunState.RUNNING and not self.has_failed
 
     def commit(self) -> Commit:
-        """Return the batch that is to count next."""
+        """Return the next batch to commit."""
         connector, number = self.resource
         start: Document | None = {ROW: self.row} if self.row else None
         advance = Advance(partition(self.resource), start, {ROW: self.row + 1})
@@ -74,7 +74,7 @@ def partition(resource: Resource) -> Document:
 
 
 def begin_task(offsets: MemoryLog, launch: Launch) -> SimulatedTask:
-    """Return a task that goes on where the offset log says that it was."""
+    """Return a task that resumes at its progress in the offset log."""
     resource = launch.resource
     key = offset_key(resource.connector, partition(resource))
     offset = _find_logged(offsets, Offset, key)
@@ -160,7 +160,7 @@ class SimulatedEngine:
         self._worker.report(TaskConfigsChanged(name, connector.token, configs))
 
     def fail(self, resource: Resource) -> None:
-        """Fail a resource: it stays owned and does nothing until it gets another token."""
+        """Fail a resource: it stays owned, and does nothing until it has another token."""
         task = self.tasks[resource]
         task.has_failed = True
         self._failed.add((resource, task.token))
@@ -168,7 +168,7 @@ class SimulatedEngine:
         self._worker.report(StatusChanged(resource, task.token, RunState.FAILED, reason))
 
     def find_outdated(self) -> list[Resource]:
-        """Return the resources whose launch is no longer that of the log."""
+        """Return the resources whose launch differs from that in the log."""
         granted = {each: self._find_launch(each) for each in self.tasks}
         return [
             each
@@ -190,7 +190,7 @@ class SimulatedEngine:
             self._stop_within(CANCEL_MS, resource)
 
     def die(self) -> None:
-        """End everything at once."""
+        """Kill everything at once."""
         for resource in sorted(self.tasks):
             self._world.exclusivity.end(self._worker, resource)
         self.tasks.clear()

@@ -55,7 +55,7 @@ def _strike(world: World, fault: ScheduledFault) -> None:
 
 
 def _alive(world: World, fault: ScheduledFault) -> SimulatedWorker | None:
-    """Return one of the workers that live."""
+    """Return one of the live workers."""
     alive = list(world.workers())
     return alive[fault.who % len(alive)] if alive else None
 
@@ -72,7 +72,7 @@ def _spoil_messages(how: MessageFault, world: World, fault: ScheduledFault) -> N
 
 
 def _repeat(world: World, fault: ScheduledFault) -> None:
-    """Repeat old messages now, or to the group's next process before anybody else speaks."""
+    """Repeat old messages now, or to the group's next process before any others."""
     line, messages = _line(world, fault), RUNS[MessageFault.DOUBLE][fault.much]
     repeat = partial(world.network.repeat, line, messages)
     if fault.who // 32 % 2:
@@ -219,7 +219,7 @@ def _fail(world: World, fault: ScheduledFault) -> None:
 
 
 def _alter(world: World, fault: ScheduledFault) -> None:
-    """Set offsets as soon as the connector is stopped, if that comes in time."""
+    """Set offsets as soon as the connector is stopped, if it stops in time."""
     name = _connector(world, fault)
     task = Resource(name, fault.who // 16 % 3)
     row = 1 + fault.who % 100

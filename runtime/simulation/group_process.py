@@ -75,7 +75,7 @@ class GroupProcess:
         return self._coordinator.coordinator_epoch
 
     def submit(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
-        """Queue a message; `only` is the process that alone may get it, None: whoever is there.
+        """Queue a message; `only` is the one process that may get it, None: any.
 
         A message to an earlier process may reach a later one, as one that has its port. One that
         goes through a connection ends with it.
@@ -96,7 +96,7 @@ class GroupProcess:
         self._doom, self._downtime_ms = border, downtime_ms
 
     def spare(self) -> None:
-        """Call off a death that was to come."""
+        """Cancel a scheduled crash."""
         self._doom = None
 
     def die(self, downtime_ms: int) -> None:
@@ -107,7 +107,7 @@ class GroupProcess:
             self._clock.after(downtime_ms, self._reopen)
 
     def freeze(self, span_ms: int, *, ticks_first: bool) -> None:
-        """Do nothing for a while; what arrives meanwhile waits."""
+        """Do nothing for a while; messages wait meanwhile."""
         if not self.is_down and not self.is_frozen:
             self._story.tell("the group's process freezes for {} ms", span_ms)
             self.is_frozen = True
@@ -165,7 +165,7 @@ class GroupProcess:
             self._drain()
 
     def _pass_time(self) -> None:
-        """Do what is due; time for which the process was held up is excused."""
+        """Execute all due timers; timers are extended by the time the process was frozen."""
         now = self._clock.now()
         late_ms = now.steady_ms - self._tick_at_ms
         if late_ms >= LATE_MS:
@@ -185,7 +185,7 @@ class GroupProcess:
         self._drain(len(queue))
 
     def _drain(self, taken: int = 0) -> None:
-        """Write what was decided, and only then speak; it may die on the way."""
+        """Write decisions, and only then send answers; it may crash in between."""
         logs = _Logs(self._durable_state, self._coordinator.group, self._dies_at)
         try:
             answers = drain(self._coordinator, logs, self._clock.now())
@@ -207,11 +207,11 @@ class GroupProcess:
 
 
 class _DeathError(Exception):
-    """The process is gone: nothing of what it was doing goes on."""
+    """The process has crashed: its present call ends."""
 
 
 class _Logs:
-    """The two logs of a process that may die at each border."""
+    """The two logs of a process that may crash before or after each write."""
 
     def __init__(
         self, durable_state: DurableState, group: Group, dies_at: Callable[[Border], None]

@@ -28,7 +28,7 @@ from .environment.clock import Violation
 
 
 class _Cover(NamedTuple):
-    """A target, and what was configured and parked when it was written."""
+    """A target, with the resources that were configured and parked when it was written."""
 
     target: TargetAssignment
     configured: Resources
@@ -36,7 +36,7 @@ class _Cover(NamedTuple):
 
 
 class GroupInvariants:
-    """Sees every record of one group, and remembers what may never go back."""
+    """Checks every record of one group, and remembers values that may never go back."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -104,7 +104,7 @@ class GroupInvariants:
                 last_tokens[resource] = token
 
     def _cover(self, cover: _Cover) -> None:
-        """2. A target covers what was configured at its epoch and still is, and nothing else."""
+        """2. A target covers exactly what was configured at its epoch and still is."""
         target = cover.target
         if target.error:
             return
@@ -132,10 +132,10 @@ def _nobody(_: str) -> None:
 
 
 class CommitInvariants:
-    """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
+    """Checks every entry of an offset log; raises `Violation` at the first invalid one."""
 
     def __init__(self, see_no_task: Callable[[str], None] = _nobody) -> None:
-        """Call `see_no_task` with each connector whose offsets people set."""
+        """Call `see_no_task` with each connector whose offsets are altered."""
         self.commits: Counter[Resource] = Counter()
         """How often each task has committed."""
         self._see_no_task = see_no_task
@@ -181,7 +181,7 @@ class CommitInvariants:
 
 
 def same(live: Group, folded: Group) -> None:
-    """5. The state is what the log says, to the last index; raises `Violation`."""
+    """5. The state is the fold of the log, to the last index; raises `Violation`."""
     if live == folded:
         return
     for each in fields(Group):
@@ -246,7 +246,7 @@ def _agree(group: Group, member_id: str, member: Member) -> None:
 
 
 def _holds(group: Group, member: Member) -> int:
-    """Return how much a member of either protocol holds; nobody else holds any of it."""
+    """Return how many resources a member of either protocol holds; no other member holds them."""
     held = (*member.current.assigned.items(), *member.current.pending.items())
     for resource, epoch in held:
         if group.owner.get(resource) != member.member_id:

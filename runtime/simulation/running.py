@@ -25,22 +25,22 @@ TOGETHER: Final = "together"
 def put_at_once(
     group_id: str, names: Iterable[str], config: Mapping[str, str], number: int
 ) -> PutConnectors:
-    """Return the command that puts several connectors at once; no other has its number."""
+    """Return the command that puts several connectors at once, under a number of its own."""
     together = {**config, TOGETHER: str(number)}
     return PutConnectors(group_id, {name: together for name in names})  # noqa: C420  # none changes it
 
 
 class RunningWorker(Protocol):
-    """Somebody who runs resources; asleep, it does nothing that others could see."""
+    """A worker that runs resources; while frozen it does nothing visible."""
 
     @property
     def name(self) -> str:
-        """Who it is."""
+        """Its name."""
         ...
 
     @property
     def is_awake(self) -> bool:
-        """Whether it does anything at the moment."""
+        """Whether it is not frozen."""
         ...
 
 
@@ -87,7 +87,7 @@ class Exclusivity:
         self._disowned.add(name)
 
     def own(self, name: str) -> None:
-        """Count again what this worker runs from now on."""
+        """Check again what this worker runs."""
         self._disowned.discard(name)
 
     def look(self, resource: Resource) -> None:
@@ -97,7 +97,7 @@ class Exclusivity:
             raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
 
     def see_no_task(self, connector: str, what: str) -> None:
-        """Check that no task of a connector runs, since `what` is so; raises `Violation`."""
+        """Check that no task of a connector runs, because of `what`; raises `Violation`."""
         for resource in self._running:
             if resource.connector == connector and resource.is_task:
                 for name in self._awake(resource):
@@ -118,7 +118,7 @@ class Exclusivity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """One order to a connector; of its last orders the one that was carried out last counts."""
+    """One order to a connector; of the latest orders the last one executed counts."""
 
     connector: str
     state: RunState
@@ -157,7 +157,7 @@ class LifecycleInvariants:
         return wanted
 
     def take_reply(self, wanted: Iterable[Wanted], reply: Reply) -> None:
-        """Record the answer: orders are carried out as they were given, or not at all."""
+        """Record the reply: orders are executed in their order, or not at all."""
         for each in wanted:
             known = self._wanted[each.connector]
             if reply.error not in SUCCESS:
@@ -166,7 +166,7 @@ class LifecycleInvariants:
                 del known[: known.index(each)]
 
     def check_orders(self, group: Group) -> None:
-        """Check that no order was lost on the way through the log; raises `Violation`."""
+        """Check that no order was lost on its way through the log; raises `Violation`."""
         for name, config in group.connectors.items():
             state = group.target_state(name)
             allowed = {each.state for each in self._wanted[name]} or {RunState.RUNNING}
@@ -196,12 +196,12 @@ class LifecycleInvariants:
                 raise Violation(f"8: of {asked}, put at once, {sorted(names)} were written alone")
 
     def see_altered(self, connector: str) -> None:
-        """Check that a connector whose offsets people set runs no task."""
+        """Check that a connector whose offsets are altered runs no task."""
         self._running.see_no_task(connector, "has its offsets set")
 
 
 def see_tasks(group: Group) -> None:
-    """Check that exactly the connectors that are to run have tasks; raises `Violation`."""
+    """Check that exactly the connectors that should run have tasks; raises `Violation`."""
     for name, config in group.connectors.items():
         state, split = group.target_state(name), group.task_configs.get(name)
         tasks = {each for each in group.configured if each.connector == name and each.is_task}

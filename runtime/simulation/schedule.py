@@ -55,7 +55,7 @@ BURST: Final = 0.5
 
 
 class ScheduledFault(NamedTuple):
-    """One thing that happens at a time; `who` and `much` mean what the kind makes of them."""
+    """One fault at a time; each kind has its own meaning of `who` and `much`."""
 
     number: int
     at_ms: int
@@ -126,7 +126,7 @@ class ClusterTraits:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One simulation before it begins."""
+    """The input of one simulation: its size, protocols and faults."""
 
     seed: int
     size: Size
@@ -135,7 +135,7 @@ class Schedule:
 
     @property
     def end_ms(self) -> int:
-        """When the last fault has come."""
+        """The time of the last fault."""
         return self.size.steps * self.size.pace_ms
 
     def with_only(self, numbers: Collection[int]) -> "Schedule":
@@ -145,7 +145,7 @@ class Schedule:
 
 
 def draw(seed: int, size: Size) -> Schedule:
-    """Return what a seed has in store; the same seed and size, the same schedule."""
+    """Return the schedule of a seed; the same seed and size, the same schedule."""
     rng = random_stream(seed, "plan")
     # From a stream of its own: seeds that are known for what befell them keep their faults.
     assignor = random_stream(seed, "which assignor").choice(ASSIGNORS)
@@ -198,7 +198,7 @@ def _traits(rng: Random) -> ClusterTraits:
 
 
 def _mood(rng: Random) -> Sequence[Fault]:
-    """Return the kinds that come in one simulation: in most of them not all.
+    """Return the kinds of faults in one simulation: mostly not all.
 
     What is left out leaves room for more of the rest, and deep trouble needs the same few
     kinds again and again (swarm testing: Groce and others, 2012).

@@ -95,7 +95,7 @@ class Home(Protocol):
 
 
 class SimulatedWorker:
-    """One process: it lives on a node, and another one takes its place when it has died."""
+    """One worker process on a node; once it has ended, another one takes its place."""
 
     def __init__(self, world: WorkerSurroundings, node: Home, name: str) -> None:
         self.world = world
@@ -132,7 +132,7 @@ class SimulatedWorker:
 
     @property
     def is_awake(self) -> bool:
-        """Whether it does anything that others can see."""
+        """Whether it is neither frozen nor dead."""
         return self.is_alive and not self.is_frozen
 
     def _follow(self, member_id: str) -> MemberFollower:
@@ -140,7 +140,7 @@ class SimulatedWorker:
         return MemberFollower(GROUP_ID, member_id, log, sees_configured=self.is_classic)
 
     def begin(self) -> None:
-        """Ask for a seat, once its assignors have spoken for it."""
+        """Join, once its assignors have sent their metadata."""
         self.hear(AssignorAt(None, self.node.assignor.pid))
         self._obey(self._core.begin(self._clock.now_ms))
         self.settle()
@@ -149,7 +149,7 @@ class SimulatedWorker:
     # -- what befalls it
 
     def freeze(self, span_ms: int, *, ticks_first: bool) -> None:
-        """Do nothing for a while; what arrives meanwhile waits."""
+        """Do nothing for a while; messages wait meanwhile."""
         if self.is_awake:
             self.is_frozen = True
             self._clock.after(span_ms, self._wake, ticks_first)
@@ -162,12 +162,12 @@ class SimulatedWorker:
             self.world.worker_ended(self)
 
     def leave(self, *, temporary: bool = False) -> None:
-        """Give everything up in good order, then say goodbye; a static worker may come again."""
+        """Stop everything gracefully, then leave; a static worker may return."""
         if self.is_awake:
             self.hear(Leave(temporary))
 
     def hears_of_group(self) -> None:
-        """Say everything anew: the group has a new process."""
+        """Repeat everything: the group has a new process."""
         self.hear(GroupAt(None, self.world.process.coordinator_epoch))
 
     def split(self, tasks: int, shade: int) -> None:
@@ -267,7 +267,7 @@ class SimulatedWorker:
                 self.settle()
 
     def _see_goodbye(self, reply: HeartbeatReply) -> None:
-        """Remember that the group knows of a member's end: such a process never comes back."""
+        """Record that the group knows a member's end: this process never comes back."""
         is_mine = reply.member_id == self.member.identity.member_id
         if is_mine and reply.member_epoch < JOIN_EPOCH and reply.error in SUCCESS:
             self._durable_state.checks.gone.add(self.member_id)
@@ -333,7 +333,7 @@ class SimulatedWorker:
                 pass
 
     def _finish(self, error: str) -> None:
-        """End for good; another process takes the place of one that failed."""
+        """End for good; another process replaces one that failed."""
         self.world.story.tell("{} ends: {}", self.name, error or "it has left")
         self.die()
         if error:

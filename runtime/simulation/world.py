@@ -78,7 +78,7 @@ RESUMED: Final = 0.6
 
 
 class Node:
-    """A node on which one worker lives at a time; its successors have its url."""
+    """A node with one worker at a time; its successors have the same url."""
 
     def __init__(self, world: "World", number: int) -> None:
         self.number = number
@@ -111,7 +111,7 @@ class Node:
         return self.worker if self.worker is not None and self.worker.is_alive else None
 
     def hear(self, message: object) -> None:
-        """Deliver a message to the worker that lives here by now, meant for it or for another."""
+        """Deliver a message to the present worker, whichever one it was meant for."""
         if self.live is not None:
             self.live.hear(message)
 
@@ -166,7 +166,7 @@ class Node:
             self._world.clock.after(delay_ms, self._follow, worker)
 
     def _follow(self, worker: SimulatedWorker) -> None:
-        """Come as soon as the worker before has ended."""
+        """Start the next worker as soon as the one before has ended."""
         if worker.is_alive:
             worker.leave()
             self._world.clock.after(AGAIN_MS, self._follow, worker)
@@ -189,7 +189,7 @@ class SimulatedSupervisor:
             self._schedule_mistake()
 
     def sees_end(self, worker: SimulatedWorker) -> None:
-        """Report a worker's end to the group, unless it goes unseen."""
+        """Report a worker's end to the group, unless a fault hides it."""
         if self._rng.random() >= self._world.schedule.traits.seen:
             return
         is_late = self._rng.random() < 1 / 3 and not self._world.is_calm
@@ -221,7 +221,7 @@ class SimulatedSupervisor:
 
 
 class World:
-    """Everything there is in one simulation."""
+    """All parts of one simulation: the group's process, nodes, network, clock and checks."""
 
     def __init__(
         self, schedule: Schedule, *, is_told: bool = False, folder: Path | None = None
@@ -280,7 +280,7 @@ class World:
             self.clock.after(at_ms, partial(node.roll, delay_ms, to_classic=to_classic))
 
     def worker_ended(self, worker: SimulatedWorker) -> None:
-        """Report a worker's end to the group, unless it goes unseen."""
+        """Report a worker's end to the group, unless a fault hides it."""
         self.supervisor.sees_end(worker)
 
     def _take_reply(self, wanted: Sequence[Wanted], reply: Reply) -> None:
@@ -296,7 +296,7 @@ class World:
 
 
 def calm(world: World) -> None:
-    """End all faults, and call off those that were still to come."""
+    """End all faults, and cancel later ones."""
     world.story.tell("from now on nothing goes wrong any more")
     world.is_calm = True
     world.network.calm()
@@ -306,7 +306,7 @@ def calm(world: World) -> None:
 
 
 def settle(world: World) -> None:
-    """Run until the group is at rest, and check that it stays so; raises `Violation`."""
+    """Run until the group is stable, and check that it stays so; raises `Violation`."""
     world.clock.run(world.clock.now_ms + AFTERMATH_MS)
     _tidy(world)
     world.clock.run(world.clock.now_ms + QUIET_MS)
@@ -329,7 +329,7 @@ def settle(world: World) -> None:
 
 
 def _see_work(world: World, before: Mapping[Resource, int]) -> None:
-    """Check that exactly the tasks that are to work have committed since; raises `Violation`."""
+    """Check that exactly the tasks that should run have committed since; raises `Violation`."""
     counts = world.durable_state.progress.commits
     committed = {each for each, count in counts.items() if count > before.get(each, 0)}
     tasks = {
@@ -348,7 +348,7 @@ def _is_to_run(group: Group, resource: Resource) -> bool:
 
 
 def _tidy(world: World) -> None:
-    """Undo the orders of operators: not all of them let a group settle.
+    """Undo the operators' orders that keep a group from settling.
 
     Of the connectors that are paused or stopped some stay so.
     """
@@ -380,7 +380,7 @@ def _promised_ms(world: World) -> int:
 
 
 def what_is_missing(world: World) -> str:
-    """Return why the group is not at rest, nothing if it is."""
+    """Return why the group is not stable; "" if it is."""
     group = world.group
     live = {worker.member_id for worker in world.workers()}
     members = {each.member_id for each in group.workers()}

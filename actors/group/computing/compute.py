@@ -107,7 +107,7 @@ def schedule_target(
 
 
 def _is_at_host(soft: SoftState) -> bool:
-    """Tell whether the host is computing beside its loop."""
+    """Return whether the host is computing beside its loop."""
     return soft.computation is not None and soft.computation.member_id == HOST
 
 

@@ -125,7 +125,7 @@ class Preview:
         return member.metadata if member else None
 
     def is_present(self, member_id: str) -> bool:
-        """Tell whether a member is in the group and not away."""
+        """Return whether a member is in the group and not away."""
         if self.metadata(member_id) is None:
             return False
         if member_id in self.epochs:

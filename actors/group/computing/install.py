@@ -94,7 +94,7 @@ def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[
 
 
 def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what is wrong with an assignment for a snapshot, or nothing."""
+    """Return what is wrong with an assignment for a snapshot; "" if none."""
     if flaw := _flaw_in_size(assignment):
         return flaw
     strangers = assignment.members.keys() - snapshot.members.keys()
@@ -188,7 +188,7 @@ def _flaw_in_reasons(assignment: Assignment) -> str:
 
 
 def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
-    """Return what is wrong with the time of the deferred moves, or nothing."""
+    """Return what is wrong with the time of the deferred moves; "" if none."""
     if again_at_ms == 0 or SHORTEST_WAIT_MS <= again_at_ms - now_ms <= LONGEST_WAIT_MS:
         return ""
     bounds = f"{SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}"

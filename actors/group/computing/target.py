@@ -190,7 +190,7 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
 
 
 def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
-    """Tell whether deferred moves are due (wall clock, ms)."""
+    """Return whether deferred moves are due (wall clock, ms)."""
     return _has_come(schedule.again_at_ms, now_ms, LONGEST_WAIT_MS)
 
 

@@ -172,7 +172,7 @@ def _flaw_in_epoch(current: CurrentAssignment, request: Heartbeat) -> str:
 
 
 def _flaw_in_owned(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
-    """Return what the request names as owned and the member may not own, or nothing.
+    """Return what the request names as owned and the member may not own; "" if none.
 
     A member owns at most what it holds: it starts nothing before an answer has granted it, and
     answers leave after their records are durable. What it owns beyond that may run at another
@@ -376,7 +376,7 @@ def _flaw_in_ids(request: Heartbeat) -> str:
 
 
 def _flaw_in_values(request: Heartbeat) -> str:
-    """Return which field is not encodable, or nothing."""
+    """Return which field is not encodable; "" if none."""
     for what, time_ms in (
         ("RebalanceTimeoutMs", request.rebalance_timeout_ms),
         ("SessionTimeoutMs", request.session_timeout_ms),
@@ -409,7 +409,7 @@ def _flaw_in_list(request: Heartbeat) -> str:
 
 
 def _flaw_in_leave(request: Heartbeat) -> str:
-    """Return the flaw in a leave of a member that still owns something, or nothing.
+    """Return the flaw in a leave of a member that still owns something; "" if none.
 
     A leave frees all that the member held. If it was accepted, the work would start elsewhere while
     it still runs there; if it is refused, the group waits until the session ends.
@@ -445,7 +445,7 @@ def _flaw_in_assignors(request: Heartbeat, before: MemberMetadata | None) -> str
 
 
 def flaw_in_first_join(request: Heartbeat) -> str:
-    """Return what is missing in the join of a new member, or nothing."""
+    """Return what is missing in the join of a new member; "" if none."""
     if request.rebalance_timeout_ms <= 0:
         return "a join needs a RebalanceTimeoutMs above 0"
     names_assignor = request.assignors or request.server_assignor is not None

@@ -203,7 +203,7 @@ class OffsetLedger:
         return found if isinstance(found, ConsumerOffset) else None
 
     def has_consumer_offsets(self) -> bool:
-        """Tell whether any partition of a topic has a committed offset."""
+        """Return whether any partition of a topic has a committed offset."""
         return self._count(ConsumerOffset) > 0
 
     def consumer_offsets(self, *topic: str) -> list[ConsumerOffset]:
@@ -227,11 +227,11 @@ class OffsetLedger:
         return found if isinstance(found, OffsetsAltered) else None
 
     def is_unpublished(self, commit_id: CommitId) -> bool:
-        """Tell whether a commit waits to be published."""
+        """Return whether a commit waits to be published."""
         return self._find(Committed, commit_key(commit_id)) is not None
 
     def has_unpublished(self, connector: str) -> bool:
-        """Tell whether any commit of a connector waits to be published."""
+        """Return whether any commit of a connector waits to be published."""
         laid = any(
             kind is Committed and key[0] == connector and record is not None
             for (kind, key), record in self._laid.items()

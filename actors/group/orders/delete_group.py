@@ -78,7 +78,7 @@ def remove_group(group: Group, soft: SoftState, command: RemoveGroup, now_ms: in
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:
-    """Return a connector whose committed batches are not all published, or nothing."""
+    """Return a connector whose committed batches are not all published; "" if none."""
     return next(filter(soft.facts.has_unpublished, sorted(group.connectors)), "")
 
 

@@ -172,7 +172,7 @@ FLAWS: Mapping[type, Callable[[Group, Any], str]] = {
 
 
 def _member_of(record: Record) -> str:
-    """Return the id of the member that a record is about; nothing if it is about the group."""
+    """Return the id of the member that a record is about; "" if it is about the group."""
     if isinstance(record, Tombstone):
         of_members = record.kind in {MemberMetadata, CurrentAssignment, Loss}
         return str(record.key[0]) if of_members and record.key else ""

@@ -84,7 +84,7 @@ class ShardLimits:
 
 
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
-    """Return why no classic member could ask for any session, or nothing."""
+    """Return why no classic member could ask for any session; "" if none."""
     if least_ms <= longest_ms:
         return ""
     return (

@@ -25,7 +25,7 @@ LARGEST_METADATA = 64 * 1_024
 
 
 def flaw_in_name(name: str, what: str, longest: int = LONGEST_NAME) -> str:
-    """Return what makes a name unfit for the log's keys, or nothing."""
+    """Return what makes a name unfit for the log's keys; "" if none."""
     if not name or not name.strip():
         return f"{what} is empty"
     if found := flaw_in_text(name, what):
@@ -36,7 +36,7 @@ def flaw_in_name(name: str, what: str, longest: int = LONGEST_NAME) -> str:
 
 
 def flaw_in_text(text: str, what: str) -> str:
-    """Return what makes a text unfit for the log, or nothing."""
+    """Return what makes a text unfit for the log; "" if none."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -45,7 +45,7 @@ def flaw_in_text(text: str, what: str) -> str:
 
 
 def flaw_in_assignor(assignor: ClientAssignor) -> str:
-    """Return what is wrong with one listed assignor, or nothing."""
+    """Return what is wrong with one listed assignor; "" if none."""
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
     if flaw := flaw_in_name(assignor.name, "an assignor's name"):
         return flaw

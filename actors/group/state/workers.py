@@ -124,7 +124,7 @@ def bounded_ms(order: Operator, now_ms: int) -> int:
 
 
 def is_by_order(group: Group, loss: Loss) -> bool:
-    """Tell whether an operator set the deadline of a loss."""
+    """Return whether an operator set the deadline of a loss."""
     order = group.worker_orders.get(worker_name(loss))
     return order is not None and order.expected_back_ms == loss.deadline_ms
 

@@ -23,7 +23,7 @@ class ConnectTranslation:
         return _read(offered.name, offered.metadata)
 
     def stops_first(self, protocol: str) -> bool:
-        """Tell whether it is the eager protocol; an unknown one counts as eager."""
+        """Return whether it is the eager protocol; an unknown one counts as eager."""
         return VERSIONS.get(protocol, EAGER) == EAGER
 
     def held_resources(

@@ -80,7 +80,7 @@ class Translation(Protocol):
         ...
 
     def stops_first(self, protocol: str) -> bool:
-        """Tell whether members stop everything before they join by this protocol."""
+        """Return whether members stop everything before they join by this protocol."""
         ...
 
     def held_resources(

@@ -126,7 +126,7 @@ def _with_upgrade_cause(record: Record) -> Record:
 
 
 def refuse_upgrade(converting: ConvertingMembers, settings: GroupSettings) -> str:
-    """Return why a join may not convert a classic group whatever its members say, or nothing."""
+    """Return why a join may not convert a classic group whatever its members say; "" if none."""
     if not settings.migration_policy.upgrades:
         policy = settings.migration_policy.value
         return f"group.migration.policy = {policy} does not let it become a connect group"

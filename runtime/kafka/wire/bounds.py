@@ -45,13 +45,13 @@ class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connect
 
 
 class BudgetShare:
-    """A part of a budget that is taken until it is given back."""
+    """A reserved part of a budget, until it is returned."""
 
     def __init__(self, budget: "Budget", size: int) -> None:
         self._budget, self._size = budget, size
 
     def give_back(self) -> None:
-        """Return it to the budget; later calls do nothing."""
+        """Return the part to the budget; later calls do nothing."""
         size, self._size = self._size, 0
         if size:
             self._budget.give_back(size)
@@ -66,18 +66,18 @@ class Budget:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anybody waits for a part of it."""
+        """Whether any caller waits for a part of it."""
         return any(not granted.done() for _, granted in self._waiting)
 
     def take_now(self, size: int) -> bool:
-        """Acquire `size` bytes if available and nobody waits; return whether it was possible."""
+        """Reserve `size` bytes if available and no caller waits; return whether it was possible."""
         is_left = not self._waiting and size <= self._left
         if is_left:
             self._left -= size
         return is_left
 
     async def take(self, size: int) -> None:
-        """Wait until `size` bytes are available, and take them."""
+        """Wait until `size` bytes are available, and reserve them."""
         if self.take_now(size):
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()

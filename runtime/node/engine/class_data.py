@@ -22,7 +22,7 @@ _SCHEMA: Final = "id BIGINT, amount BIGINT"
 
 
 class NotWritten(Exception):  # noqa: N818  # what happened
-    """There is no archive; the text says why."""
+    """The archive could not be written; the text says why."""
 
 
 def write_archive(tell: Callable[[str], None]) -> Path:
@@ -71,7 +71,7 @@ def _run(work: Path, written: Path) -> None:
 
 
 def _use_formats(spark: Any, work: Path) -> None:  # noqa: ANN401  # this room knows no Spark
-    """Read and write what pipelines do most, so that its classes are loaded."""
+    """Read and write with the usual formats, so that their classes are loaded."""
     (work / "in.csv").write_text("1,2\n")
     (work / "in.json").write_text('{"id": 1, "amount": 2}\n')
     spark.read.schema(_SCHEMA).csv(str(work / "in.csv")).createOrReplaceTempView("input")

@@ -106,7 +106,7 @@ class RestProcess(TiedProcess):
         return self.probe.silence
 
     def _is_starting(self) -> bool:
-        """Tell whether it does not listen yet."""
+        """Return whether it does not listen yet."""
         if self._ready_pipe < 0:
             return False
         if select.select([self._ready_pipe], [], [], 0)[0]:

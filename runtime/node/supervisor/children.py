@@ -99,7 +99,7 @@ class ChildProcess:
         return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
 
     def idle_seconds(self, now: float) -> float:
-        """Return how long it need not be looked at, unless it reports something or ends."""
+        """Return the time until its next check, unless it reports something or ends."""
         if self.address is None and self.state == "backing-off" and now < self.start_at:
             return self.start_at - now
         # What is due may have to wait until others have begun, whose reports come after timers.
@@ -129,7 +129,7 @@ class ChildProcess:
         raise NotImplementedError
 
     def know(self, process: NodeProcess, host: Host) -> None:
-        """Keep the record of its process, also in the run folder for the next supervisor."""
+        """Store the record of its process, also in the run folder for the next supervisor."""
         self.process = process
         host.files.write(process)
 
@@ -244,7 +244,7 @@ class GroupChild(ChildProcess):
         return f"{self.kind} {self.name}: {self.detail}"
 
     def idle_seconds(self, now: float) -> float:
-        """Return how long it need not be looked at: until the next liveness ping is due."""
+        """Return the time until its next check: the next liveness ping."""
         rest = ChildProcess.idle_seconds(self, now)
         if self.probe is None or self.address is None:
             return rest

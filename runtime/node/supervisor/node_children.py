@@ -80,7 +80,7 @@ class GroupShards:
 
 
 class NodeChildren:
-    """The children of one supervisor, and the reports of the members among them that have ended."""
+    """The children of one supervisor, and the reports of members whose processes have ended."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -91,7 +91,7 @@ class NodeChildren:
         self._deaths = Deaths(group_id, host.files)
 
     def start(self) -> None:
-        """Start all but the workers, and kill what an earlier supervisor has left."""
+        """Start all children but the workers, and kill the processes of an earlier supervisor."""
         actors = (GroupChild, ShardChild, AssignorChild, WorkerChild)
         kinds = (*(each.kind for each in actors), SUPERVISOR)
         self._deaths.take_over(kinds)  # processes of other kinds belong to the launcher
@@ -106,21 +106,21 @@ class NodeChildren:
         return self.group.state == self.assignor.state == "running" and self.shards.all_run
 
     def start_due(self) -> None:
-        """Start those that have ended, once their back-off is over."""
+        """Restart children that have ended, once their back-off is over."""
         self.group.start_if_due(self._host)
         self.assignor.start_if_due(self._host)
         self.shards.start_due()
         self.workers.start_due()
 
     def look(self) -> None:
-        """Probe all of them, and kill those that do not answer in time."""
+        """Probe all children, and kill those that do not answer in time."""
         self.group.look(self._host)
         self.shards.look()
         self.assignor.look(self._host)
         self.workers.look()
 
     def idle_seconds(self, now: float) -> float:
-        """Return how long none of them need be looked at."""
+        """Return the time until the next check of any child."""
         return min(each.idle_seconds(now) for each in self._all)
 
     def find(self, address: Address) -> ChildProcess | None:

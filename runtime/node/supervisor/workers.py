@@ -69,7 +69,7 @@ class WorkerChild(ChildProcess):
         return StartWorker(self.name, node, self.group.address, self.assignor.at, self.traits)
 
     def idle_seconds(self, now: float) -> float:
-        """Return how long it need not be looked at: one of a command may lose that any time."""
+        """Return the time until its next check; one tied to a command is checked each tick."""
         rest = ChildProcess.idle_seconds(self, now)
         return rest if self.tied_to is None else min(rest, TICK_SECONDS)
 
@@ -109,7 +109,7 @@ class NodeWorkers:
 
     @property
     def children(self) -> list[WorkerChild]:
-        """All of them, whether they have a process or not."""
+        """All workers, with or without a process."""
         return [*self._children.values()]
 
     def views(self) -> tuple[ProcessView, ...]:

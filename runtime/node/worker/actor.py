@@ -134,7 +134,7 @@ class WorkerActor(Actor):
             self._tell_of_reports()
 
     def _tell_of_reports(self) -> None:
-        """Post that there are reports, unless that is on its way; called from any thread.
+        """Post a wake-up for new reports, unless one is pending; thread-safe.
 
         With one message a report, hundreds of starting tasks would have the worker take reports,
         and start more of them, again and again before it hears its group.
@@ -217,7 +217,7 @@ class WorkerActor(Actor):
 
 
 def log_report(report: CoreReport) -> None:
-    """Log what only the worker knows: failures, warnings and batches."""
+    """Log the facts that only the worker knows: failures, warnings and batches."""
     match report:
         case StatusChanged(resource, token, state) if report.error or state in TROUBLE:
             about = fields_about(resource, token.grant_epoch)
@@ -232,7 +232,7 @@ def log_report(report: CoreReport) -> None:
 
 
 def log_batch(commit: Commit, report: BatchDone) -> None:
-    """Log the first batch of a task and each hundredth, and all others for those who debug."""
+    """Log the first batch of a task and each hundredth; the others at level DEBUG."""
     name, task, token, batch = commit.commit_id
     level = logging.INFO if report.is_first or (batch + 1) % OFTEN == 0 else logging.DEBUG
     if not LOGGER.isEnabledFor(level):

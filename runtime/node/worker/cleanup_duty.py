@@ -28,7 +28,7 @@ class NamedMember(Protocol):
 
 
 class CleanupDuty:
-    """Follows the log of the whole group on the two members that are on duty or next.
+    """Follows the whole group's log on the two members that are on duty or next.
 
     The next one follows already, so that it has seen the configs of tasks that are removed later.
     All other members save the work. The duty is checked every `CHECK_MS`; until a member has
@@ -59,7 +59,7 @@ class CleanupDuty:
         return None if self._follower is None else self._follower.catch_up()
 
     def _check(self) -> None:
-        """Begin or end to follow the group, unless the log says the same as before."""
+        """Start or stop following the group, unless the log is unchanged."""
         now = self.member_id, self._log.end()
         if now == self._checked:
             return

@@ -240,7 +240,7 @@ class SparkRunner:
             self._janitor.tick(group, self._duty.member_id)
 
     def _tell_engine(self) -> None:
-        """Tell of a change of the engine, and the tasks that it is gone."""
+        """Report a change of the engine, and wake the tasks if it is gone."""
         state, last = state_of(self._engine, self._restarts), self._last
         if state == last:
             return
@@ -252,7 +252,7 @@ class SparkRunner:
             write_engine(self._file, state)
 
     def _await_warm(self) -> None:
-        """Report once that the engine is warm: the worker takes no work before.
+        """Report once that the engine is warm; the worker takes no work before.
 
         If the engine goes down later, the worker keeps its work and waits for a new engine.
         """

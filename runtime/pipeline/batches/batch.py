@@ -82,7 +82,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A plan under the commit id that its outcome will have."""
+    """A plan under its commit id."""
 
     pipeline: Pipeline
     target: Target
@@ -185,7 +185,7 @@ class Batch:
         return above_queries(frame) if self.pipeline.transforms else frame
 
     def _is_of_rows(self, error: Exception) -> bool:
-        """Tell whether a transform fails for some rows, and they may be rejected."""
+        """Return whether a transform fails for some rows only, and they may be rejected."""
         may_be = self.pipeline.transforms and self.pipeline.tolerance.most_searched
         if not may_be or failure_of_row(error) is None:
             return False
@@ -280,12 +280,12 @@ def _arrow(rows: object) -> ArrowTable | None:
 
 
 def _lacks_columns(table: ArrowTable) -> bool:
-    """Tell whether a batch without rows has only columns about records."""
+    """Return whether a batch without rows has only columns about records."""
     return not table.num_rows and all(each.startswith("_") for each in table.schema.names)
 
 
 def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
-    """Return rows as a table, which the worker holds."""
+    """Return rows as an Arrow table in the worker's memory."""
     table = _arrow(rows)
     if table is not None:
         return table

@@ -89,7 +89,7 @@ def with_files(frame: "DataFrame") -> "DataFrame":
 
 
 def without_files(table: ArrowTable) -> tuple[ArrowTable, ArrowTable | None]:
-    """Split off the column of files; a file is null if it is not known.
+    """Split off the column of files; a file is null if it is unknown.
 
     The files stay in Arrow, since few rows need theirs.
     """

@@ -48,7 +48,7 @@ def frame_of(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
 
 
 def rows_of(frame: "DataFrame") -> ArrowTable:
-    """Run a frame, and return its rows, which this process holds.
+    """Run a frame, and return its rows in the memory of this process.
 
     PySpark's `toArrow` asks the JVM for two settings first, which takes as many calls as the rest.
     """

@@ -75,7 +75,7 @@ class SparkPipeline(Connector):
 
     @classmethod
     def has_external_state(cls, config: Mapping[str, str]) -> bool:
-        """Ask the type of the source."""
+        """Return whether the source's type has external state."""
         return keys.PipelineTypes.of(config).source.has_external_state(config)
 
     @classmethod
@@ -87,21 +87,21 @@ class SparkPipeline(Connector):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Ask the type of the source."""
+        """Check an offset by the rules of the source's type."""
         keys.PipelineTypes.of(config).source.check_offset(config, partition, offset)
 
     @classmethod
     def seek(
         cls, config: Mapping[str, str], outside: ExternalAccess, to: Seek, offsets: Offsets
     ) -> Offsets:
-        """Ask the type of the source."""
+        """Return the offsets to change, by the rules of the source's type."""
         return keys.PipelineTypes.of(config).source.seek(config, outside, to, offsets)
 
     @classmethod
     def lag(
         cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
     ) -> Lag | None:
-        """Ask the type of the source."""
+        """Return the lag, which the source's type computes."""
         return keys.PipelineTypes.of(config).source.lag(config, outside, offsets)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
@@ -131,11 +131,11 @@ class SparkPipeline(Connector):
         return [{**self._config, **share, **common} for share in shares]
 
     def needs_reconfiguration(self) -> bool:
-        """Ask the source."""
+        """Return whether the source's split has to be made again."""
         return self._types is not None and self._types[0].needs_reconfiguration()
 
     def stop(self) -> None:
-        """Stop both types."""
+        """Release the resources of both types."""
         types, self._types = self._types or (), None
         for each in types:
             each.stop()

@@ -19,7 +19,7 @@ _NO_ANSWER = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
 
 
 def may_be_lost_jvm(error: Exception, text: str | None) -> bool:
-    """Tell whether an error may be the result of a JVM or session that ends."""
+    """Return whether an error may be the result of a JVM or session that ends."""
     if isinstance(error, Py4JJavaError | PySparkException):
         return "SparkContext was shut down" in (text or "") or _is_lost_session(error)
     return any(
@@ -29,7 +29,7 @@ def may_be_lost_jvm(error: Exception, text: str | None) -> bool:
 
 
 def session_is_gone(error: BaseException | None) -> bool:
-    """Tell whether an error, or one of its causes, is the loss of a Spark Connect session."""
+    """Return whether an error, or one of its causes, is the loss of a Spark Connect session."""
     while error is not None:
         if isinstance(error, PySparkException) and _is_lost_session(error):
             return True
@@ -38,7 +38,7 @@ def session_is_gone(error: BaseException | None) -> bool:
 
 
 def _is_lost_session(error: Exception) -> bool:
-    """Tell whether an error is the loss of a Spark Connect session or its server."""
+    """Return whether an error is the loss of a Spark Connect session or its server."""
     code = getattr(getattr(error, "_grpc_status_code", None), "name", "")
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     return code in _NO_ANSWER or (condition or "").startswith(

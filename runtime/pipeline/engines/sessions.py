@@ -123,7 +123,7 @@ def cores_of(session: SparkSession) -> int:
 
 
 def runs_elsewhere(session: SparkSession) -> bool:
-    """Tell whether jobs run on other hosts or a server, which do not see files held open here."""
+    """Return whether jobs run on other hosts or a server, which do not see files held open here."""
     return is_remote() or is_cluster(str(session.sparkContext.master))
 
 
@@ -148,7 +148,7 @@ def zone_of(session: SparkSession) -> str:
 
 
 def has_old_times(session: SparkSession) -> bool:
-    """Tell whether readers of a session take times as Spark 2 did, and casts do not."""
+    """Return whether readers of a session take times as Spark 2 did, and casts do not."""
     return _setting_of(session, "spark.sql.legacy.timeParserPolicy").upper() == "LEGACY"
 
 

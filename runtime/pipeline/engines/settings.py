@@ -162,12 +162,12 @@ class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
 
 
 def is_cluster(master: str) -> bool:
-    """Tell whether a master's jobs run outside the driver, on a cluster or a server."""
+    """Return whether a master's jobs run outside the driver, on a cluster or a server."""
     return master.startswith((STANDALONE, "k8s://", CONNECT)) or master == "yarn"
 
 
 def is_connect(master: str) -> bool:
-    """Tell whether a master is a Spark Connect server."""
+    """Return whether a master is a Spark Connect server."""
     return master.startswith(CONNECT)
 
 

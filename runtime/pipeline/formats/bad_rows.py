@@ -255,5 +255,5 @@ def _widened(kind: DataType) -> DataType:
 
 
 def _is_cut(value: "Column", kind: DataType) -> "Column":
-    """Tell whether a value that was read with a wider type does not fit its column's."""
+    """Return whether a value that was read with a wider type does not fit its column's."""
     return ~value.eqNullSafe(value.try_cast(kind).cast(_type_to_read(kind)))

@@ -209,7 +209,7 @@ def _default(schema: Schema) -> str:
 
 
 def _is_changed(schema: Schema) -> bool:
-    """Tell whether a value has times, which must be converted, or defaults."""
+    """Return whether a value has times, which must be converted, or defaults."""
     if default_of(schema) is not None:
         return True
     if schema.get("type") == "struct":
@@ -268,7 +268,7 @@ def _replaced(found: Raw, values: dict[str, Raw], made: dict[str, Raw]) -> Raw:
 
 
 def is_required(schema: Schema) -> bool:
-    """Tell whether a value must not be null, nor missing."""
+    """Return whether a value must not be null, nor missing."""
     return schema.get("optional") is not True and default_of(schema) is None
 
 

@@ -141,7 +141,7 @@ def _parsed(
 
 
 def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
-    """Tell whether values of a type keep everything that their texts say."""
+    """Return whether values of a type keep everything that their texts say."""
     if pa.types.is_timestamp(kind):
         return not _any(pc.match_substring_regex(texts, _TOO_FINE))
     if pa.types.is_integer(kind):

@@ -30,12 +30,12 @@ class PublishedBatch(NamedTuple):
 
 
 def is_ahead(marked: PublishedBatch, last: CommitId | None) -> bool:
-    """Tell whether a mark is later than the task's last commit in the log."""
+    """Return whether a mark is later than the task's last commit in the log."""
     return last is None or PublishedBatch.of(last) < marked
 
 
 def is_behind(marked: PublishedBatch, published: PublishedBatch | None) -> bool:
-    """Tell whether a mark is earlier than a batch that is known to be published."""
+    """Return whether a mark is earlier than a batch that is known to be published."""
     return published is not None and marked < published
 
 

@@ -115,7 +115,7 @@ class TaskCommits:
         self.sweep(pipeline)
 
     def is_next(self, plan: BatchPlan[Any]) -> bool:
-        """Tell whether all earlier rows of a batch's source partitions are in the sink.
+        """Return whether all earlier rows of a batch's source partitions are in the sink.
 
         If a partition has moved between tasks, its former task may still have to publish them. An
         older row of a key must not be published after a newer one. Raises `LedgerUnavailable`.

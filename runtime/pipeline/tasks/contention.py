@@ -74,7 +74,7 @@ class EngineLosses:
         self._count = 0
 
     def __bool__(self) -> bool:
-        """Tell whether the engine ended during the last batch: the next may end it again."""
+        """Return whether the engine ended during the last batch: the next may end it again."""
         return self._count > 0
 
     @contextmanager

@@ -85,7 +85,7 @@ class Lookup:
         return self._held[1]
 
     def _holds(self, fingerprint: Fingerprint, spark: "SparkSession") -> bool:
-        """Tell whether the cached table is up to date, and of this session."""
+        """Return whether the cached table is up to date, and of this session."""
         held = self._held
         return held is not None and held[0] == fingerprint and held[1].sparkSession is spark
 
@@ -144,14 +144,14 @@ def _flaw_in_kind(status: os.stat_result, *, is_confined: bool) -> str:
 
 
 def _unusable(text: str) -> BadInput:
-    """Return an error of a table that somebody has to mend; no row of the batch is to blame."""
+    """Return an error of a table that a person has to fix; no row of the batch is to blame."""
     error = BadInput(text)
     error.is_deferred = True
     return error
 
 
 def _is_hidden(path: Path) -> bool:
-    """Tell whether a relative path is none of the table's files, as Spark has it.
+    """Return whether Spark ignores a relative path, so that it is no file of the table.
 
     Names such as `_x=1` are those of partitions.
     """

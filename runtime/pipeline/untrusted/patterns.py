@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
     """Patterns of the text's beginning, and whether it must match each."""
 
     def matches(self, text: str) -> bool:
-        """Tell whether a whole text matches."""
+        """Return whether a whole text matches."""
         try:
             is_match = self.whole.fullmatch(text) is not None
         except UnicodeEncodeError:  # a lone surrogate, which no name has

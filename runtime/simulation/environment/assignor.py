@@ -57,7 +57,7 @@ class SimulatedAssignor:
         """The snapshots that this process is computing from."""
 
     def spoil(self, blunder: Blunder) -> None:
-        """Spoil the next assignment."""
+        """Make the next assignment invalid."""
         self._blunder = blunder
 
     def slow(self, delay_ms: int) -> None:
@@ -65,21 +65,21 @@ class SimulatedAssignor:
         self._delay_ms = delay_ms
 
     def call_for_rebalance(self) -> None:
-        """Ask for a rebalance, the next time that it speaks for its worker."""
+        """Request a rebalance with the next metadata."""
         self._reason = 3 + self._rng.randrange(2)
 
     def heal(self) -> None:
-        """Call off what was to go wrong, and what was to be said."""
+        """Cancel pending faults and requests."""
         self._blunder, self._delay_ms, self._reason = None, 0, self._said_reason
 
     def end(self) -> None:
-        """End the process, with all that it was asked; the next one was asked nothing yet."""
+        """End the process, with all open questions; the next process has none."""
         self.pid += 1
         self.is_starting = True
         self._asked.clear()
 
     def ask(self, message: AssignorMessage, hear: Hear) -> None:
-        """Answer a question after a while, by a call of `hear`. Raises `Violation`."""
+        """Answer a question later, by a call of `hear`. Raises `Violation`."""
         if self.is_starting:
             return
         match message:

@@ -23,13 +23,13 @@ from ...node.worker.core.contract import GroupMessage
 
 
 class ForeignClient:
-    """Takes from a member's messages what such a client would not say, and adds it to answers."""
+    """Removes fields that such a client does not send, and adds them to its replies."""
 
     def __init__(self) -> None:
         self.member_id = ""
 
     def says(self, message: GroupMessage) -> GroupMessage:
-        """Return what the client says in place of the message."""
+        """Return the message as such a client would send it."""
         match message:
             case Heartbeat():
                 return replace(
@@ -45,7 +45,7 @@ class ForeignClient:
                 return message
 
     def hears(self, request: object, reply: object) -> object:
-        """Return the answer as one to the message that was asked."""
+        """Return the reply in the form of one to the original message."""
         if not isinstance(request, Heartbeat) or not isinstance(reply, HeartbeatReply):
             return reply
         self.member_id = reply.member_id
@@ -76,7 +76,7 @@ class ForeignLog:
         return self._follower.group
 
     def rename(self, member_id: str) -> None:
-        """Go on: the client's own name is what counts."""
+        """Do nothing: the log is followed under the client's own member id."""
 
     def watch(self, reported: Resources) -> None:
         """Include the status of these in the next `catch_up`."""
@@ -85,9 +85,9 @@ class ForeignLog:
         self._follower.watch(reported)
 
     def catch_up(self) -> Group:
-        """Read what is new, and return the member's part of the group."""
+        """Read new entries, and return the member's part of the group."""
         return self._follower.catch_up()
 
     def take_changed(self) -> Resources:
-        """Return those of the member's resources of which anything changed since the last call."""
+        """Return the member's resources with any change since the last call."""
         return self._follower.take_changed()

@@ -38,7 +38,7 @@ class SimulatedClock:
 
     @property
     def wall_ms(self) -> int:
-        """The time of day, as far as this machine knows."""
+        """The wall clock of this machine, which faults may set."""
         return WALL_MS + self.now_ms + self.skew_ms
 
     def set_wall(self, skew_ms: int) -> None:
@@ -71,7 +71,7 @@ def random_stream(*names: object) -> Random:
 
 
 class Story:
-    """The lines so far; a story that is not told costs next to nothing."""
+    """The lines so far; a story that is not narrated costs next to nothing."""
 
     def __init__(self, clock: SimulatedClock, *, is_told: bool) -> None:
         self.is_told = is_told
@@ -79,7 +79,7 @@ class Story:
         self._clock = clock
 
     def tell(self, template: str, *args: object) -> None:
-        """Add a line, if the story is told; `template` is filled in only then."""
+        """Add a line if the story is narrated; only then `template` is filled in."""
         if self.is_told:
             seconds = self._clock.now_ms / 1_000
             self.lines.append(f"{seconds:9.3f}  {template.format(*args)}")

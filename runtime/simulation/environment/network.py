@@ -11,7 +11,7 @@ from .clock import Deed, SimulatedClock, Story, random_stream
 
 
 class Way(StrEnum):
-    """Which way a message goes."""
+    """The direction of a message."""
 
     TO_GROUP = "to the group"
     TO_WORKER = "to the worker"
@@ -119,7 +119,7 @@ class Network:
 
 
 def _is_never_repeated(message: object) -> bool:
-    """Tell whether no copy of a message arrives much later.
+    """Return whether no copy of a message may arrive much later.
 
     A copy of a worker's first JoinGroup takes its static seat over from the next one (KIP-345). The
     group's process that took it knows it for a copy, but not the one after.

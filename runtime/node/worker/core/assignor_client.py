@@ -186,7 +186,7 @@ class MetadataQuestions:
 
 
 class ShareNotices:
-    """Notifies a worker's assignor of the worker's share, in whatever process it runs."""
+    """Notifies a worker's assignor of the worker's share, also after the process was replaced."""
 
     def __init__(self, member_id: str) -> None:
         self._member_id = member_id
@@ -201,7 +201,7 @@ class ShareNotices:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether there is no notification, since each process that got it has ended."""
+        """Whether no notification is sent, since each process that got it has ended."""
         return self._unacknowledged is not None and self._ends > ENDS_BORNE
 
     def move(self) -> None:

@@ -48,7 +48,7 @@ class CommitQueue:
         self._published.append(commit_id)
 
     def carry(self, member_id: str, now_ms: int) -> CommitOffsets | None:
-        """Return the message of a member to send now; None if there is none, or one in flight."""
+        """Return the commit message to send now; None if there is none, or one in flight."""
         if self._carried or now_ms < self._pause_until_ms or self._is_empty:
             return None
         self._number += 1
@@ -89,7 +89,7 @@ class CommitQueue:
         return self.lose(LATE) if is_late else []
 
     def next_tick_ms(self) -> int | None:
-        """Return when `tick` or `carry` has something to do, None if never."""
+        """Return when `tick` or `carry` next has to be called; None: not before a commit."""
         if self._carried is not None:
             return self._give_up_at_ms
         return None if self._is_empty else self._pause_until_ms

@@ -65,7 +65,7 @@ class Starts:
         return told, resources - self._running.keys()
 
     def abandon(self) -> Resources:
-        """Allow nothing to run any more; return the running resources, to be cancelled."""
+        """Revoke all permissions to run; return the running resources, to be cancelled."""
         self._allowed = NOTHING
         self._stopping.update(self._running)
         return frozenset(self._running)

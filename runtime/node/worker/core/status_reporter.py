@@ -120,7 +120,7 @@ class StatusReporter:
             yield from self._new_statuses(group)
 
     def _new_statuses(self, group: Group) -> Iterator[ReportStatus]:
-        """Yield the statuses that are not on their way, unless they have to wait."""
+        """Yield the statuses that are not in flight, unless they have to wait."""
         self._drop_shown(group, [each for each in self._statuses if each not in self._sent])
         unsent = tuple(each for key, each in self._statuses.items() if key not in self._sent)
         has_ended = any(each.reason in _ENDINGS for each in unsent)
@@ -129,7 +129,7 @@ class StatusReporter:
             yield ReportStatus(self._group_id, self._log.member_id, unsent)
 
     def see(self, group: Group, now_ms: int) -> Resources:
-        """Drop the reports that the log shows; return the resources with others on their way.
+        """Drop the reports that the log has; return the resources with others in flight.
 
         They are looked for if the log has grown, or if reports are due to be repeated.
         """
@@ -189,7 +189,7 @@ class StatusReporter:
         self._latest_ms[update.resource] = at_ms
 
     def _drop_known(self, group: Group) -> None:
-        """Drop what is on its way and what the log shows of it; the rest is looked at when sent."""
+        """Drop reports that the log has; later ones are checked when they are sent."""
         self._drop_shown(group, self._sent)
         on_way = ((name, self._splits[name]) for name in self._sent_splits)
         for name in [name for name, split in on_way if self._is_known(group, name, split)]:

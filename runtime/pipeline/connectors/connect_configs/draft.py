@@ -62,14 +62,14 @@ TRANSFORMS: Final = frozenset(
 
 
 class Remark(NamedTuple):
-    """Something that the translation cannot keep, or that somebody has to look at."""
+    """A part of the config that has no translation, or that a person has to check."""
 
     key: str
     told: str
 
 
 class TranslatedConfig(NamedTuple):
-    """The config of a pipeline, and what is to be known about it."""
+    """The config of a pipeline, and the remarks on its translation."""
 
     name: str
     config: dict[str, str]
@@ -97,17 +97,17 @@ class Draft:
         self.config |= {key.replace("_", "."): value for key, value in values.items()}
 
     def rename(self, renamed: Mapping[str, str]) -> None:
-        """Write values under other keys; those that are not there are left out."""
+        """Copy values to other keys; missing ones are skipped."""
         for key, name in renamed.items():
             if key in self.left:
                 self.config[name] = self.take(key)
 
     def keep(self, end: str, keys: Iterable[str]) -> None:
-        """Write values under the same keys of an end, `source.` or `sink.`."""
+        """Copy values to the same keys under the prefix of an end: `source.` or `sink.`."""
         self.rename({key: f"{end}{key}" for key in keys})
 
     def drop(self, reason: str, *keys: str) -> None:
-        """Leave out what has no counterpart, for a reason."""
+        """Drop keys without a counterpart, with the reason as a remark."""
         for key in keys:
             if key in self.left:
                 self.take(key)
@@ -118,7 +118,7 @@ class Draft:
         self.drop(reason, *(key for key in [*self.left] if key.startswith(prefix)))
 
     def remark(self, key: str, text: str) -> None:
-        """Tell something about a key."""
+        """Add a remark on a key."""
         self.remarks.append(Remark(key, text))
 
     def add_transform(self, name: str, kind: str, **values: str) -> None:
@@ -129,7 +129,7 @@ class Draft:
         self.config |= {f"transforms.{name}.{key}": value for key, value in values.items()}
 
     def common(self) -> None:
-        """Translate what all connectors have: tasks, errors, transforms, predicates."""
+        """Translate the keys of all connectors: tasks, errors, transforms, predicates."""
         self.rename({key: key for key in UNCHANGED})
         self.drop("a bad row is told with its reason in any case", "errors.log.include.messages")
         self._transforms()
@@ -187,7 +187,7 @@ class Draft:
         self._tell_bootstrap("source.bootstrap.servers")
 
     def write_topic(self, topic: str = "") -> None:
-        """Write to one topic, or to those that rows name."""
+        """Set the topic of the sink: one topic, or those that rows name."""
         self.put(sink_type="kafka", sink_bootstrap_servers=self.bootstrap)
         self.config["sink.topic" if topic else "sink.topic.column"] = topic or "_topic"
         self.converters("sink.")
@@ -195,7 +195,7 @@ class Draft:
         self._tell_bootstrap("sink.bootstrap.servers")
 
     def client(self, prefix: str, to: str) -> None:
-        """Translate what a config says to the Kafka client of one end, under another prefix."""
+        """Translate the Kafka client's keys of one end, under another prefix."""
         end = f"{to.partition('.')[0]}."
         for key in [each for each in self.left if each.startswith(prefix)]:
             name = key.removeprefix(prefix)
@@ -214,7 +214,7 @@ class Draft:
             self.remark(key, told)
 
     def finish(self, name: str) -> TranslatedConfig:
-        """Return the translation; what is left has no counterpart."""
+        """Return the translation, with a remark on each key that is left."""
         for key in sorted(self.left):
             is_of_client = key.startswith(OVERRIDES)
             self.remark(key, OTHER_CLIENT if is_of_client else "there is no counterpart")

@@ -55,7 +55,7 @@ def jdbc_source(draft: Draft) -> None:
 
 
 def _tables(draft: Draft, *, is_postgres: bool) -> list[str]:
-    """Translate which tables are read; return their names, none if patterns tell them."""
+    """Translate the keys of the tables to read; return their names, none if they are patterns."""
     schema = draft.take("schema.pattern")
     named = [each.strip() for each in draft.take("table.whitelist").split(",") if each.strip()]
     if named:
@@ -86,7 +86,7 @@ def _own_keys(draft: Draft, *, is_postgres: bool) -> None:
 
 
 def jdbc_sink(draft: Draft) -> None:
-    """Write topics to tables."""
+    """Translate Connect's JDBC sink, which writes topics to tables."""
     draft.read_topics()
     is_postgres = _connection(draft, "sink.")
     tables = draft.take("table.name.format", "${topic}")

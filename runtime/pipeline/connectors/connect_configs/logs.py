@@ -131,7 +131,7 @@ def mirror_source(draft: Draft) -> None:
 
 
 def _clusters(draft: Draft) -> None:
-    """Translate the connections to both clusters, and what is said to their clients."""
+    """Translate the connections to both clusters, and the keys of their clients."""
     for end, client, cluster in (("source", "consumer", "source"), ("sink", "producer", "target")):
         for own in (f"{cluster}.{client}.", f"{cluster}.cluster.{client}.", f"{client}.override."):
             draft.client(own, f"{end}.{client}.override.")
@@ -143,7 +143,7 @@ def _clusters(draft: Draft) -> None:
 
 
 def _only_records(draft: Draft) -> None:
-    """Leave out what MirrorMaker does beside the records."""
+    """Drop the keys of MirrorMaker that are not about records."""
     for before in ("sync.", "emit.", "refresh.", "offset-syncs.", "offset.lag.", "heartbeats."):
         draft.drop_prefix(before, "only records are mirrored: no settings, ACLs, offsets of groups")
     for before in ("checkpoints.", "groups", "key.converter", "value.converter", "header.conv"):

@@ -56,7 +56,7 @@ class ConnectServer:
         """Whether it has answered."""
 
     def is_alive(self) -> bool:
-        """Tell whether a call that did not reach the server should be retried."""
+        """Return whether a call that did not reach the server should be retried."""
         return self.is_up and not self.ended.is_set()
 
     def kill(self, why: str) -> None:

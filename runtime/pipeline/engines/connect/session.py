@@ -217,7 +217,7 @@ class _RetryWhileAlive(DefaultPolicy):
         self._is_alive = is_alive
 
     def can_retry(self, e: BaseException) -> bool:
-        """Tell whether to retry a call."""
+        """Return whether to retry a call."""
         return self._is_alive() and super().can_retry(e)
 
 
@@ -270,7 +270,7 @@ class SentRows:
 
 
 def fits_a_file(schema: pa.Schema) -> bool:
-    """Tell whether Spark reads all columns unchanged from a parquet file, by distinct names."""
+    """Return whether Spark reads all columns unchanged from a parquet file, by distinct names."""
     is_plain = len({name.lower() for name in schema.names}) == len(schema.names)
     return is_plain and all(map(_is_supported, schema.types))
 

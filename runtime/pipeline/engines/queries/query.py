@@ -101,7 +101,7 @@ def builtin_functions(jvm: JVMView) -> frozenset[str]:
 
 
 def has_current(plan: JavaObject, jvm: JVMView) -> bool:
-    """Tell whether an analysed plan depends on the clock, the user or the like."""
+    """Return whether an analysed plan depends on the clock, the user or the like."""
     pattern = scala_object(jvm, f"{_CATALYST}trees.TreePattern").CURRENT_LIKE()
     return bool(plan.containsPattern(pattern))
 

@@ -121,7 +121,7 @@ def _other_flaws(use: QueryUse, allowed: Collection[str]) -> Iterator[str]:
 
 
 def _is_open(relation: str, allowed: Collection[str]) -> bool:
-    """Tell whether a table, or the format or schema before its name, is allowed."""
+    """Return whether a table, or the format or schema before its name, is allowed."""
     parts = relation.split(".")
     return any(".".join(parts[:count]) in allowed for count in range(1, len(parts) + 1))
 

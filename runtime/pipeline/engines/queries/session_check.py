@@ -35,7 +35,7 @@ class SessionCheck(Protocol):
         ...
 
     def has_current(self, made: "DataFrame", query: str, tables: "Mapping[str, DataFrame]") -> bool:
-        """Tell whether the result of a query depends on the clock, the user or the like."""
+        """Return whether the result of a query depends on the clock, the user or the like."""
         ...
 
 

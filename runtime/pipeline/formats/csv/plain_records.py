@@ -65,7 +65,7 @@ _IN_VALUES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PlainForm:
-    """The format of a file, as it is read in a session: it decides which records are plain."""
+    """The format of a file in a session, which decides which records are plain."""
 
     columns: StructType
     style: CsvStyle
@@ -77,7 +77,7 @@ class PlainForm:
 
 
 class PlainRecords:
-    """Tells how far a csv text consists of plain records, chunk by chunk."""
+    """Finds how far a csv text consists of plain records, chunk by chunk."""
 
     def __init__(self, form: PlainForm, names: Sequence[str], odd: str) -> None:
         """Begin a text of a format, with the names of the columns if it has no header.

@@ -62,7 +62,7 @@ _PLAIN = {
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether a type is a list of any form."""
+    """Return whether a type is a list of any form."""
     return isinstance(kind, _LISTS)
 
 

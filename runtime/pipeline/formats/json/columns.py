@@ -241,7 +241,7 @@ def _objects(
 
 
 def _has_remainder(line: bytes, error: Exception) -> bool:
-    """Tell whether a reader would ignore text after the first value of a line."""
+    """Return whether a reader would ignore text after the first value of a line."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     return bool(_OBJECTS.match(line)) and has_text_behind(error)

@@ -174,7 +174,7 @@ def _value(text: bytes | None) -> bytes | None:
 
 
 def _is_text(values: pa.ChunkedArray) -> bool:
-    """Tell whether all values are UTF-8."""
+    """Return whether all values are UTF-8."""
     try:
         pc.cast(values, pa.string())
     except pa.ArrowInvalid:
@@ -193,12 +193,12 @@ def _text_flaw(value: bytes, *, is_text: bool) -> str | None:
 
 
 def has_text_behind(error: json.JSONDecodeError) -> bool:
-    """Tell whether a value is whole, and text follows that a reader would ignore."""
+    """Return whether a value is whole, and text follows that a reader would ignore."""
     return error.msg == "Extra data" and bool(error.doc[error.pos :].strip(_NOTHING))
 
 
 def _has_more(text: bytes) -> bool:
-    """Tell whether there is text after the first value; the parser finds all other errors."""
+    """Return whether there is text after the first value; the parser finds all other errors."""
     try:
         json.loads(_NO_NUMBER.sub(b"NaN", text))
     except json.JSONDecodeError as error:

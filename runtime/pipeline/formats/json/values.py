@@ -70,7 +70,7 @@ class JsonValues:
         return read.try_cast(kind) if isinstance(kind, ByteType) else self.texts.value(read, kind)
 
     def is_misfit(self, read: "Column", kind: DataType) -> "Column":
-        """Tell whether what was read does not fit the type; never null."""
+        """Return whether what was read does not fit the type; never null."""
         if isinstance(kind, StructType):
             fields = (f for f in kind.fields if self._is_converted(f.dataType))
             misfits = (self.is_misfit(read.getField(f.name), f.dataType) for f in fields)

@@ -153,7 +153,7 @@ class OddTextScan:
 
 
 def is_match(data: bytes, pattern: str) -> bool:
-    """Tell whether an expression, of bytes, matches anywhere in a text.
+    """Return whether an expression, of bytes, matches anywhere in a text.
 
     Arrow's are ten times as fast as Python's, and release the GIL.
     """
@@ -164,5 +164,5 @@ def is_match(data: bytes, pattern: str) -> bool:
 
 
 def may_be_odd(values: pa.ChunkedArray, pattern: str) -> bool:
-    """Tell whether any of many texts may have an odd one."""
+    """Return whether any of many texts may have an odd one."""
     return bool(pattern) and pc.any(pc.match_substring_regex(values, pattern)).as_py() is True

@@ -110,7 +110,7 @@ class TextValues:
         return self._typed(self._present(text, kind), kind)
 
     def is_misfit(self, text: "Column", kind: DataType) -> "Column":
-        """Tell whether a text does not fit a type; never null."""
+        """Return whether a text does not fit a type; never null."""
         if isinstance(kind, StringType):
             return sf.expr("false")
         there = self._present(text, kind)
@@ -165,7 +165,7 @@ class TextValues:
         return sf.lit(None).cast(ntz) if _OF_ZONES & {*pattern} else _by_pattern(text, ntz, pattern)
 
     def _is_other(self, text: "Column", value: "Column", kind: DataType) -> "Column":
-        """Tell whether a text does not say, or says more than, the value that Spark finds."""
+        """Return whether a text does not say, or says more than, the value that Spark finds."""
         if isinstance(kind, FloatType | DoubleType):
             return self._is_other_number(text, value)
         if isinstance(kind, IntegralType):
@@ -192,7 +192,7 @@ class TextValues:
         return is_other
 
     def _is_otherwise(self, text: "Column", kind: DataType) -> "Column":
-        """Tell whether a text is no date, or no date and time, whatever Spark makes of it."""
+        """Return whether a text is no date, or no date and time, whatever Spark makes of it."""
         if isinstance(kind, DateType):
             is_no_time = ~text.rlike(_TIME) | text.try_cast(TimestampType()).isNull()
             return sf.when(~text.rlike(_DATE), is_no_time).otherwise(sf.expr("false"))
@@ -206,7 +206,7 @@ class TextValues:
         return has_changes(self.zone)
 
     def _is_unclear(self, local: "Column") -> "Column":
-        """Tell whether the zone does not have a local time, or has it twice.
+        """Return whether the zone does not have a local time, or has it twice.
 
         Of two instants Spark takes the first: the second one comes when the clocks were set back.
         """
@@ -240,7 +240,7 @@ class TextValues:
 
 
 def has_changes(zone: str) -> bool:
-    """Tell whether the clocks of a zone are changed at times."""
+    """Return whether the clocks of a zone are changed at times."""
     return not _FIXED.fullmatch(zone)
 
 

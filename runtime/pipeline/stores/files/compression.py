@@ -18,12 +18,12 @@ _SPARK_ONLY: Final = frozenset({".lz4", ".lzo", ".snappy"})
 
 
 def is_compressed(file: Path) -> bool:
-    """Tell whether a file is compressed, so that its text may be much larger than the file."""
+    """Return whether a file is compressed, so that its text may be much larger than the file."""
     return file.suffix.lower() in _COMPRESSED
 
 
 def is_spark_only(file: Path) -> bool:
-    """Tell whether only Spark can decompress a file."""
+    """Return whether only Spark can decompress a file."""
     return file.suffix.lower() in _SPARK_ONLY
 
 
@@ -43,7 +43,7 @@ def decompress(file: Path, stream: IO[bytes]) -> IO[bytes]:
 
 
 def is_padded(stream: IO[bytes], suffix: str, text_size: int) -> bool:
-    """Tell whether zeros follow a .gz or .bz2 file, as tapes and block copies leave them.
+    """Return whether zeros follow a .gz or .bz2 file, as tapes and block copies leave them.
 
     gzip, bzip2 and Python pass over them, Hadoop does not. The file is known to unpack, to so many
     bytes: with another number than theirs it is unpacked once more, to find its end.

@@ -247,7 +247,7 @@ def _lines(files: Sequence[FileSurvey]) -> Iterator[bytes]:
 
 
 def is_misread(file: Path) -> bool:
-    """Tell whether Hadoop takes a colon in a file's path for the end of a URI scheme.
+    """Return whether Hadoop takes a colon in a file's path for the end of a URI scheme.
 
     It does so in the name of a file, and in a path with glob characters.
     """

@@ -316,7 +316,7 @@ def _flaws_in_csv(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _asks_names(config: Mapping[str, str], options: Mapping[str, str]) -> bool:
-    """Tell whether the columns of csv files come from the files themselves."""
+    """Return whether the columns of csv files come from the files themselves."""
     header = options.get("header", config.get(SOURCE_HEADER, "true")).strip().lower()
     adds = config.get(EVOLUTION) in {ADD_COLUMNS, WIDEN}
     return header == "true" or adds or not config.get(SOURCE_SCHEMA)

@@ -145,5 +145,5 @@ def flaws_in_overrides(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_at_most(most: int, value: str) -> bool:
-    """Tell whether a text is such a number; librdkafka also takes hexadecimal digits."""
+    """Return whether a text is such a number; librdkafka also takes hexadecimal digits."""
     return has_reference(value) or (value.isascii() and value.isdecimal() and int(value) <= most)

@@ -84,7 +84,7 @@ def register_key(converter: str) -> str:
 
 
 def is_avro(converter: str, config: Mapping[str, str]) -> bool:
-    """Tell whether a converter, given by its key, is Avro."""
+    """Return whether a converter, given by its key, is Avro."""
     return config.get(converter, "").rpartition(".")[2] in {AVRO, "AvroConverter"}
 
 

@@ -122,7 +122,7 @@ def digits_of(width: int) -> tuple[int, int]:
 
 
 def is_alike(column: StagedColumn, kind: str, width: int) -> bool:
-    """Tell whether values are the same for Arrow where they are for the server, once staged.
+    """Return whether values are the same for Arrow where they are for the server, once staged.
 
     `kind` and `width` (`atttypmod`) are those of the target column, to which the server rounds.
     """

@@ -248,7 +248,7 @@ def brief(text: str) -> str:
 
 
 def is_away(error: Exception) -> bool:
-    """Tell whether an error is transient, so that a retry may succeed."""
+    """Return whether an error is transient, so that a retry may succeed."""
     state: str | None = getattr(error, "sqlstate", None)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None:
         return True
@@ -258,10 +258,10 @@ def is_away(error: Exception) -> bool:
 
 
 def is_full(error: Exception) -> bool:
-    """Tell whether the server's disk is full."""
+    """Return whether the server's disk is full."""
     return getattr(error, "sqlstate", None) == _FULL_STATE
 
 
 def is_data(error: Exception) -> bool:
-    """Tell whether the server refused values: a data exception or a constraint violation."""
+    """Return whether the server refused values: a data exception or a constraint violation."""
     return (getattr(error, "sqlstate", None) or "")[:2] in {"22", "23"}

@@ -81,7 +81,7 @@ def first_query(settings: Mapping[str, str]) -> sql.Composed:
 
 
 def is_checked(login: Login) -> bool:
-    """Tell whether `refuse_shared` has checked a server lately."""
+    """Return whether `refuse_shared` has checked a server lately."""
     return time.monotonic() - _checked.get(login, -_CHECKED_S) < _CHECKED_S
 
 

@@ -137,7 +137,7 @@ class DebeziumEvent:
 
 
 def is_envelope(columns: Mapping[str, Field]) -> bool:
-    """Tell whether columns are those of a Debezium envelope."""
+    """Return whether columns are those of a Debezium envelope."""
     return OPERATION in columns and not {_AFTER, _BEFORE}.isdisjoint(columns)
 
 

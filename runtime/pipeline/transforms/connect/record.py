@@ -88,7 +88,7 @@ class ConnectRecord:
         return f"SELECT {', '.join(self.select_list)} FROM input{where}"  # noqa: S608  # all quoted
 
     def keeps(self, schema: StructType) -> bool:
-        """Tell whether rows of this schema stay unchanged."""
+        """Return whether rows of this schema stay unchanged."""
         return list(self.columns.items()) == list(ConnectRecord.of(schema).columns.items())
 
     def metadata(self, name: str) -> Field:

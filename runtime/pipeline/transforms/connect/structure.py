@@ -207,7 +207,7 @@ class SetSchemaMetadata(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Require one of the two, as Connect does."""
+        """Require a name or a version, as Connect does."""
         if settings.values["schema.name"] is None and settings.values["schema.version"] is None:
             return {"schema.name": "neither a name nor a version is given"}
         return {}

@@ -86,7 +86,7 @@ def align_columns(frame: "DataFrame", incoming: StructType, columns: StructType)
 
 
 def _is_as(found: object, known: object) -> bool:
-    """Tell whether a column needs no cast; nested columns are not cast."""
+    """Return whether a column needs no cast; nested columns are not cast."""
     return found == known or isinstance(known, _NESTED)
 
 

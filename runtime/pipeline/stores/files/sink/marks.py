@@ -76,7 +76,7 @@ class TaskMark:
     """The last published batch; None: none yet."""
 
     def is_of(self, token: Token) -> bool:
-        """Tell whether this process wrote the mark under this token."""
+        """Return whether this process wrote the mark under this token."""
         return (self.token, self.process) == (token, this_process())
 
     def after(self, commit_id: CommitId) -> "TaskMark":
@@ -92,7 +92,7 @@ def this_process() -> str:
 
 
 def runs_here(process: str) -> bool:
-    """Tell whether a process, named by `this_process`, runs on this machine."""
+    """Return whether a process, named by `this_process`, runs on this machine."""
     pid, _, rest = process.partition(" ")
     named = ProcessId(int(pid) if pid.isdecimal() else 0, rest.rpartition(" ")[2])
     return _spell_process(named) == process and is_alive(named)
@@ -103,7 +103,7 @@ def _spell_process(process: ProcessId) -> str:
 
 
 def is_intruder(mark: TaskMark, token: Token) -> bool:
-    """Tell whether another process wrote a mark under this token, or a newer one."""
+    """Return whether another process wrote a mark under this token, or a newer one."""
     return mark.token > token or (mark.token == token and not mark.is_of(token))
 
 
@@ -233,7 +233,7 @@ def _write_once(path: Path, fields: dict[str, object]) -> None:
 
 
 def _put(temporary: Path, path: Path) -> None:
-    """Put a whole file where none is; raises `FileExistsError`.
+    """Write a whole file to a path without one; raises `FileExistsError`.
 
     Where a file has only one name (FAT, object stores), two processes at the same moment may both
     do it. The one whose file is replaced finds that out before its next batch.

@@ -133,7 +133,7 @@ class OpenRoot:
     """The root's path through the descriptor, for this process and its children."""
 
     def is_current(self) -> bool:
-        """Tell whether the root's name still leads to this folder."""
+        """Return whether the root's name still leads to this folder."""
         try:
             return os.path.samestat(self.place.root.stat(), os.fstat(self.descriptor))
         except OSError:

@@ -274,7 +274,7 @@ class FileSink(Sink["DataFrame"]):
 
 
 def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
-    """Tell whether the mark shows a commit as published; a task publishes in order."""
+    """Return whether the mark shows a commit as published; a task publishes in order."""
     return mark.published is not None and mark.published >= PublishedBatch.of(commit_id)
 
 
@@ -344,6 +344,6 @@ def explain_lost_files(root: Path, error: Exception) -> SinkAway | None:
 
 
 def _is_of_temporary_files(trace: str) -> bool:
-    """Tell whether rows were sorted or shuffled, and not written to the sink."""
+    """Return whether rows were sorted or shuffled, and not written to the sink."""
     is_in_task = "Job aborted due to stage failure" in trace
     return "spill()" in trace or (is_in_task and "TASK_WRITE_FAILED" not in trace)

@@ -142,7 +142,7 @@ def _missing(partitions: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _leads_into(inner: Path, outer: Path) -> bool:
-    """Tell whether a folder is, or lies in, another one, with links resolved."""
+    """Return whether a folder is, or lies in, another one, with links resolved."""
     return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 

@@ -166,7 +166,7 @@ class SmallBatches:
         self._rows_per_byte = manifest.rows / input_bytes if input_bytes else inf
 
     def take(self, rows: "DataFrame", input_bytes: int) -> bool:
-        """Tell whether a batch is small."""
+        """Return whether a batch is small."""
         most_rows = input_bytes * self._rows_per_byte
         if not 0 < input_bytes <= self._most_bytes or most_rows > _MOST_ROWS:
             return False

@@ -103,7 +103,7 @@ class Arrivals:
             wake()
 
     def was_moved_in(self, watch: int, name: str) -> bool:
-        """Tell whether a file was moved in, and not changed since."""
+        """Return whether a file was moved in, and not changed since."""
         with self._lock:
             return (watch, name) in self._moved_in
 
@@ -145,7 +145,7 @@ def _follow_events(arrivals: "ref[Arrivals]", inotify: int, end: int) -> None:
 
 
 def is_open_for_writing(file: Path) -> bool:
-    """Tell whether a process of this machine has a file open for writing; False if unknown.
+    """Return whether a process of this machine has a file open for writing; False if unknown.
 
     The kernel grants a read lease only on a file without writers (fcntl(2)). A process that opens
     the file for writing meanwhile is blocked until the lease is released, and this process gets a
@@ -168,7 +168,7 @@ def is_open_for_writing(file: Path) -> bool:
 
 
 def has_own_times(folder: Path) -> bool:
-    """Tell whether the ctimes of files in a folder are by this machine's clock, as on a disk."""
+    """Return whether the ctimes of files in a folder are by this machine's clock, as on a disk."""
     status = ctypes.create_string_buffer(_STATFS_BYTES)
     if _LIBC.statfs(os.fsencode(folder), status):
         return False

@@ -113,13 +113,13 @@ class FileIndex:
                 self._all_at = time.monotonic() + _REST * (time.thread_time() - begun)
 
     def is_empty(self) -> bool:
-        """Tell whether the last refresh found neither a file nor a path that is skipped."""
+        """Return whether the last refresh found neither a file nor a path that is skipped."""
         with self._lock:
             is_empty = not any(each.entries.empty for each in self._folders.values())
             return is_empty and not self._files and not self.skipped
 
     def was_moved_in(self, path: str) -> bool:
-        """Tell whether a file was moved in, and so is complete."""
+        """Return whether a file was moved in, and so is complete."""
         folder, slash, name = path.rpartition("/")
         return self._arrivals.was_moved_in(self._watches.get(folder + slash, -1), name)
 
@@ -265,7 +265,7 @@ class QuietPeriod:
         return min(self._min_age_s, unchanged_s(found.changed_ns)) if is_timed(folder) else 0.0
 
     def is_complete(self, planned: SourceFile, present: SourceFile) -> bool:
-        """Tell whether a planned file is still complete in its present state."""
+        """Return whether a planned file is still complete in its present state."""
         if not self._min_age_s:
             return True
         if present != planned:

@@ -311,7 +311,7 @@ def _group(survey: FileSurvey) -> tuple[tuple[str, ...], ...]:
 
 
 def _is_unlike(survey: FileSurvey) -> bool:
-    """Tell whether a file has columns that Spark cannot read with their types."""
+    """Return whether a file has columns that Spark cannot read with their types."""
     return bool(survey.valueless or survey.converted)
 
 
@@ -352,7 +352,7 @@ def read_csv_files(
 
 
 def _is_misread(form: "ReadFormat", survey: FileSurvey) -> bool:
-    """Tell whether to read all of a file as text and convert it afterwards, which costs more.
+    """Return whether to read all of a file as text and convert it afterwards, which costs more.
 
     Spark's reader knows only one text for null, refuses `""` in a number column instead of reading
     null, and takes `01234` for a number.

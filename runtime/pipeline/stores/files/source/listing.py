@@ -179,7 +179,7 @@ def stat_file(root: Path, path: str, *, is_confined: bool = False) -> SourceFile
 
 
 def matches_glob(path: str, glob: str) -> bool:
-    """Tell whether a relative path matches a glob."""
+    """Return whether a relative path matches a glob."""
     return fnmatchcase(path if "/" in glob else path.rpartition("/")[2], glob)
 
 
@@ -198,7 +198,7 @@ def _skip(root: Path, path: str, entry: "os.DirEntry[str]", glob: str) -> Skip |
 
 
 def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
-    """Tell whether a link leads to a folder; one that cannot be followed leads nowhere."""
+    """Return whether a link leads to a folder; one that cannot be followed leads nowhere."""
     with suppress(OSError):
         return link.is_dir()
     return False

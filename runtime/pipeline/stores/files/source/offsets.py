@@ -86,7 +86,7 @@ class Folder:
         return rootless if normpath(self.rootless) == normpath(self.root) else None
 
     def has_offset(self, offsets: Mapping[str, Document]) -> bool:
-        """Tell whether any file of the folder was read, by offsets by their partitions' identity.
+        """Return whether any file of the folder was read, by offsets by their partitions' identity.
 
         It looks at all of them if there is none.
         """

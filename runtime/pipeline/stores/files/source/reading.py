@@ -66,12 +66,12 @@ class DeferredFiles:
         alone. It outlives an attempt of the task."""
 
     def add(self, files: Sequence[SourceFile]) -> None:
-        """Put off the files of a batch that failed: they are read in halves, a single one last."""
+        """Defer the files of a failed batch: they are read in halves, a single one last."""
         for each in files:
             self._memory[each.path] = each, len(files) // 2
 
     def forget(self, path: str) -> None:
-        """Forget a file that was read after all, or is gone."""
+        """Remove a file that was read after all, or is gone."""
         self._memory.pop(path, None)
 
     def keep(self, paths: Container[str]) -> None:
@@ -80,7 +80,7 @@ class DeferredFiles:
             del self._memory[path]
 
     def turn(self, file: SourceFile) -> tuple[bool, int]:
-        """Return by what to sort files: those that failed alone come last.
+        """Return the sort key of a file: files that failed alone come last.
 
         The smallest parts of a failed batch come first, so that the file that is to blame is found
         soon: what fails for all files would else halve batches of new ones for ever.
@@ -89,7 +89,7 @@ class DeferredFiles:
         return most == 0, most
 
     def fits(self, file: SourceFile, taken: Sequence[SourceFile]) -> bool:
-        """Tell whether a file may be read in one batch with others."""
+        """Return whether a file may be read in one batch with others."""
         most = self._most(file)
         return not taken or (len(taken) < most and self._most(taken[0]) == most)
 
@@ -208,7 +208,7 @@ class Reading:
         return surveys
 
     def _is_tolerated(self, error: BadInput) -> bool:
-        """Tell whether the batch continues without the file of an error."""
+        """Return whether the batch continues without the file of an error."""
         if isinstance(error, SchemaRefused):
             return self._form.policy.mode == DEAD_LETTER
         return self._form.tolerant and is_about_file(error)
@@ -247,7 +247,7 @@ class Reading:
         error.is_deferred = True
 
     def narrow(self, error: Exception) -> bool:
-        """Tell whether a merged file caused an error; if so, files are not merged again."""
+        """Return whether a merged file caused an error; if so, files are not merged again."""
         blamed = _file_and_reason(str(error))
         is_merged = blamed is not None and unquote(blamed[0]) in self._copies.merged
         self._may_merge = self._may_merge and not is_merged

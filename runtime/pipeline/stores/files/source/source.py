@@ -40,7 +40,7 @@ UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 class FileSource(Source[SourceFile]):
-    """Reads one task's share of the files in a folder, oldest first."""
+    """Reads one task's part of the files in a folder, oldest first."""
 
     def __init__(
         self, folder: Folder, form: ReadFormat, context: Context, at_most: Limit = UNLIMITED
@@ -157,7 +157,7 @@ class FileSource(Source[SourceFile]):
         return list_some([str(self._folder.root / each.path) for each in ranges])
 
     def narrow(self, error: Exception) -> bool:
-        """Tell whether a merged file caused an error; files are then read one by one."""
+        """Return whether a merged file caused an error; files are then read one by one."""
         return self._reading.narrow(error)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ _OF_FILES: Final = frozenset(
 
 
 def is_about_file(error: BadInput) -> bool:
-    """Tell whether an error concerns only one file, not the file system."""
+    """Return whether an error concerns only one file, not the file system."""
     cause = error.__cause__
     return not isinstance(cause, OSError) or cause.errno in _OF_FILES
 
@@ -63,7 +63,7 @@ def decode(file: Path, encoding: str, at_most: int | None = None) -> Iterator[by
 
 
 def is_whole(size: int, limit: int, style: CsvStyle) -> bool:
-    """Tell whether `size` bytes of UTF-8, read with a limit, are the whole file."""
+    """Return whether `size` bytes of UTF-8, read with a limit, are the whole file."""
     # In another encoding, a character may have up to four times as many bytes.
     return size * (4 if style.needs_copy else 1) <= limit
 
@@ -221,7 +221,7 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
 
 
 def _has_padding(file: Path, text_size: int) -> bool:
-    """Tell whether zeros follow the end of a compressed file, which Spark would not pass over."""
+    """Return whether zeros follow the end of a compressed file, which Spark would not pass over."""
     if not is_compressed(file):
         return False
     with asking_about(file), file.open("rb") as stream:

@@ -51,7 +51,7 @@ class AvroForm(NamedTuple):
         return schema.kind if self.has_fields(schema) else pa.struct([(self.column, schema.kind)])
 
     def has_fields(self, schema: AvroSchema) -> bool:
-        """Tell whether the fields of a schema become columns."""
+        """Return whether the fields of a schema become columns."""
         return self.spreads and bool(schema.name)
 
 

@@ -235,7 +235,7 @@ def _refuse_end_of_day(column: pa.ChunkedArray) -> None:
 
 
 def _is_finite(column: pa.ChunkedArray) -> bool:
-    """Tell whether all numbers of a column are finite, at any depth."""
+    """Return whether all numbers of a column are finite, at any depth."""
     kind = column.type
     if pa.types.is_floating(kind):
         return pc.all(pc.is_finite(column)).as_py() is not False

@@ -157,12 +157,12 @@ class KafkaSink(Sink["pa.Table"]):
         return file
 
     def _skips_expired(self, file: StagedFile, mark: BatchMark) -> bool:
-        """Tell whether to skip a batch whose mark may have expired; may raise."""
+        """Return whether to skip a batch whose mark may have expired; may raise."""
         age_ms = time.time_ns() // 1_000_000 - file.staged_ms
         return age_ms > self._rules.retention_ms and self._skips_unmarked(mark)
 
     def _skips_moved(self, mark: BatchMark, meant: str) -> bool:
-        """Tell whether to skip a batch for the cluster of an earlier config; may raise."""
+        """Return whether to skip a batch for the cluster of an earlier config; may raise."""
         if self._rules.unmarked == "fail":
             raise SinkBroken(
                 f"{mark.batch} is committed, and was staged for the Kafka cluster {meant}; the "
@@ -173,7 +173,7 @@ class KafkaSink(Sink["pa.Table"]):
         return self._rules.unmarked == "skip"
 
     def _skips_unmarked(self, mark: BatchMark) -> bool:
-        """Tell whether to skip a batch whose mark may have expired; may raise."""
+        """Return whether to skip a batch whose mark may have expired; may raise."""
         if self._rules.unmarked == "fail":
             raise SinkBroken(
                 f"{mark.batch} is committed, but was staged longer ago than brokers keep offsets, "
@@ -231,7 +231,7 @@ class KafkaSink(Sink["pa.Table"]):
 
 
 def _is_over(later_ms: int | None, earlier_ms: int | None, most_ms: int | None) -> bool:
-    """Tell whether two times are further apart than allowed; None: no time, or any distance."""
+    """Return whether two times are further apart than allowed; None: no time, or any distance."""
     if later_ms is None or earlier_ms is None or most_ms is None:
         return False
     return later_ms - earlier_ms > most_ms

@@ -92,29 +92,29 @@ def _value_decoder(
 
 
 def needs_schema(settings: ParsedConfig) -> bool:
-    """Tell whether the columns of values must be known before the read."""
+    """Return whether the columns of values must be known before the read."""
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
 
 
 def reads_headers(settings: ParsedConfig) -> bool:
-    """Tell whether the headers of records are a column."""
+    """Return whether the headers of records are a column."""
     return "_headers" in _metadata(settings.items(keys.METADATA))
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
-    """Tell whether keys are in Avro."""
+    """Return whether keys are in Avro."""
     return converter_kind(settings.text(keys.KEY_CONVERTER)) == AVRO
 
 
 def has_typed_keys(settings: ParsedConfig) -> bool:
-    """Tell whether keys are read, and are of other types than texts and bytes."""
+    """Return whether keys are read, and are of other types than texts and bytes."""
     is_typed = converter_kind(settings.text(keys.KEY_CONVERTER)) not in _KEYS
     return is_typed and "_key" in _metadata(settings.items(keys.METADATA))
 
 
 def needs_key_schema(settings: ParsedConfig) -> bool:
-    """Tell whether the type of keys must be known before the read."""
+    """Return whether the type of keys must be known before the read."""
     is_alone = has_avro_keys(settings) or not settings.flag(keys.KEY_SCHEMAS)
     return has_typed_keys(settings) and is_alone
 

@@ -198,7 +198,7 @@ class EnvelopeDecoder(JsonDecoder):
             yield schema, part.take(pc.sort_indices(pa.array(numbers)))
 
     def _is_usable(self, schema: bytes) -> bool:
-        """Tell whether a schema has columns that rows can have beside their metadata."""
+        """Return whether a schema has columns that rows can have beside their metadata."""
         try:
             names = columns_of(_parsed_schema(schema), PARSED).names
         except SchemaUnknown:

@@ -142,7 +142,7 @@ class KafkaSourceType(SourceType):
         return shares
 
     def needs_reconfiguration(self) -> bool:
-        """Tell whether topics or partitions have changed, checked every few seconds."""
+        """Return whether topics or partitions have changed, checked every few seconds."""
         if time.monotonic() < self._look_at:
             return False
         self._look_at = time.monotonic() + _REFRESH_S

@@ -77,7 +77,7 @@ def topics_text(config: Mapping[str, str]) -> str:
 
 
 def is_wanted(topic: str, config: Mapping[str, str]) -> bool:
-    """Tell whether a config reads a topic; raises `PatternRefused`."""
+    """Return whether a config reads a topic; raises `PatternRefused`."""
     if config.get(keys.TOPICS):
         return topic in configured_topics(config)
     return compile_pattern(config.get(keys.TOPICS_REGEX, "")).matches(topic)

@@ -89,7 +89,7 @@ class Staging(NamedTuple):
         return self.prefix.replace("_", r"\_") + "%"
 
     def _is_of(self, which: Callable[[PublishedBatch], bool], name: str) -> bool:
-        """Tell whether a name belongs to a batch that `which` accepts."""
+        """Return whether a name belongs to a batch that `which` accepts."""
         match = re.fullmatch(re.escape(self.prefix) + r"(\d+)_(\d+)_(\d+)(?:_\d+)?", name)
         if match is None:
             return False

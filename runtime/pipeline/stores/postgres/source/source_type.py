@@ -125,7 +125,7 @@ class PostgresSourceType(SourceType):
 
     @classmethod
     def has_external_state(cls, config: Mapping[str, str]) -> bool:
-        """Tell whether the connector has a replication slot."""
+        """Return whether the connector has a replication slot."""
         return config.get(keys.MODE) == keys.LOG or has_reference(config.get(keys.MODE, ""))
 
     @classmethod
@@ -222,7 +222,7 @@ class PostgresSourceType(SourceType):
         return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks, is_cut=is_cut)]
 
     def needs_reconfiguration(self) -> bool:
-        """Tell whether it is time to check for new tables."""
+        """Return whether it is time to check for new tables."""
         return time.monotonic() >= self._look_at
 
     def stop(self) -> None:

@@ -111,7 +111,7 @@ class TableFilter:
         return [each for each in tables if self.means(each.name, each.root)]
 
     def is_new(self, snapshot: DatabaseSnapshot, name: TableName) -> bool:
-        """Tell whether a table with changes belongs to the tables to read.
+        """Return whether a table with changes belongs to the tables to read.
 
         Raises `BadInput` if it is a partitioned one of them, whose partitions are read.
         """
@@ -128,14 +128,14 @@ class TableFilter:
         return any(each.name == name for each in tables)
 
     def means(self, name: TableName, root: TableName) -> bool:
-        """Tell whether a table, or the partitioned table that it belongs to, is to be read."""
+        """Return whether a table, or the partitioned table that it belongs to, is to be read."""
         names = name.spellings | root.spellings
         is_in = not self.include or _fits(self.include, names)
         is_own = _OWN.fullmatch(name.table)
         return is_in and not is_own and not self.leaves_out(name, root)
 
     def leaves_out(self, name: TableName, root: TableName) -> bool:
-        """Tell whether a table is excluded by name."""
+        """Return whether a table is excluded by name."""
         return _fits(self.exclude, name.spellings | root.spellings)
 
 
@@ -157,7 +157,7 @@ class TableShape:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of rows."""
+        """The Arrow schema of the table's rows."""
         return pa.schema([(each.name, each.type) for each in self.columns])
 
     @classmethod

@@ -164,7 +164,7 @@ def chunk_partition(share: TableShare, number: int) -> Document:
 
 
 def is_snapshot_read(share: TableShare, offsets: Mapping[str, Document]) -> bool:
-    """Tell whether all chunks of a table are read, by all tasks."""
+    """Return whether all chunks of a table are read, by all tasks."""
     states = _states(share, offsets)
     return all(number in states and states[number].is_done for number in range(share.chunks))
 

@@ -68,7 +68,7 @@ class LogSnapshot(NamedTuple):
                 return cls(lo, hi, tuple(sorted(open_xids)), lsn)
 
     def sees(self, xid: int) -> bool:
-        """Tell whether it sees the rows of a transaction, by its 64-bit id."""
+        """Return whether it sees the rows of a transaction, by its 64-bit id."""
         return xid < self.lo or (xid < self.hi and xid not in self.open)
 
     def condition(self, seen: Horizon) -> sql.Composed:

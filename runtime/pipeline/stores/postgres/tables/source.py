@@ -252,7 +252,7 @@ class TableSource(Source[pa.Table]):
         return FetchedRows(rows, (advance,), is_more, None)
 
     def _may_follow(self, table: _TableState, place: TablePlace, start: Document | None) -> bool:
-        """Tell whether all earlier rows of a table are published."""
+        """Return whether all earlier rows of a table are published."""
         if not table.is_settled:
             share = table.share
             settled = by_present_names(self._published(), self.share.tables)

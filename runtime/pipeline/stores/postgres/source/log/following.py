@@ -32,7 +32,7 @@ class Following:
     """Whether its snapshot must be read before changes that the snapshot does not have."""
 
     def wants(self, change: Change, next_xid: int) -> bool:
-        """Tell whether a change is neither read nor in the snapshot."""
+        """Return whether a change is neither read nor in the snapshot."""
         if change.position <= self.place:
             return False
         seen = self.snapshot
@@ -115,7 +115,7 @@ class FollowedTables:
 
 
 def is_open(table: FollowedTable | TableShare, slot: str, logged: Mapping[str, Document]) -> bool:
-    """Tell whether the snapshot of a table may be read."""
+    """Return whether the snapshot of a table may be read."""
     partition = table_partition(slot, table.name.key)
     offset = logged.get(identity(partition))
     if not table.until or _is_whole(offset):
@@ -132,5 +132,5 @@ def opened(table: FollowedTable, place: Position) -> Position:
 
 
 def _is_whole(offset: Document | None) -> bool:
-    """Tell whether a user has set the position of a table, so that its snapshot is skipped."""
+    """Return whether a user has set the position of a table, so that its snapshot is skipped."""
     return bool(offset and offset.get("whole"))

@@ -98,7 +98,7 @@ def offsets_since(offsets: Mapping[str, Document], since: str) -> Mapping[str, D
 
 
 def is_overtaken(offsets: Mapping[str, Document], slot: str, confirmed: int) -> bool:
-    """Tell whether a slot was advanced beyond the position that was read."""
+    """Return whether a slot was advanced beyond the position that was read."""
     offset = offsets.get(identity(slot_partition(slot)))
     read = [offset] if offset else [each for each in offsets.values() if "snapshot" in each]
     return any(_lsn_of(each) < confirmed for each in read)

@@ -163,7 +163,7 @@ class ChangeStream:
         return Window(groups.groups, end, not is_all, held, peek.slot)
 
     def _is_held(self, relation: Relation) -> bool:
-        """Tell whether a new table belongs to the connector; a negative answer is cached."""
+        """Return whether a new table belongs to the connector; a negative answer is cached."""
         key = relation.oid, relation.name
         if key in self._foreign:
             return False

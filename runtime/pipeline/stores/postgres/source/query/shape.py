@@ -59,7 +59,7 @@ class QueryShape:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of rows."""
+        """The Arrow schema of the query's rows."""
         return pa.schema([(each.name, each.type) for each in self.columns])
 
     @property
@@ -102,7 +102,7 @@ class QueryShape:
 
 
 def _is_under_row_security(connection: "psycopg.Connection[Any]", query: sql.Composed) -> bool:
-    """Tell whether a query that is allowed is so only with the rows that policies show."""
+    """Return whether a query that is allowed is so only with the rows that policies show."""
     connection.execute("SET LOCAL row_security = off")
     try:
         connection.execute(_NOTHING_OF.format(query))

@@ -60,5 +60,5 @@ def known_before(rows: Sequence[RowVersion], key: Sequence[int]) -> list[RowVers
 
 
 def empties_a_part(change: Change, siblings: Collection[TableName]) -> bool:
-    """Tell whether a TRUNCATE leaves tables of the same topic as they are."""
+    """Return whether a TRUNCATE leaves tables of the same topic as they are."""
     return change.operation is Operation.TRUNCATE and not change.emptied.issuperset(siblings)
