@@ -53,11 +53,13 @@ class Setting:
     required: bool = False
     """Whether a value has to be given; there is no default then."""
     validator: Validator | None = None
+    """Returns the flaw of a value; "" if it is valid. None: any value is valid."""
     convert: Convert | None = None
     """How a text becomes a value, where its type alone does not say it."""
     allowed: str = ""
     """What values are let through, in words; empty: what is wrong with one is told instead."""
     unit: str = ""
+    """The unit of the value, such as `ms`; empty: none."""
 
     def parse(self, text: str | None) -> Value:
         """Return the value of a text; raises `ValueError` with the flaw."""

@@ -73,6 +73,7 @@ class Member:
     metadata: MemberMetadata
     current: CurrentAssignment
     offset: int = -1
+    """The log offset of its last step; -1: none."""
 
     @property
     def member_id(self) -> str:
@@ -100,6 +101,7 @@ class Group:
 
     group_id: str
     end: int = 0
+    """The offset behind the last record that was applied."""
     unknown_records: int = 0
     """Entries that were skipped because this version does not know their type."""
     group_epoch: int = 0

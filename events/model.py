@@ -123,6 +123,7 @@ class Cause(NamedTuple):
 
     why: Why
     subject: str = ""
+    """The member, worker or resource that it is about."""
 
     def __str__(self) -> str:
         """Return the text of a cause in logs, stories and the CLI."""
@@ -165,7 +166,9 @@ class Token(NamedTuple):
     """
 
     grant_epoch: int
+    """The group epoch at which the task was granted to its worker."""
     generation: int
+    """The generation of the task's config."""
 
     def __str__(self) -> str:
         """Return the form that is fit for a folder's name."""

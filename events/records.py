@@ -81,8 +81,10 @@ class MemberMetadata:
     rack: str | None = None
     """Its zone."""
     url: str = ""
+    """Its worker's REST url; empty if it has none."""
     client_id: str = ""
     client_host: str = ""
+    """The address from which it joined."""
     session_timeout_ms: int = 0
     """By which session the member fences itself; 0: the one its group was configured with."""
     succession: Succession | None = None
@@ -111,12 +113,15 @@ class TargetAssignment:
     """By member id: what each is to have."""
     assignor: str = ""
     assignor_version: int = 0
+    """The version of `assignor_metadata`, within the assignor's range."""
     assignor_metadata: bytes = b""
+    """The assignor's own data, for its next computation."""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
     """What nobody is to have, each with the reason."""
     computed_by: str = ""
     """The id of the member that computed it, `coordinator` where no member did."""
     time_ms: int = 0
+    """Wall clock."""
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
@@ -130,9 +135,12 @@ class CurrentAssignment:
 
     member_id: str
     member_epoch: int
+    """The assignment epoch that the member has reached."""
     previous_epoch: int
+    """The member epoch before the last step."""
     state: MemberState
     assigned: Grants
+    """The granted resources, with their grant epochs."""
     pending: Grants
     """What it is asked to give up, and has not said yet that it did."""
     parts: int = field(default=0, compare=False)
@@ -174,12 +182,15 @@ class Operator:
     name: str
     task: int = CONNECTOR
     cordoned: bool = False
+    """Whether the worker is assigned no new work."""
     draining: bool = False
+    """Whether the worker's present work is revoked as well."""
     expected_back_ms: int = 0
     weight: int = 1
     pins: tuple[str, ...] = ()
     time_ms: int = 0
     actor: str | None = None
+    """The principal who gave the order, where that is known."""
     removing: str = ""
     gently: bool = False
 
@@ -211,6 +222,7 @@ class GroupDeletion:
     group_epoch: int
     time_ms: int
     actor: str | None = None
+    """The principal who deleted the group, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +244,7 @@ class ClassicGroup:
     """The member id of the leader."""
     members: tuple[ClassicMember, ...] = ()
     is_synced: bool = False
+    """Whether the leader has assigned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +329,7 @@ class TaskStatus:
     token: Token
     time_ms: int
     reason: str = ""
+    """The error or remark, for people."""
     restarts: AutoRestart = NEVER_RESTARTED
     """How often its worker has restarted it after failures."""
 
@@ -327,6 +341,7 @@ class Topic:
     topic_id: str
     """Its uuid as 32 hexadecimal digits; a topic that is created anew has another."""
     partitions: int
+    """The number of partitions."""
     is_released: bool = False
     """Whether the group has no use for it any more: members give up what they hold of it."""
 
@@ -373,6 +388,7 @@ class ConfiguredPart:
     """Those of some connectors that are configured (key type 27); its head is key type 4."""
 
     number: int
+    """The number of the part, as in `record_parts.part_of`."""
     configured: Resources
 
 
@@ -381,6 +397,7 @@ class TargetPart:
     """The part of a target for some connectors (key type 28); its head is key type 6."""
 
     number: int
+    """The number of the part, as in `record_parts.part_of`."""
     members: Mapping[str, Resources]
     """By member id: what each is to have of these connectors; a member without any is left out."""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
@@ -392,6 +409,7 @@ class CurrentPart:
 
     member_id: str
     number: int
+    """The number of the part, as in `record_parts.part_of`."""
     assigned: Grants
     pending: Grants
 

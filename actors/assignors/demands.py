@@ -20,6 +20,7 @@ class Demand:
     """The workers on which a resource may run: pinned ones, if any, that meet its needs."""
 
     pins: tuple[str, ...] = ()
+    """The names of the workers that are allowed; empty: any."""
     needs: Needs = NO_NEEDS
 
     def __str__(self) -> str:
@@ -97,7 +98,9 @@ class DemandedWork:
     """The assignment of resources with demands: `shares` by member id; else the reason."""
 
     shares: Mapping[str, Resources]
+    """The assigned resources, by member id."""
     unplaceable: Mapping[Resource, str]
+    """The resources without a member that meets the demand, each with the reason."""
 
     @property
     def all(self) -> Resources:

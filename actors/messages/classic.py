@@ -34,6 +34,7 @@ class JoinGroup:
     client_id: str = ""
     client_host: str = ""
     reason: str = ""
+    """Why the member joins, for logs (KIP-800)."""
     asks_for_id: bool = True
     """Whether it joins again with the id that it is given (version 4 and later, KIP-394)."""
     may_skip_assignment: bool = True
@@ -60,9 +61,11 @@ class JoinGroupReply:
     protocol_type: str | None = None
     protocol: str | None = None
     leader: str = ""
+    """The member id of the leader."""
     members: tuple[JoinedMember, ...] = ()
     """All members, for which the leader assigns; empty for others."""
     skips_assignment: bool = False
+    """Whether the leader must not assign (KIP-814)."""
     message: str = ""
     number: int = 0
 
@@ -78,6 +81,7 @@ class SyncGroup:
     protocol_type: str | None = None
     protocol: str | None = None
     assignments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """By member id; empty unless the leader sends it."""
     number: int = 0
 
 
@@ -126,6 +130,7 @@ class Leaver:
     member_id: str
     instance_id: str | None = None
     reason: str = ""
+    """Why the member leaves, for logs (KIP-800)."""
 
 
 @dataclass(frozen=True, slots=True)

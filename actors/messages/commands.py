@@ -35,6 +35,7 @@ class CommandReply:
     message: str = ""
     log_offset: int = 0
     created: bool = False
+    """Whether the command created its object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Traffic:
 
     heartbeats: int
     held: int
+    """The heartbeats that wait for news now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class LossView:
     member_id: str
     instance_id: str | None
     url: str
+    """The url of the lost worker."""
     resources: Resources
     deadline_ms: int
 
@@ -74,7 +75,9 @@ class Snapshot:
     """The group as an assignor sees it: the whole input of an assignment."""
 
     group_epoch: int
+    """The epoch that the result answers."""
     assignment_epoch: int
+    """The epoch of the present target."""
     assignor: str
     assignor_metadata: bytes
     """The `metadata` of the assignment before, if this assignor made that as well."""
@@ -82,7 +85,9 @@ class Snapshot:
     """All connectors and tasks; each is to be placed."""
     members: Mapping[str, MemberView]
     losses: tuple[LossView, ...]
+    """The lost members whose work may be parked."""
     parked: Grants
+    """The parked resources, each with its deadline, wall clock."""
     fired: Resources
     """What was parked until a deadline that has passed: it cannot be parked again."""
     now_ms: int
@@ -115,6 +120,7 @@ class PrepareReply:
     error: Error
     message: str = ""
     snapshot: Snapshot | None = None
+    """None if there is an error."""
 
 
 SHORTEST_WAIT_MS = 1_000
@@ -155,6 +161,7 @@ class Install:
     group_epoch: int
     assignment: Assignment | None
     error: str = ""
+    """Why there is no assignment; empty if there is one."""
     snapshot_id: str = ""
 
 
@@ -165,6 +172,7 @@ class EndComputation:
     number: int
     assignment: Assignment | None = None
     error: str = ""
+    """Why it failed; empty if it did not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class ConsumerGroupHeartbeat:
     member_epoch: int
     instance_id: str | None = None
     rack_id: str | None = None
+    """The consumer's rack; None: unchanged."""
     rebalance_timeout_ms: int = -1
     subscribed_topic_names: tuple[str, ...] | None = None
     subscribed_topic_regex: str | None = None
@@ -52,6 +53,7 @@ class ConsumerGroupHeartbeatReply:
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     throttle_time_ms: int = 0
+    """For how long the client must send nothing."""
     assignment: Partitions | None = None
     message: str | None = None
     number: int = 0

@@ -39,6 +39,7 @@ class ListedGroup:
     protocol_type: str
     state: str
     group_type: str
+    """`classic`, `consumer` or `connect`, as Kafka spells types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class DescribedConsumer:
     assigned: Resources
     """The partitions that it has, each by the name of its topic."""
     target: Resources
+    """The partitions that the target assigns to it."""
     is_classic: bool = False
     """Whether it speaks the classic protocol."""
 
@@ -108,6 +110,7 @@ class DescribeConsumerGroupReply:
 
     error: Error
     state: str = ""
+    """Kafka's name of the group's state."""
     group_epoch: int = 0
     assignment_epoch: int = 0
     assignor: str = ""
@@ -222,6 +225,7 @@ class StreamAt:
 
     port: int
     epoch: int
+    """The number of the process, which grows from one process to the next."""
 
 
 @pickled_by_values

@@ -39,7 +39,9 @@ class Heartbeat:
     member_id: str
     member_epoch: int
     incarnation: str = ""
+    """The id of the member's process."""
     sequence: int = 0
+    """The number of the request among those of its process."""
     instance_id: str | None = None
     rack: str | None = None
     url: str | None = None
@@ -49,11 +51,15 @@ class Heartbeat:
     session_timeout_ms: int = -1
     """The session by which the member fences itself; the group waits at least as long."""
     assignors: tuple[ClientAssignor, ...] | None = None
+    """The client assignors, the preferred one first; None: unchanged."""
     server_assignor: str | None = None
+    """The name of the server assignor that the member votes for."""
     owned: tuple[Resource, ...] | None = None
+    """The resources that the member owns; None: unchanged."""
     node: str | None = None
     """The id of the node that the member's process runs on."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    """The coordinator's process that sent the last reply."""
     subscription: Subscribed | None = None
     """The subscription of a consumer."""
 
@@ -99,10 +105,13 @@ class HeartbeatReply:
     message: str = ""
     heartbeat_interval_ms: int = 0
     throttle_time_ms: int = 0
+    """For how long the member must send nothing."""
     session_timeout_ms: int = 0
     """By which session the member is to fence itself from now on; 0: as before."""
     log_offset: int = 0
+    """The end of the log on which the reply is based."""
     assignment: Resources | None = None
+    """The granted resources; None: unchanged."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     """Which process of the coordinator says so: the next request is to name it."""
 
@@ -115,7 +124,9 @@ class PutTaskConfigs:
     member_id: str
     connector: str
     token: Token
+    """The fencing token of the connector's run that split the work."""
     configs: tuple[Mapping[str, str], ...]
+    """One config for each task, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +151,7 @@ class StatusUpdate:
     state: RunState
     at_ms: int
     reason: str = ""
+    """The error or remark of the resource, for people."""
     restarts: AutoRestart = NEVER_RESTARTED
 
 
@@ -160,6 +172,7 @@ class CommitOffsets:
     member_id: str
     commits: tuple[Commit, ...]
     published: tuple[CommitId, ...] = ()
+    """Committed batches that were published since."""
     number: int = 0
     """Which of the member's messages this is; the answer names it."""
 

@@ -23,7 +23,9 @@ class TopicOffset:
     offset: int = NO_OFFSET
     """The offset of the next record to be read."""
     leader_epoch: int = -1
+    """The leader epoch of the last record read; -1: unknown."""
     metadata: str | None = None
+    """The client's own text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class OffsetCommit:
     offsets: tuple[TopicOffset, ...]
     member_id: str = ""
     epoch: int = NO_EPOCH
+    """The member epoch or generation; `NO_EPOCH`: no member commits."""
     instance_id: str | None = None
     knows_epochs: bool = True
     """Whether the request's version (9) has member epochs."""
@@ -70,6 +73,7 @@ class OffsetFetch:
     member_id: str | None = None
     """None: it is asked by no member."""
     epoch: int = NO_EPOCH
+    """The member epoch; `NO_EPOCH`: it is not checked."""
     number: int = 0
 
 

@@ -156,6 +156,7 @@ class Expect:
     group_id: str
     worker: str
     within_ms: int
+    """0 ends the wait."""
     principal: str | None = None
 
 
@@ -169,7 +170,9 @@ class Place:
     group_id: str
     resource: Resource
     weight: int | None = None
+    """The weight relative to other resources."""
     pins: tuple[str, ...] | None = None
+    """The names of the workers on which it may run; empty: any."""
     principal: str | None = None
 
 

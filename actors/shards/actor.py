@@ -46,6 +46,7 @@ class ShardOpened:
     number: int
     pid: int
     groups: int
+    """The number of groups in the shard."""
 
 
 class OffloadingGroups(HostedGroups):

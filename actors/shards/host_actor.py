@@ -149,6 +149,7 @@ class HostActor(Actor, Generic[Q]):
     def __init__(self) -> None:
         super().__init__()
         self._group_host: GroupHost[Q] | None = None
+        """None until `begin`."""
         self._queue: list[tuple[Q, Any]] = []
         """The requests that arrived since the last decision, each with its sender."""
         self._tick_at_ms: int | None = None

@@ -128,11 +128,13 @@ class Channel:
         self._address = _encode(plain.getsockname()) if accepted else b""
         self._hello = b""  # the hello that was sent or received; empty before
         self._keys: SessionKeys | None = None  # set once the handshake is over for this end
+        """None until the handshake is complete."""
         self._length: int | None = None  # of the next body, once its header is read
         self._input = bytearray()  # received part of the next protocol element
         self._output = bytearray()  # unsent bytes
         #: Whether the other end has proven, on this connection, that it holds the key.
         self.trusted = False
+        """Whether the other end has proven that it knows the cluster's key."""
 
     def greet(self) -> None:
         """Send the hello on a connection opened by this process; `recv` handles the greeting."""

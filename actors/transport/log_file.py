@@ -74,7 +74,9 @@ class LogRateLimit(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._period = -1
+        """The number of the current period."""
         self._counts: Counter[tuple[object, ...]] = Counter()
+        """The lines of the current period, by what makes them alike."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to write a line; the last one of a period says that more are dropped."""

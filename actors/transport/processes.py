@@ -93,6 +93,7 @@ class ActorManager(multiprocCommon.MultiProcManager):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._failed_starts: set[int] = set()
+        """The address numbers of children that ended before they reported their addresses."""
         _log_to_file()
         super().__init__(*args, **options)
 

@@ -76,6 +76,7 @@ class System:
         self._base = base
         self._admin = admin
         self._connection: SystemConnection | None = None
+        """The open connection; None after an error, until the next use."""
         self._questions = Questions(base)
         self._lock = threading.Lock()
 

@@ -30,6 +30,7 @@ class Sent:
 
     request: Heartbeat
     at_ms: int
+    """The sending time, steady clock."""
 
 
 class Requests:

@@ -75,6 +75,7 @@ class Start:
 
     resources: Resources
     log_offset: int
+    """The log offset of the grant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ class Gone:
     """The member has left, or cannot go on (`error` says why)."""
 
     error: str = ""
+    """Why the member cannot continue; empty if it left."""
 
 
 Instruction = Send | SendCall | Start | Stop | Fence | Kill | Compute | Gone

@@ -87,6 +87,7 @@ class Machine:
         self.state = State.UNSUBSCRIBED
         self._transitions = transitions
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
+        """The last transitions, for error messages."""
 
     def go(self, state: State, why: str) -> None:
         """Change to a state; raises `IllegalTransitionError` if the table does not allow it."""

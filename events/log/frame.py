@@ -41,6 +41,7 @@ class NewEntry(NamedTuple):
 
     type: int
     version: int
+    """The version of the value's format."""
     key: bytes
     value: bytes | None
 
@@ -51,6 +52,7 @@ class Entry(NamedTuple):
     offset: int
     type: int
     version: int
+    """The version of the value's format."""
     key: bytes
     timestamp_ms: int
     value: bytes | None
@@ -61,7 +63,9 @@ class LogCommit(NamedTuple):
 
     base: int
     length: int
+    """The number of entries."""
     epoch: int
+    """The epoch of the owner that wrote it."""
     timestamp_ms: int
     chain: bytes
 

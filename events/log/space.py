@@ -71,6 +71,7 @@ class DiskSpace(NamedTuple):
 
     path: Path
     free_bytes: int
+    """The free space of the disk, in bytes."""
     reserve_bytes: int = RESERVE_BYTES
 
     @property

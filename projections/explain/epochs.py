@@ -43,6 +43,7 @@ class GenerationReport(NamedTuple):
     members: tuple[str, ...]
     """Their instance ids, or else their member ids."""
     assigned_ms: int | None = None
+    """When its leader assigned; None: not yet."""
     leader_name: str = ""
     """By what people know who assigns, where that is not by the member id."""
 

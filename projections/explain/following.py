@@ -64,7 +64,9 @@ class Handovers:
         self._open: list[FollowedHandover] = []
         """Those that were not at their end when the last target came, and all since."""
         self._by_previous: defaultdict[str, list[FollowedHandover]] = defaultdict(list)
+        """The handovers that are followed, by the previous owner's member id."""
         self._by_new: defaultdict[str, list[FollowedHandover]] = defaultdict(list)
+        """The handovers that are followed, by the new owner's member id."""
         self._deleted: defaultdict[Resource, list[FollowedHandover]] = defaultdict(list)
         """Those of deleted resources for which nobody was asked yet."""
         self._heard: defaultdict[Resource, list[FollowedHandover]] = defaultdict(list)

@@ -187,11 +187,13 @@ class EpochReader:
         self._answered: list[EpochReading] = []
         """The epochs that `_change` answers, which not all members have reached yet."""
         self._done: list[EpochReading] = []
+        """The epochs that are complete and not yet returned."""
         self._last_epoch = self.lives = 0
         """How often the group's epochs began at 1 again, after it was deleted."""
         self.is_known_before = bool(earlier)
         """Whether anything is left of what was written before `low`."""
         self._change: TargetChange | None = None
+        """The change by the last target; None: there is none, or it is unknown."""
         self._target_at = -1
         """The offset of the record that `_change` was read from."""
         self._notes.apply_latest(earlier)

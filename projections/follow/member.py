@@ -78,6 +78,7 @@ class MemberFollower:
         self._end = 0
         """The log's end as of the last look."""
         self._changed: set[Resource] = set()
+        """The resources with changes that `take_changed` has not returned yet."""
 
     def rename(self, member_id: str) -> None:
         """Follow the member under its new id."""

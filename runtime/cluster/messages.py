@@ -186,6 +186,7 @@ class Whereabouts:
     group_id: str
     address: Address | None
     pid: int | None = None
+    """None: the process does not run."""
     detail: str = ""
     """Why it is not served, if that is known."""
 

@@ -43,6 +43,7 @@ class Limits(NamedTuple):
 
     connections: int
     of_address: int
+    """The maximum number of connections from one address."""
 
 
 class Listener:
@@ -55,6 +56,7 @@ class Listener:
         self._budgets = Budgets(Budget(RECEIVING), Budget(BUDGET))
         self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
+        """The number of connections by client address."""
         self._servers: list[asyncio.Server] = []
         self._of_brokers: dict[int, ListenerPort] = {}
         """The ports of brokers that are open or being opened, by number."""

@@ -148,6 +148,7 @@ class ShardConnection:
         self._packet: _Packet | None = None
         """The packet that is not acknowledged yet; None: the next one may be sent."""
         self._is_scheduled = False
+        """Whether a packet will be sent at the end of this tick."""
         self._running: asyncio.Task[None] | None = None
         self._stream_ended = asyncio.Event()
 

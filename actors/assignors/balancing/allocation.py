@@ -43,6 +43,7 @@ class Allocation:
         self._queues: dict[int, dict[Sort, RemovalQueue]] = {}
         """What a taker that gives has of each sort, in the order in which it leaves."""
         self._unassigned: dict[Sort, list[Resource]] = {}
+        """The resources that no taker has, by sort."""
         self._dealers: dict[int, Dealer] = {}
         """The dealer of each class, by its number."""
         self._dealers_of: defaultdict[int, list[Dealer]] = defaultdict(list)

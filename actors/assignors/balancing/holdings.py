@@ -89,7 +89,9 @@ class Transfers:
 
     def __init__(self) -> None:
         self.given_up: defaultdict[int, set[Resource]] = defaultdict(set)
+        """The resources that each taker gives up, by taker."""
         self.got: defaultdict[int, set[Resource]] = defaultdict(set)
+        """The resources that each taker gets, by taker."""
         self.firsts: dict[int, Resources] = {}
         """What each taker gets that had nothing, where all of it is dealt at once."""
 

@@ -115,6 +115,7 @@ class RemovalQueue:
         self._loose = resources
         """What was added since the others were sorted."""
         self._sorted: _Sorted | None = None
+        """The other resources, sorted; None before the first removal."""
 
     def add(self, resource: Resource) -> None:
         """Add a resource."""

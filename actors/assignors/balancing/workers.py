@@ -26,6 +26,7 @@ class Workers:
     """What makes loads comparable where capacities differ: a load times its scale is the load per
     capacity, in units that make it a whole number."""
     zones: Sequence[str]
+    """The zone of each taker, in the same order."""
     zone_names: Sequence[str]
     """Each zone once, by name."""
 

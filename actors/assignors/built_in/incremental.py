@@ -50,6 +50,7 @@ class SpentMoves:
     """The part of the move budget that is spent: moves, and the time of the last one."""
 
     moves: int = 0
+    """The number of moves so far."""
     at_ms: int = 0
     """Wall clock."""
 

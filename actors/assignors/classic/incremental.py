@@ -57,6 +57,7 @@ class Increments:
     assigned: Loads
     revoked: Loads
     delay_ms: int
+    """When all members rejoin, in milliseconds; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ class Reaction:
     stop: Sequence[Resource]
     start: Sequence[Resource]
     has: Sequence[Resource]
+    """The worker's resources afterwards."""
     rejoin_in_ms: int | None
     """None: it need not rejoin."""
 

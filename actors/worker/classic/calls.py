@@ -41,6 +41,7 @@ class SentCall:
 
     call: ClassicCall
     at_ms: int
+    """The sending time, steady clock."""
 
 
 class MemberCalls:
@@ -66,6 +67,7 @@ class MemberCalls:
         self._again_ms: int | None = None
         """When to join again after a refusal."""
         self._refusals = 0
+        """The errors in a row, which determine the back-off."""
         self.answered_ms = 0
         """The sending time of the call that was answered last."""
 

@@ -63,6 +63,7 @@ class Budget:
     def __init__(self, size: int) -> None:
         self._left = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        """The callers that wait, in order, each with the bytes that it needs."""
 
     @property
     def is_wanted(self) -> bool:

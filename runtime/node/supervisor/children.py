@@ -82,6 +82,7 @@ class ChildProcess:
     has_run: bool = False
     """Whether any of its processes was ever ready."""
     restarts: int = 0
+    """The number of restarts so far."""
     failures: int = 0
     """How many of its processes ended in a row within `HEALTHY_SECONDS`."""
     started_at: float = 0.0

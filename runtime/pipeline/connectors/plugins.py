@@ -50,6 +50,7 @@ class Plugins:
 
     plugins: tuple[Plugin, ...]
     broken: Mapping[str, str]
+    """The plugins that cannot be loaded, each with the reason."""
 
     def find(self, name: str) -> Plugin:
         """Return a plugin by its full name, or by its short name if that is unique.

@@ -81,6 +81,7 @@ class Draft:
     """A translation in progress: the keys still left of a Connect config, and the new config."""
 
     left: dict[str, str]
+    """The keys that are not translated yet, with their values."""
     bootstrap: str
     """The brokers of the worker, which no connector's config names."""
     mount: str
