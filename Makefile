@@ -26,10 +26,10 @@ demo: .venv/ready
 	$(BIN)/pytest --collect-only -qq >/dev/null || true
 	touch $@
 
-# JVMs of tests start in half the time once one of them has written down the classes that it loaded.
-# Where Java does not write them, tests are slower, and no more.
+# JVMs of tests start in half the time once one of them has written down the classes that it loaded. Tests with
+# Spark wait for the lock. Where Java does not write them, tests are slower, and no more.
 .venv/classes: .venv/ready
-	$(BIN)/fairlead prepare || true
+	flock .venv/classes.lock $(BIN)/fairlead prepare || true
 	touch $@
 
 # Servers that tests run against come from packages of the system, where that may be done.
@@ -40,8 +40,8 @@ servers:
 # The first tests of Kafka's row wait for its jars, which mostly wait for the network.
 test: .venv/ready servers
 	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.kafka.fetch &
-	$(MAKE) -j 2 .venv/compiled .venv/classes
-	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
+	$(MAKE) .venv/classes & \
+	$(MAKE) .venv/compiled && $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready

@@ -3,16 +3,17 @@
 With `--hypothesis-profile=thorough` the properties are tried on many more examples.
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
-workers with a Spark each, those that share one Spark of their own process (in two rows, of about
-the same length, and a short one), those that start workers without any, which mostly wait, and
-those that share a server. Who is through with such a row takes up the next one, and then what only
-computes.
+workers with a Spark each, those that share one Spark of their own process (in a long row and a
+short one), those that start workers without any, which mostly wait, and those that share a server.
+Who is through with such a row takes up the next one, and then what only computes.
 """
 
 import compileall
+import fcntl
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -29,14 +30,11 @@ from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.running.rows import RowScheduling, place_of
 
-SPARK_ROWS = {
-    **dict.fromkeys(("connectors", "transforms"), "second"),
-    **dict.fromkeys(("conformance", "spark_cluster", "spark_connect"), "last"),
-}
-"""The folders of tests with Spark that are taken beside all the others with Spark.
+OWN_ENGINES = ("conformance", "spark_cluster", "spark_connect")
+"""The folders of tests with Spark that start engines of their own, and close the shared one."""
 
-Those of the last row start engines of their own, and close the one that others share.
-"""
+CLASSES_LOCK = Path(sys.prefix) / "classes.lock"
+"""Locked by `make test` while a JVM writes the archive of Spark's classes."""
 
 QUICK_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
@@ -121,6 +119,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.fixturenames.insert(0, "quick_jvms")
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Wait for Spark's archive of classes, outside a test's time limit; others run meanwhile."""
+    if "spark" in _kind(item):
+        with CLASSES_LOCK.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+    return (yield)
+
+
 @pytest.fixture(scope="session")
 def engine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the engine of the tests has its files."""
@@ -168,8 +175,8 @@ def _kind(item: pytest.Item) -> set[str]:
 def _row(item: pytest.Item) -> str:
     """Return the name of the row that a test is of, if it has to wait for others."""
     folder, kind = item.path.parent.name, _kind(item)
-    if kind == {"spark"} and folder in SPARK_ROWS:
-        return f"spark-{SPARK_ROWS[folder]}"
+    if kind == {"spark"} and folder in OWN_ENGINES:
+        return "spark-last"
     if kind:
         return "-".join(sorted(kind))
     return folder if folder in SERVERS else ""
