@@ -2,8 +2,9 @@
 
 It is a `GroupHost` like a single group: the records of all its groups since the last call are
 appended together, each under the key of its group. A group is made by the first call that changes
-state, of the kind that this call names: a group of consumers, or one of workers (`kinds`). One
-whose members and records are all gone may become the other kind. An idle group costs nothing: one
+state, of the kind that this call names: a group of consumers, or one of workers. One that was
+rebuilt from its log is of the kind of its last members; one whose members and records are all gone
+may become the other kind. An idle group costs nothing: one
 queue has the timers of all groups.
 """
 
@@ -24,14 +25,17 @@ from ...events.entries.group_keys import (
 from ...events.group import Group
 from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import DiskSpace
+from ...events.model import CONNECT
 from ...events.records import Topic
+from ..consumer.calls import CONSUMERS, OffsetCalls
 from ..consumer.offsets.clean_up import topics_changed
 from ..group.evolving_group import NOBODY
 from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard, HostComputation
 from ..group.host import ENOUGH_SPACE, LOOK_FOR_SPACE_MS, Ready
-from ..group.kind import GroupKind
+from ..group.kind import WORKERS, GroupKind
 from ..group.members.commit import OffsetLedger
 from ..group.state.settings import GroupSettings
+from ..messages.classic import JoinGroup
 from ..messages.commands import AddressedReply, Traffic
 from ..messages.computing import EndComputation
 from ..messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
@@ -58,13 +62,18 @@ from ..messages.groups import (
 from ..messages.offsets import OffsetFetch
 from ..timing import Now, TimerQueue
 from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
-from .kinds import kind_of_call, kind_of_group
 from .limits import NOTHING, Footprint, KeptByClients, flaw_in_ids, footprint_of, growth_by
 from .refusals import refuse_host_call
 from .telling import GroupTeller
 
 READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
 """The calls that are answered for an empty group id as for an unknown one."""
+
+CONNECTORS: Final = replace(
+    WORKERS, grants_from_log=False, is_of_clients=True, open_calls=OffsetCalls
+)
+"""A group of workers from outside: Kafka Connect's own start what their leader assigns. Tools may
+commit offsets to it, as to any group."""
 
 
 class ConnectCaller(NamedTuple):
@@ -427,3 +436,20 @@ def _entries_by_group(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[
     """Group entries by group id; yield the id, its entries, and the offset after them."""
     for group_id, own in by_group(entries).items():
         yield group_id, own, own[-1].offset + 1
+
+
+def kind_of_call(call: SharedCall) -> GroupKind | None:
+    """Return the kind of group that a member of this call joins; None: it does not join."""
+    if isinstance(call, ConnectCall):
+        return CONNECTORS
+    if isinstance(call, JoinGroup):
+        return CONNECTORS if call.protocol_type == CONNECT else CONSUMERS
+    return None
+
+
+def kind_of_group(group: Group) -> GroupKind:
+    """Return the kind of a group by its log; one without any members is of consumers."""
+    if group.classic is not None and group.topics is None:
+        return CONNECTORS if group.classic.protocol_type == CONNECT else CONSUMERS
+    is_of_workers = group.topics is None and (bool(group.members) or bool(group.connectors))
+    return CONNECTORS if is_of_workers or group.deletion is not None else CONSUMERS

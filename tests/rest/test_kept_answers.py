@@ -8,7 +8,7 @@ from rest.conftest import RestApi
 
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.kept_answers import KeptAnswer
+from fairlead.runtime.interfaces.rest.commands.service import KeptAnswer
 from fairlead.runtime.interfaces.rest.server.errors import Unanswered
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway

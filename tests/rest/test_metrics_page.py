@@ -10,7 +10,7 @@ from fairlead.events.log.process import process_of
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.node_files import EngineFile, engine_file, write_engine
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.kept_answers import KeptAnswer
+from fairlead.runtime.interfaces.rest.commands.service import KeptAnswer
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
 

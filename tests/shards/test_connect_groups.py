@@ -19,7 +19,7 @@ from fairlead.actors.messages.groups import (
     RemoveGroup,
 )
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
-from fairlead.actors.shards.kinds import CONNECTORS
+from fairlead.actors.shards.hosting import CONNECTORS
 from fairlead.events.model import GroupType
 from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.classic.workers import as_worker

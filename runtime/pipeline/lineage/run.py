@@ -12,7 +12,7 @@ of the frame that was read.
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -270,8 +270,7 @@ def _trees(value: Any) -> Iterator[Any]:  # noqa: ANN401
     elif isinstance(value, list):
         if value and isinstance(value[0], dict) and "num-children" in value[0]:
             yield value
-        items: list[Any] = value
-        for each in items:
+        for each in cast("Sequence[Any]", value):
             yield from _trees(each)
 
 

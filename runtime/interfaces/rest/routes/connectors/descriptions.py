@@ -1,20 +1,21 @@
 """The GET routes of connectors, in Connect's format."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Final, TypeVar, cast
 
 from msgspec import Meta, Raw
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from ......events.commits import Commit
 from ......events.group import Group
 from ......events.log.errors import NoLogError
-from ......events.model import Resource
+from ......events.model import Resource, RunState
 from ......events.records import ConnectorConfig
 from ......projections import views
 from .....config.secrets import hide_secrets
-from ....replies import unpublished
+from .....pipeline.batches.naming import describe_unpublished
 from ....replies.building import connectors as replies
 from ....replies.building.connectors import connector_progress
 from ....replies.connectors import (
@@ -40,6 +41,14 @@ PLAIN = frozenset({"status", "info"})
 """What a list can be expanded by that depends on the control log alone."""
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
+_FORGETS: Final = (
+    "it waits until its source has removed what it keeps outside, such as a replication slot, which"
+    " a worker does as soon as it can; what keeps that from being done is in logs/actors.log. To"
+    " leave it where it is, delete the connector once more with ?forget=false"
+)
+_IS_RETRIED: Final = (
+    "a worker tries again and again, and what keeps it from that is in logs/actors.log"
+)
 
 
 TaskNumber = Annotated[int, Meta(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
@@ -192,8 +201,16 @@ def find_connector(service: Service, name: str) -> ConnectorConfig | None:
 
 
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
-    """Return why the deletion of a connector is not finished; "" if it is."""
-    return unpublished.deletion_waits(logs.group, name, logs.unpublished(name))
+    """Return why the deletion of a connector is not finished, such as its batches; "" if it is."""
+    unpublished = logs.unpublished(name)
+    if not unpublished:
+        config = logs.group.connectors.get(name)
+        return _FORGETS if config is not None and config.to_forget else ""
+    return (
+        f"it waits until what counts already is published in {_roots(unpublished)} "
+        f"({describe_unpublished(unpublished)}); what keeps that from being done is in "
+        "logs/actors.log. To give these rows up, delete the connector once more with ?publish=false"
+    )
 
 
 def reason_kept(service: Service, name: str) -> str:
@@ -205,8 +222,21 @@ def reason_kept(service: Service, name: str) -> str:
 
 def publication_warnings(logs: FollowedGroup, name: str) -> tuple[str, ...]:
     """Return a warning if no running task publishes some batches of a connector."""
-    told = unpublished.publication_warning(logs.group, name, logs.unpublished(name))
-    return (told,) if told else ()
+    unpublished, numbers = logs.unpublished(name), logs.group.task_numbers(name)
+    if logs.group.target_state(name) is RunState.RUNNING:
+        unpublished = [each for each in unpublished if each.commit_id.task not in numbers]
+    if not unpublished:
+        return ()
+    is_suspended = all(each.commit_id.task in numbers for each in unpublished)
+    return (
+        f"not published in {_roots(unpublished)} is {describe_unpublished(unpublished)}, which "
+        "counts already. No task that runs does it: "
+        + ("resume the connector" if is_suspended else _IS_RETRIED),
+    )
+
+
+def _roots(unpublished: Sequence[Commit]) -> str:
+    return ", ".join(sorted({each.manifest.root for each in unpublished}))
 
 
 def describe_connector(service: Service, group: Group, name: str) -> ConnectorInfo:
