@@ -69,7 +69,7 @@ class TimerQueue(Generic[K]):
         self._at.pop(key, None)
 
     def extend(self, late_ms: int) -> None:
-        """Make all that waits due later by this time."""
+        """Postpone all timers by this time."""
         self._extended_ms += late_ms
 
     def next_ms(self) -> int | None:

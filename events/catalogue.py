@@ -54,7 +54,7 @@ Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class KeyFields(NamedTuple):
-    """The fields of a record that are its key: those of text, then those that are numbers.
+    """The key fields of a record: text fields, then number fields.
 
     A field is given by its path, such as `token.generation`.
     """
@@ -71,7 +71,7 @@ class KeyFields(NamedTuple):
         return attrgetter(*paths) if paths else lambda _: ()
 
     def parse(self, packed: bytes) -> Key:
-        """Return the key that bytes spell; raises ValueError where they spell none of this form."""
+        """Return the key from its bytes; raises ValueError if they have another form."""
         *parts, behind = packed.decode().split("\0")
         texts = len(self.texts)
         key: Key = (*parts[:texts], *map(int, parts[texts:]))

@@ -54,7 +54,7 @@ def raise_epoch(group: Group, record: GroupMetadata) -> None:
 
 
 def drop_epoch(group: Group) -> None:
-    """Forget the epoch bump; the epoch is that of the group's deletion, if it had one."""
+    """Remove the epoch bump; the epoch is then that of the group's last deletion, if any."""
     group.group_epoch = group.deletion.group_epoch if group.deletion else 0
     group.bump = None
 

@@ -99,7 +99,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def weight_in(text: str) -> int | None:
-    """Return the weight that a text spells, None if it is none."""
+    """Return the weight in a text; None if it is invalid."""
     number = _number(text)
     return number if number is not None and 1 <= number <= HEAVIEST else None
 

@@ -172,7 +172,7 @@ Changed = Mapping[str, Iterable[Resource]]
 
 
 class Layout(NamedTuple):
-    """A record as a group evolves by it, and what is to be written for it, the head last."""
+    """A record, and the entries to write for it, the head last."""
 
     whole: Record
     parts: list[Record]

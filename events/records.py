@@ -385,7 +385,7 @@ Subscriptions = dict[str, ConsumerSubscription]
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPart:
-    """Those of some connectors that are configured (key type 27); its head is key type 4."""
+    """The configured resources of some connectors (key type 27); its head is key type 4."""
 
     number: int
     """The number of the part, as in `record_parts.part_of`."""

@@ -24,7 +24,7 @@ Permitted = Callable[[str, Resources], Resources]
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """The members of a snapshot by what they may be given, all in the order of their ids.
+    """The members of a snapshot by the work that they may get, all in the order of their ids.
 
     A member that is drained is in none of these, unless it has a successor.
     """

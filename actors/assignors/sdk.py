@@ -91,7 +91,7 @@ class ConnectAssignor(Protocol):
         ...
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return where everything in `group.configured` goes: to a member, parked, or nowhere.
+        """Return the place of each resource in `group.configured`: a member, parked, or none.
 
         Only lost work may be parked, with a deadline that its loss gives. Work that goes nowhere
         is unplaceable, with the reason in words, of at most 32,000 characters. A member that is not

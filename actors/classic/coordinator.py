@@ -190,7 +190,7 @@ class ClassicCoordinator:
 
     @property
     def metadata_bytes(self) -> int:
-        """How many bytes its members keep: their metadata, and their assignments."""
+        """The size of its members' metadata and assignments."""
         return self._state.metadata_bytes + self._state.assignment_bytes
 
     @property
@@ -238,7 +238,7 @@ class ClassicCoordinator:
         return refused
 
     def grant_sessions(self, steady_ms: int) -> None:
-        """Give every member a full session again."""
+        """Restart every member's full session."""
         for each in (*self._state.seats, *self._state.pending_joins):
             self._wait_for(each, steady_ms)
 

@@ -454,7 +454,7 @@ def end_phase(draft: ClassicDraft) -> None:
 
 
 def expire_member(draft: ClassicDraft, member_id: str) -> None:
-    """Expire a member id: a member that was silent, or an id with which nobody has joined.
+    """Remove a member id whose session expired: of a silent member, or never used to join.
 
     A member that waits for an answer is not silent, but a newcomer does not wait for ever.
     """

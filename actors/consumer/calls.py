@@ -84,7 +84,7 @@ class OffsetCalls:
         return None
 
     def run_timers(self, settings: GroupSettings, space: DiskSpace, now: Now) -> bool:
-        """Delete offsets of no use any more; return whether the group is over with the last one."""
+        """Delete expired offsets; return whether the group has to be deleted with the last one."""
         self._deleted.run_timers(space, now)
         return self._clean_up.run_timers(settings, space, now)
 
@@ -140,7 +140,7 @@ class ConsumerCalls(OffsetCalls):
         return as_reply(reply, self._group.topics or NO_TOPICS, request.number)
 
     def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
-        """Keep the answer for repetitions of a heartbeat before which the log ended at `end`."""
+        """Cache the answer to a heartbeat for its repetitions; the log ended at `end` before it."""
         if isinstance(reply, ConsumerGroupHeartbeatReply):
             self._cache.add(request, end, reply)
 

@@ -160,7 +160,7 @@ class EvolvingGroup:
         self.long_poll.mark_all()
 
     def renew_session(self, member_id: str, steady_ms: int) -> None:
-        """Renew a member's session; one that is gone has none."""
+        """Restart a member's session, if it is still in the group."""
         if member := self.group.members.get(member_id):
             self.timers.members.renew_session(member, self.soft.settings, steady_ms)
 

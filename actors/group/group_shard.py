@@ -133,7 +133,7 @@ class GroupShard:
 
     @property
     def group(self) -> Group:
-        """The group as decided: ahead of the log by what its process has not written yet."""
+        """The group as decided, ahead of its log by the records not written yet."""
         return self.state.group
 
     @property

@@ -119,7 +119,7 @@ class LogPair(Protocol):
 
 
 def drain(host: Decider, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
-    """Write what was decided, and return the answers to send now that it is durable."""
+    """Write decided entries, and return the answers to send once these are durable."""
     ready = host.ready(now)
     if ready.has_entries:
         logs.append_offsets(ready.offset_entries, now)

@@ -38,7 +38,7 @@ class KindCalls(Protocol):
         ...
 
     def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
-        """Keep the answer to a heartbeat for its repetitions; the log ended at `end` before it."""
+        """Cache the answer to a heartbeat for its repetitions; the log ended at `end` before it."""
         ...
 
     def repeat(self, request: ConsumerGroupHeartbeat) -> Reply | None:
@@ -46,7 +46,7 @@ class KindCalls(Protocol):
         ...
 
     def run_timers(self, settings: GroupSettings, space: DiskSpace, now: Now) -> bool:
-        """Do what is due by now; return whether the group is over, and has to be deleted."""
+        """Execute all due timers; return whether the group has to be deleted."""
         ...
 
     def next_ms(self, settings: GroupSettings) -> int:

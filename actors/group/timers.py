@@ -98,7 +98,7 @@ class GroupTimers:
         """The connectors that are STOPPED as soon as their work has ended."""
 
     def grant_sessions(self, settings: GroupSettings, steady_ms: int) -> None:
-        """Give every member a full session, and a full rebalance timeout, again."""
+        """Restart every member's full session and full rebalance timeout."""
         self.members = MemberTimers(self._group, settings, steady_ms)
 
     def extend(self, late_ms: int) -> None:
@@ -245,7 +245,7 @@ class MemberTimers:
             yield ExpireRebalance(member_id, offset)
 
     def next_ms(self) -> int | None:
-        """Return when the next of them may be due."""
+        """Return when the next member timer may expire."""
         return earliest(self._sessions.next_ms(), self._revocations.next_ms())
 
 

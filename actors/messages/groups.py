@@ -76,7 +76,7 @@ class DescribeGroupReply:
 
 @dataclass(frozen=True, slots=True)
 class DescribeConsumerGroup:
-    """Tell of one group of consumers by KIP-848."""
+    """Describe one group of consumers by KIP-848."""
 
     group_id: str
     number: int = 0

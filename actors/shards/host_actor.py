@@ -82,12 +82,12 @@ class Pong:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """To itself: decide what is queued."""
+    """To itself: decide the queued requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """To itself: this time has come, steady clock."""
+    """To itself: a timer has expired, steady clock."""
 
     at_ms: int
 

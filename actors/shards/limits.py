@@ -45,7 +45,7 @@ NO_SUBSCRIPTION: Final = ConsumerSubscription("")
 
 
 def footprint_of(group: Group, classic: ClassicCoordinator) -> Footprint:
-    """Return what a group keeps."""
+    """Return a group's footprint: its members, and the bytes of their metadata."""
     members = len(group.members) + classic.count
     return Footprint(members, group.metadata_bytes + classic.metadata_bytes)
 

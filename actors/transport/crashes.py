@@ -22,7 +22,7 @@ FATAL: Final = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 def end_at_crashes(trace: TextIOWrapper | int | None, *others: signal.Signals) -> None:
-    """Let a crash, or another signal, end this process; its stacks go to a file or descriptor."""
+    """Dump the stacks to a file or descriptor when a crash or another signal ends this process."""
     faulthandler.disable()  # else a handler of before, or of the parent process, counts as this one
     for number in (*FATAL, *others):
         signal.signal(number, signal.SIG_DFL)

@@ -79,7 +79,7 @@ class Admin(multiprocCommon.MultiProcAdmin):
         """Report every child: stock drops others that are dead by now; see `childDied`."""
 
     def h_WhoIs(self, envelope: Any) -> bool:
-        """Look a name up without creating anything."""
+        """Look up a name without creating an actor."""
         named = Named(self._globalNames.get(envelope.message.name), _node)
         self._send_intent(TransmitIntent(envelope.sender, named))
         return True

@@ -107,7 +107,7 @@ class Callbacks:
         return released
 
     def close(self) -> None:
-        """Make no more callbacks; does not wait for one that is running."""
+        """Make no more callbacks; does not wait for the running one."""
         with self._changed:
             self._is_closed = True
             self._calls.clear()

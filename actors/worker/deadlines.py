@@ -119,7 +119,7 @@ class Deadlines:
         return self._leave_by_ms is not None and now_ms >= self._leave_by_ms
 
     def next_ms(self) -> int | None:
-        """Return the first of all deadlines, None if there is none."""
+        """Return the earliest deadline; None if there is none."""
         return earliest(self.next_kill_ms(), self._leave_by_ms, self.fence_at_ms())
 
     def kill_is_due(self, now_ms: int) -> bool:

@@ -105,7 +105,7 @@ class Requests:
         return sent
 
     def confirm(self, request: Heartbeat) -> None:
-        """Add the content of an answered request to what the coordinator knows."""
+        """Record the fields of an answered request as known to the coordinator."""
         if self._confirmed is None or request.is_full:
             self._confirmed = request
             return
@@ -120,11 +120,11 @@ class Requests:
         )
 
     def resend_in_full(self) -> None:
-        """Make the next request full: what the coordinator knows is uncertain now."""
+        """Make the next request full: the coordinator's state is uncertain."""
         self._confirmed = None
 
     def repeat_owned(self) -> None:
-        """Name what is owned in the next request, even if the coordinator knows it."""
+        """Send the owned list with the next request, even if the coordinator knows it."""
         if self._confirmed is not None:
             self._confirmed = replace(self._confirmed, owned=None)
 

@@ -108,7 +108,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The member has left, or cannot go on (`error` says why)."""
+    """The member has left, or cannot continue: `error` has the reason."""
 
     error: str = ""
     """Why the member cannot continue; empty if it left."""

@@ -42,7 +42,7 @@ class InvalidEntryError(LogError):
 
 
 class CorruptLogError(LogError):
-    """The log differs from what was written: keep it, and restore from a backup."""
+    """The log is damaged: keep it, and restore from a backup."""
 
 
 class TrimmedError(LogError):

@@ -41,7 +41,7 @@ _CHECKSUM = struct.Struct(">I")
 
 
 def find_problems(path: Path) -> list[str]:
-    """Return what is wrong with the pages of the log at `path`; it should not be written to."""
+    """Return the flaws in the pages of the log at `path`; writing to it is not safe then."""
     found: Iterable[object]
     try:
         found = cast("list[object]", verify.verify(str(path), subdir=True))  # type: ignore[no-untyped-call]

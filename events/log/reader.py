@@ -282,7 +282,7 @@ class LogReader(ReadableLog):
             return end_of(txn, self._tables)
 
     def tail(self, start: int) -> Iterator[list[Entry]]:
-        """Yield what was written from offset `start` on, in batches, up to the end as it is then.
+        """Yield entries from offset `start` to the present end, in batches.
 
         A batch has at most 1000 entries or about 4 MiB, and none is empty. Raises `TrimmedError`
         if the log was trimmed beyond the next offset: bootstrap by `load()`.

@@ -38,7 +38,7 @@ Table: TypeAlias = "lmdb._Database"  # noqa: SLF001  (its only name)
 
 
 class LogKind(NamedTuple):
-    """The purpose of a log, where a group has two of them."""
+    """The purpose of a log in a group: control or offsets."""
 
     name: str
     other: str

@@ -107,7 +107,7 @@ def between(start_ms: int | None, end_ms: int | None) -> int | None:
 
 
 def handovers_of(change: TargetChange) -> Iterator[Handover]:
-    """Yield what a target moves, as it is known at that moment."""
+    """Yield the moves of a target as new handovers."""
     for each in change.moved:
         yield Handover(
             each.resource, change.reasons[each.resource], each.previous_owner, each.new_owner
@@ -130,7 +130,7 @@ class OwnerEnd(NamedTuple):
 
     @classmethod
     def of(cls, bump: GroupMetadata) -> "OwnerEnd":
-        """Return what an epoch says, which may be nothing."""
+        """Return the end of a seat by an epoch's cause; its times may be unknown."""
         if bump.cause.why in (Why.PROCESS_ENDED, Why.MEMBER_REMOVED):
             return cls(stopped_ms=bump.since_ms or None)
         is_silent = bump.cause.why is Why.SESSION_EXPIRED

@@ -27,7 +27,7 @@ PENDING_MAX: Final = 1_000
 
 @dataclass(slots=True)
 class Durations:
-    """How many of something took how long, by `SECONDS`, and how long all of them took."""
+    """A histogram of durations by `SECONDS`, with their count and sum."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     total_ms: int = 0

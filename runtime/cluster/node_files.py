@@ -105,7 +105,7 @@ def read_assignors(run_folder: Path) -> AssignorSpec:
 
 @dataclass(frozen=True, slots=True)
 class EngineFile:
-    """The state of a JVM: of the one that the workers share, or of a worker's own."""
+    """The state of a JVM: the shared one, or a worker's own."""
 
     owner: ProcessId
     pid: int | None
@@ -127,7 +127,7 @@ def write_engine(file: Path, engine: EngineFile) -> None:
 
 
 def read_engines(run_folder: Path) -> dict[str, EngineFile]:
-    """Return the engines of a node by their workers; "" is the one that workers share.
+    """Return a node's engines by worker; "" is the shared one.
 
     One whose process has ended is down, whatever it said last.
     """

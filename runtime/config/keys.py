@@ -173,7 +173,7 @@ class NodeSettings(GroupKeys):
     )
 
     def log_output(self) -> LogOutput:
-        """Return what the processes of the node log, and where to."""
+        """Return the logging of the node's processes."""
         return LogOutput(self.log_level, self.log_format, self.log_to)
 
 

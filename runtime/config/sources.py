@@ -102,7 +102,7 @@ class GivenValue(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The last value of each setting, and what a file has for Kafka Connect alone."""
+    """The last value of each setting, and the keys of a file for Kafka Connect alone."""
 
     values: dict[str, GivenValue]
     passed_over: tuple[str, ...] = ()

@@ -105,7 +105,7 @@ class ClientConnection:
             while await self._answer_next():
                 pass
         except FrameRefused as refused:
-            self._counts.refuse(refused, self.address)
+            self._counts.count_refusal(refused, self.address)
         except BrokerUnavailable as away:
             self._counts.warn("the broker cannot be reached", str(away))
         except (asyncio.IncompleteReadError, asyncio.CancelledError, OSError):
@@ -127,7 +127,7 @@ class ClientConnection:
             state = self._limit.state
             if state is not ConnectionState.IDLE:
                 reason = "slow reader" if state is ConnectionState.WRITING else "half-sent"
-                self._counts.refuse(FrameRefused(reason, state.value), self.address)
+                self._counts.count_refusal(FrameRefused(reason, state.value), self.address)
             self.close()
 
     async def _answer_next(self) -> bool:
@@ -144,7 +144,7 @@ class ClientConnection:
             raise FrameRefused("length", str(length))
         self._limit.wait_for(ConnectionState.READING, FRAME_SECONDS + length / SLOWEST)
         head = read_head(first := await self._stream.read_exactly(HEAD.size))
-        self._counts.count(head.api)
+        self._counts.count_request(head.api)
         if not (is_served(head.api, head.version) and is_known(head.api)):
             raise FrameRefused("unknown call", f"{head.api} in version {head.version}")
         if head.api in SERVED:

@@ -24,15 +24,15 @@ class Counts:
         self._suppressed = 0
         """The number of warnings that were dropped since the last logged one."""
 
-    def count(self, api: int) -> None:
-        """Count a request."""
+    def count_request(self, api: int) -> None:
+        """Count a request by its API."""
         self._metrics.count_request(NAMES.get(api, "other"))
 
-    def open(self, change: int) -> None:
+    def count_connection(self, change: int) -> None:
         """Count a connection that was opened (1) or closed (-1)."""
         self._metrics.count_connection(change)
 
-    def refuse(self, refused: FrameRefused, address: str) -> None:
+    def count_refusal(self, refused: FrameRefused, address: str) -> None:
         """Count a refusal, and warn about it."""
         self._metrics.count_refusal(refused.reason)
         self.warn("closed the connection of", f"{address}: {refused}")

@@ -148,13 +148,13 @@ class Listener:
             return
         self._connections.add(client)
         self._of_address[client.address] += 1
-        self._counts.open(1)
+        self._counts.count_connection(1)
         try:
             await client.serve()
         finally:
             self._connections.discard(client)
             self._of_address[client.address] -= 1
-            self._counts.open(-1)
+            self._counts.count_connection(-1)
 
     def _exceeds_limits(self, client: ClientConnection) -> bool:
         limits, address = self._limits, client.address
@@ -164,7 +164,7 @@ class Listener:
             refused = FrameRefused("too many connections", f"{limits.of_address} of this address")
         else:
             return False
-        self._counts.refuse(refused, address)
+        self._counts.count_refusal(refused, address)
         return True
 
 

@@ -108,7 +108,7 @@ class SynchronousHeartbeats:
             return False
         if self._repeated is None:
             self._repeated = RepeatedCall(parsed.calls[0])
-        self._counts.count(parsed.request.head.api)
+        self._counts.count_request(parsed.request.head.api)
         self._limit.wait_for(ConnectionState.ANSWERING)
         self._head = data[LENGTH.size : NUMBER_END]
         self._shard.repeat(self._repeated, self)

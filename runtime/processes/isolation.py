@@ -119,7 +119,7 @@ def limit_memory(memory_bytes: int, *, is_for_children: bool) -> int:
 
 
 def lower_priority() -> None:
-    """Give this process less of the processor than others, and no core file."""
+    """Lower this process's priority, and let it write no core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(NICENESS)
 

@@ -71,7 +71,7 @@ class GroupProcess:
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number of the process, as its supervisor hears of it."""
+        """The number of the process, which its supervisor knows."""
         return self._coordinator.coordinator_epoch
 
     def submit(self, only: int | None, hear: Hear, message: GroupRequest) -> None:

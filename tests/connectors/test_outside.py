@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
-from fairlead.runtime.pipeline.formats.evolution.names import may_have_twins
+from fairlead.runtime.pipeline.formats.evolution.names import may_have_duplicates
 from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
 
 Config = dict[str, str]
@@ -111,7 +111,7 @@ def test_columns_of_a_source_alike_but_for_their_case_are_no_files(
     ],
 )
 def test_spark_is_asked_only_if_names_may_be_alike(ddl: str, *, may: bool) -> None:
-    assert may_have_twins(ddl) is may
+    assert may_have_duplicates(ddl) is may
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_a_log_line_a_second_is_written_at_most(
 ) -> None:
     counts = Counts(tmp_path)
     for number in range(100):
-        counts.refuse(bounds.FrameRefused("length", str(number)), "here")
+        counts.count_refusal(bounds.FrameRefused("length", str(number)), "here")
     assert len(caplog.messages) == 1
 
 

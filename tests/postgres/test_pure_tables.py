@@ -8,7 +8,7 @@ from fairlead.runtime.pipeline.stores.postgres.tables.shares import (
     TableShare,
     TaskShare,
     deal,
-    known_in,
+    shares_by_table,
 )
 
 
@@ -31,7 +31,7 @@ def test_chunks_of_tables_are_dealt_evenly_and_one_task_follows_each_table() -> 
         [("a", 3, 5, False), ("b", 0, 0, True)],
         [("c", 0, 2, True)],
     ]
-    assert known_in(shares) == {each.name: each for each in tables}
+    assert shares_by_table(shares) == {each.name: each for each in tables}
     assert dealt(*deal([table("a", 4), table("b", 4), table("c", 4)], 2, is_cut=True)) == [
         [("a", 0, 4, True), ("c", 0, 2, True)],
         [("b", 0, 4, True), ("c", 2, 4, False)],

@@ -40,7 +40,7 @@ def tables(database: Database) -> Iterator[ReadSession]:
 
 
 def pid_of(session: LogSession) -> int:
-    with session.talking() as connection:
+    with session.connected() as connection:
         row = connection.execute(PID).fetchone()
     assert row
     return int(row[0])
@@ -49,7 +49,7 @@ def pid_of(session: LogSession) -> int:
 def test_a_connection_that_was_closed_is_opened_again(database: Database, log: LogSession) -> None:
     first = pid_of(log)
     assert pid_of(log) == first
-    with log.talking() as connection:
+    with log.connected() as connection:
         connection.close()  # as psycopg does when a statement finds it broken
     second = pid_of(log)
     assert second != first

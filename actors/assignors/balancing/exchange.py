@@ -124,7 +124,7 @@ def _count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[d
 
 
 def level_by_transfers(allocation: Allocation) -> bool:
-    """Deal what is unassigned, then relieve takers that are too far ahead; False if none was."""
+    """Deal unassigned resources, then relieve the fullest takers; False if none was relieved."""
     allocation.deal_unassigned()
     has_given, is_level = False, False
     while not is_level:

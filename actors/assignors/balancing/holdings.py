@@ -133,5 +133,5 @@ class Transfers:
 
     @property
     def changed_takers(self) -> Collection[int]:
-        """The takers that give up or get anything, but for the `firsts`."""
+        """The takers with changed shares, except those in `firsts`."""
         return self.given_up.keys() | self.got.keys()

@@ -103,7 +103,7 @@ def _task(resource: Resource) -> int:
 
 
 class RemovalQueue:
-    """The resources of which a worker gives, in the order in which they leave it.
+    """The resources of a worker in the order in which they leave it.
 
     The one by whose leaving the spread gains most is first; among equals the last by name. The
     connectors wait in a heap; what the spread gains by each is computed anew when its turn comes.

@@ -98,7 +98,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_assignment(assignment: PartitionAssignment) -> bytes:
-    """Return the bytes of an assignment; topics stand in the order of first mention.
+    """Return the bytes of an assignment; topics are in the order of first mention.
 
     Raises UnwritableError.
     """

@@ -61,7 +61,7 @@ class _Loads:
         return {each: set().union(*held.values()) for each, held in self._held.items()}
 
     def deal(self, snapshot: Snapshot) -> None:
-        """Give each free partition to a least loaded subscriber, topics with few of them first."""
+        """Assign each free partition to a least loaded subscriber; scarce topics first."""
         partitions = partitions_of(snapshot)
         taken = {each for held in self._held.values() for share in held.values() for each in share}
         for topic in sorted(self._subscribers, key=lambda each: len(self._subscribers[each])):

@@ -57,7 +57,7 @@ def _unknown_first(verdicts: Iterable[PartitionVerdict]) -> tuple[PartitionVerdi
 def commit_offsets(
     ledger: OffsetLedger, call: OffsetCommit, topics: Mapping[str, Topic] | None, now_ms: int
 ) -> OffsetReply:
-    """Commit the valid ones of these offsets; `topics` are those of the cluster, None: unknown."""
+    """Commit the valid ones of these offsets; `topics` are the cluster's, None: unknown."""
     records: list[ConsumerOffset] = []
     verdicts: list[PartitionVerdict] = []
     for each in call.offsets:

@@ -266,7 +266,7 @@ def _versions(assignors: tuple[ClientAssignor, ...]) -> list[AssignorRange]:
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:
-    """Return the seats that end by this join: those of its worker under other instance ids.
+    """Return the seats that this join ends: its worker's seats under other instance ids.
 
     Such a member is away, has the url of the joining worker, and is not the one that returns.
     """
@@ -445,7 +445,7 @@ def _flaw_in_assignors(request: Heartbeat, before: MemberMetadata | None) -> str
 
 
 def flaw_in_first_join(request: Heartbeat) -> str:
-    """Return what is missing in the join of a new member; "" if none."""
+    """Return the missing field in the join of a new member; "" if it is complete."""
     if request.rebalance_timeout_ms <= 0:
         return "a join needs a RebalanceTimeoutMs above 0"
     names_assignor = request.assignors or request.server_assignor is not None

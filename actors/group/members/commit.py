@@ -46,7 +46,7 @@ class CommitDecision:
 def commit_offsets(
     group: Group, ledger: "OffsetLedger", command: CommitOffsets, now_ms: int
 ) -> CommitDecision:
-    """Decide a member's commits; each is accepted or refused by itself."""
+    """Decide a member's commits, each on its own."""
     records: list[Record] = [
         Tombstone(Committed, commit_key(done))
         for done in command.published
@@ -207,7 +207,7 @@ class OffsetLedger:
         return self._count(ConsumerOffset) > 0
 
     def consumer_offsets(self, *topic: str) -> list[ConsumerOffset]:
-        """Return the committed offset of each partition that has one, those of a topic or all."""
+        """Return the committed offsets by partition, of one topic or of all."""
         found = self._all(ConsumerOffset, *topic)
         return [each for each in found if isinstance(each, ConsumerOffset)]
 

@@ -395,7 +395,7 @@ def find_reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
 
 
 def find_unmoved(group: Group, records: Iterable[Record]) -> Collection[str]:
-    """Return the ids of members to which a new target gives exactly what they have.
+    """Return the members whose share a new target leaves as it is.
 
     `group` is the group before the records. Without a new target there are none.
     """

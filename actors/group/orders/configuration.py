@@ -171,7 +171,7 @@ def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
 
 
 def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: int) -> Decision:
-    """Change settings of the group, all of those named or none; INVALID_CONFIG says why not."""
+    """Change settings of the group, all or none; INVALID_CONFIG has the reason."""
     node = soft.node or soft.settings
     if found := [*_flaws(group, command.configs)]:
         return _refuse(soft, "; ".join(found))

@@ -46,7 +46,7 @@ class GoneMembers:
         """The members of the last generation of classic members."""
 
     def apply(self, record: Record) -> None:
-        """Apply the next record of the log: a member comes or goes with some of them."""
+        """Apply the next record of the log, which may add or remove members."""
         match record:
             case MemberMetadata():
                 self._gone.pop(record.member_id, None)

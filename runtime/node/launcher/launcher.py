@@ -44,7 +44,7 @@ class EngineProcess(BriefedProcess):
 
 
 class Launcher:
-    """One node: `start`, `watch` until told to stop, `stop`."""
+    """Starts, supervises and stops one node."""
 
     _signals: SignalWait
     """Set by `start`."""

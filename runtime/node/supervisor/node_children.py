@@ -149,7 +149,7 @@ class NodeChildren:
             self._host.actor.send(group, report)
 
     def view(self) -> NodeView:
-        """Return the state of all of them."""
+        """Return the state of all children."""
         group, assignor = self.group.view(), self.assignor.view()
         workers, shards = self.workers.views(), tuple(self.shards.views())
         return NodeView(os.getpid(), (group,), workers, (assignor,), shards)

@@ -199,7 +199,7 @@ class UnpublishedTasks:
         """The task of each unpublished commit, by the commit's key."""
 
     def catch_up(self, log: LogReader) -> Resources:
-        """Read what is new, and return the tasks; raises `LogError`."""
+        """Read new entries, and return the tasks; raises `LogError`."""
         try:
             if self._next < 0:
                 self._begin(log)

@@ -13,7 +13,7 @@ COPIES: Final = ".fairlead-copies-"
 
 
 def path_of(uri: "Column") -> "Column":
-    """Return the path that a URI of Spark stands for."""
+    """Return the path in a URI of Spark."""
     plain = sf.url_decode(sf.replace(uri, sf.lit("+"), sf.lit("%2B")))
     return sf.regexp_replace(plain, "^file:(//)?", "")
 

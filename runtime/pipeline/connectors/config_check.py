@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 from ....events.model import Resource
 from ..engines.queries.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
 from ..engines.queries.query_rules import flaws, suspects, told_function
-from ..formats.evolution.names import find_twins, flaw_of_twins, may_have_twins
-from ..formats.inference import TwinColumns, refuse_twins
+from ..formats.evolution.names import find_duplicates, flaw_of_duplicates, may_have_duplicates
+from ..formats.inference import DuplicateColumns, refuse_duplicates
 from ..spi.config import ConfigInvalid, has_reference, strip_prefix
 from ..spi.context import AccessLimits, Context, ExternalAccess, ProbeResult, SourceColumns
 from ..spi.keys.common import TRANSFORMS
@@ -39,7 +39,7 @@ _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 def probe(
     config: Mapping[str, str], outside: ExternalAccess, types: keys.PipelineTypes
 ) -> ProbeResult:
-    """Check a config whose values are valid by themselves."""
+    """Check a config, whose values are valid each, against source, sink and Spark."""
     source, sink = types.source.probe(config, outside), types.sink.probe(config, outside)
     errors = {**source.errors, **sink.errors, **probe_queue(config, outside)}
     warnings = [*source.warnings, *sink.warnings]
@@ -52,7 +52,7 @@ def probe(
         except CheckFailed as error:
             warnings.append(f"the settings of Spark were not checked: {error}")
     steps, is_wanted = aliases(config), types.sink.wants_columns(config)
-    may_fail = types.sink.ignores_case and may_have_twins(source.columns.ddl)
+    may_fail = types.sink.ignores_case and may_have_duplicates(source.columns.ddl)
     needs_columns = steps or is_wanted or source.columns.is_given or may_fail
     if outside.queries is not None and needs_columns:
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)
@@ -62,7 +62,7 @@ def probe(
             warnings.append(f"the SQL was not checked: {error}")
             columns = None
         if columns is not None and types.sink.ignores_case:
-            errors |= _twins(columns)
+            errors |= _duplicates(columns)
         if columns is not None and is_wanted:
             names = WrittenColumns(list(columns.types), may_grow=source.columns.may_grow)
             fits = types.sink.check_columns(config, names)
@@ -71,11 +71,11 @@ def probe(
     return ProbeResult(errors, tuple(warnings))
 
 
-def _twins(columns: Columns) -> Mapping[str, str]:
+def _duplicates(columns: Columns) -> Mapping[str, str]:
     """Return the error of columns that a sink cannot tell apart, if there are any."""
     schema = StructType.fromJson(json.loads(columns.json)) if columns.json else StructType()
-    twins = find_twins(schema)
-    return {TRANSFORMS: flaw_of_twins(twins)} if twins else {}
+    duplicates = find_duplicates(schema)
+    return {TRANSFORMS: flaw_of_duplicates(duplicates)} if duplicates else {}
 
 
 @dataclass(slots=True)
@@ -102,8 +102,8 @@ class _Queries:
             return None
         try:
             columns = self.spark.columns_of(source.ddl)
-            refuse_twins(list(columns.types))
-        except (QueryRefused, TwinColumns) as refused:
+            refuse_duplicates(list(columns.types))
+        except (QueryRefused, DuplicateColumns) as refused:
             self.errors[source.key] = str(refused)
             return None
         return columns

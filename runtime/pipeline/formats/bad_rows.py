@@ -130,7 +130,7 @@ def load_json(  # one of them has no default for safety
     values: JsonValues,
     beside: Sequence[str],
 ) -> "DataFrame":
-    """Return the rows of JSON files, with the columns that are read `beside` those of the schema.
+    """Return the rows of JSON files; `beside` are columns to read in addition to the schema's.
 
     If `RAW` is among these, bad rows are kept, and the file of each row. `options` are those of the
     reader. A value that was read as another type and does not fit is like any other bad value.

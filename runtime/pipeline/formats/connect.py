@@ -176,7 +176,7 @@ def default_of(schema: Schema) -> object:
 
 
 def time_of(schema: Schema) -> pa.DataType | None:
-    """Return the type of a date or a time with a name; None: it is none."""
+    """Return Connect's date or time type of this name; None: it is another name."""
     return TIMES.get(schema.get("name") or "")
 
 

@@ -50,7 +50,7 @@ _FRACTION = (
 _TOO_FINE = r"\.[0-9]{7}"
 
 
-class TwinColumns(BadInput):
+class DuplicateColumns(BadInput):
     """Column names differ at most in case, which Spark ignores; more files do not mend that."""
 
 
@@ -67,7 +67,7 @@ def csv_schema(
     number of values are skipped. Raises `BadInput`, `ArrowException`.
     """
     names = list(header_of(sample, style)) if style.header else []
-    refuse_twins(names)
+    refuse_duplicates(names)
     columns = csv_types(sample, style, tolerant=tolerant)
     names = names or [f"_c{number}" for number in range(len(columns))]
     # A time without a zone is an instant in the session's zone, as in Spark's own inference.
@@ -99,7 +99,7 @@ def csv_types(
 
 
 def has_texts(sample: bytes, style: CsvStyle, *, tolerant: bool) -> list[bool]:
-    """Tell for each column of complete records whether it has a text, even just `""`."""
+    """Return for each column of complete records whether it has a text, even just `""`."""
     names = _parsed(sample, style, {}, tolerant=tolerant).column_names
     texts = _parsed(sample, style, dict.fromkeys(names, _TEXT), tolerant=tolerant, has_empty=True)
     return [each.null_count < len(each) for each in texts.columns]
@@ -185,7 +185,7 @@ def infer_json(sample: bytes, where: str) -> str:
         schema = json_schema(sample)
     except (pa.ArrowException, BadInput) as error:
         raise BadInput(f"{where}: cannot infer a schema from this json: {error}") from error
-    refuse_twins(schema.names)
+    refuse_duplicates(schema.names)
     return to_ddl(schema)
 
 
@@ -194,12 +194,12 @@ def parquet_schema(file: Path) -> pa.Schema:
     return refuse_unreadable(parquet_columns(file))
 
 
-def refuse_twins(names: Sequence[str], where: str = "") -> None:
-    """Raise `TwinColumns` for names that differ at most in case."""
-    twins = Counter(name.lower() for name in names)
-    alike = [name for name in names if twins[name.lower()] > 1]
+def refuse_duplicates(names: Sequence[str], where: str = "") -> None:
+    """Raise `DuplicateColumns` for names that differ at most in case."""
+    duplicates = Counter(name.lower() for name in names)
+    alike = [name for name in names if duplicates[name.lower()] > 1]
     if alike:
-        raise TwinColumns(
+        raise DuplicateColumns(
             f"{where}columns {listed_names(alike)} differ at most in upper and lower case: rename "
             "all of them but one"
         )

@@ -38,15 +38,15 @@ class Counted(Counts):
     def __post_init__(self) -> None:
         super().__init__(self.folder)
 
-    def open(self, change: int) -> None:
+    def count_connection(self, change: int) -> None:
         """Count a connection that begins or ends."""
         self.opened += change
-        super().open(change)
+        super().count_connection(change)
 
-    def refuse(self, refused: FrameRefused, address: str) -> None:
+    def count_refusal(self, refused: FrameRefused, address: str) -> None:
         """Record a refusal."""
         self.reasons.append(refused.reason)
-        super().refuse(refused, address)
+        super().count_refusal(refused, address)
 
     def warn(self, what: str, whom: str) -> None:
         """Record a log line."""

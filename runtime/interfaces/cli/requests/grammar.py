@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
     @property
     def plural(self) -> str:
-        """Its word for several."""
+        """The plural of the kind's name."""
         return f"{self.value}s"
 
 
@@ -104,7 +104,7 @@ def parse_kind(word: str) -> Kind | None:
 
 
 def find_similar_kind(word: str, kinds: Collection[Kind]) -> str:
-    """Return the word of a kind that a misspelt word may be meant for; "" if there is none."""
+    """Return the name of a kind that is similar to a misspelt word; "" if none is."""
     words = [each.plural for each in kinds] + [each.value for each in kinds]
     close = get_close_matches(word.lower(), words, 1, SIMILAR)
     return close[0] if close else ""

@@ -93,7 +93,7 @@ class QueryCheck:
         return self._call(lambda jvm: jvm.columns_of(schema))
 
     def use_of(self, query: str) -> QueryUse:
-        """Return what a query uses; raises `QueryRefused` for invalid SQL, or `CheckFailed`."""
+        """Return the tables and functions of a query; raises `QueryRefused`, `CheckFailed`."""
         return self._call(lambda jvm: use_of(jvm.parse(query)))
 
     def builtin(self) -> frozenset[str]:

@@ -96,7 +96,7 @@ class PlainRecords:
         """The columns for which all that was seen is plain; None: not all of it is."""
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
-        """Return what of the text up to the end of this chunk is not known to be plain.
+        """Return the part of the text so far that is not known to be plain.
 
         It begins with the text itself, or with the end of a plain record.
         """

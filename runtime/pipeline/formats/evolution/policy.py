@@ -13,7 +13,7 @@ from .....actors.settings import Value
 from ...spi.config import ConfigInvalid, Width
 from ...spi.errors import SchemaRefused
 from ...spi.keys.kinds import text_key
-from .names import find_twins
+from .names import find_duplicates
 from .rules import Difference, Union, unite_schemas
 
 EVOLUTION: Final = "source.schema.evolution"
@@ -104,8 +104,8 @@ class SchemaPolicy:
         ]
         if refused:
             raise SchemaRefused(self._refusal(refused, where))
-        if wide and self.is_exact and (twins := find_twins(union.schema)):
-            known_as, named = twins
+        if wide and self.is_exact and (duplicates := find_duplicates(union.schema)):
+            known_as, named = duplicates
             raise SchemaRefused(
                 f"{where}: column `{named}` differs from `{known_as}` in case only, so both "
                 "cannot be columns. Nothing of it was read. To read it, have its producer name it "

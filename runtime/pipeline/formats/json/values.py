@@ -57,7 +57,7 @@ class JsonValues:
         return [each for each in schema.fields if self._is_converted(each.dataType)]
 
     def value(self, read: "Column", kind: DataType) -> "Column":
-        """Return the value of what was read; any value if it does not fit the type."""
+        """Return the value of a parsed field; any value if it does not fit the type."""
         if not self._is_converted(kind):
             return read
         if isinstance(kind, StructType):
@@ -70,7 +70,7 @@ class JsonValues:
         return read.try_cast(kind) if isinstance(kind, ByteType) else self.texts.value(read, kind)
 
     def is_misfit(self, read: "Column", kind: DataType) -> "Column":
-        """Return whether what was read does not fit the type; never null."""
+        """Return whether a parsed field does not fit the type; never null."""
         if isinstance(kind, StructType):
             fields = (f for f in kind.fields if self._is_converted(f.dataType))
             misfits = (self.is_misfit(read.getField(f.name), f.dataType) for f in fields)

@@ -159,7 +159,7 @@ class ConnectRecord:
         return ConnectRecord(columns, where)
 
     def _with_value(self, fields: Mapping[str, Field]) -> "ConnectRecord":
-        refuse_twins(tuple(fields))
+        refuse_duplicates(tuple(fields))
         if taken := [name for name in fields if name in METADATA]:
             raise ConfigInvalid(f"{taken[0]} is kept for {METADATA[taken[0]]}")
         metadata = {name: each for name, each in self.columns.items() if name in METADATA}
@@ -168,7 +168,7 @@ class ConnectRecord:
         return replace(self, columns={**fields, **metadata})
 
 
-def refuse_twins(names: Sequence[str]) -> None:
+def refuse_duplicates(names: Sequence[str]) -> None:
     """Raise `ConfigInvalid` if two names differ at most in case."""
     seen: dict[str, str] = {}
     for name in names:
@@ -189,7 +189,7 @@ def taken_from(struct: Field, field: StructField) -> Field:
 
 def struct_of(fields: Mapping[str, Field], is_null: str = "") -> Field:
     """Return fields as a struct, which is null if a condition holds."""
-    refuse_twins(tuple(fields))
+    refuse_duplicates(tuple(fields))
     made = ", ".join(f"{literal(name)}, {each.sql}" for name, each in fields.items())
     kind = StructType([StructField(name, each.type) for name, each in fields.items()])
     sql = f"named_struct({made})"

@@ -156,7 +156,7 @@ class HasHeaderKey(Predicate):
         self._header = settings.text("name")
 
     def condition(self, record: ConnectRecord) -> str:
-        """Look for the header; rows without headers have null there."""
+        """Return whether the record has the header; rows without headers have null there."""
         headers = record.metadata(HEADERS).sql
         return f"coalesce(exists({headers}, h -> h.key = {literal(self._header)}), false)"
 
@@ -165,7 +165,7 @@ class RecordIsTombstone(Predicate):
     """Matches records without a value; see `record`."""
 
     def condition(self, record: ConnectRecord) -> str:
-        """Look at all columns of the value."""
+        """Return whether all columns of the value are null."""
         return f"({record.tombstone})" if record.tombstone else "false"
 
 
@@ -181,7 +181,7 @@ def not_empty(value: Value) -> str | None:
 
 
 def valid_regex(value: Value) -> str | None:
-    """Refuse what is no regular expression in Python and Java, and what may take for ever.
+    """Refuse a regular expression that Python or Java refuses, or that may take for ever.
 
     Java checks the rest.
     """

@@ -101,7 +101,7 @@ class ExtractField(RecordTransform):
         self._path = _path_of(settings)
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Follow the path; a null on the way gives null."""
+        """Extract the field at the path; a null on the way gives null."""
         fields = record.fields(self._part)
         for step, following in pairwise((*self._path, None)):
             field = fields.get(step or "")
@@ -213,7 +213,7 @@ class SetSchemaMetadata(RecordTransform):
         return {}
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Keep the record."""
+        """Return the record unchanged."""
         return record
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from ......events.model import Resource
 from ....engines.spelling import quoted
-from ....formats.evolution.names import find_twins, flaw_of_twins
+from ....formats.evolution.names import find_duplicates, flaw_of_duplicates
 from ....formats.evolution.rules import Difference, unite_schemas
 from ....spi.errors import SchemaRefused, SinkBroken
 from ...staging import escape_name, make_folder
@@ -51,8 +51,8 @@ def reconcile_columns(
     recorded = _read(path, shown)
     if recorded is not None and recorded in (incoming, last):
         return recorded
-    if twins := find_twins(incoming):
-        raise SchemaRefused(flaw_of_twins(twins))
+    if duplicates := find_duplicates(incoming):
+        raise SchemaRefused(flaw_of_duplicates(duplicates))
     make_folder(path.parent)
     with _locked(path.parent):
         recorded = _read(path, shown)

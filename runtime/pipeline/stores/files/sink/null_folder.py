@@ -40,7 +40,7 @@ def refuse_bytes(schema: StructType, folders: Sequence[str]) -> None:
 
 
 class NullFolderCounter:
-    """Counts the rows with such texts in each batch, and warns once."""
+    """Counts the rows of each batch whose folder means null, and warns once."""
 
     def __init__(self, folders: Sequence[str], warn: Callable[[str], None]) -> None:
         """Watch the partition columns, whose names are case insensitive."""

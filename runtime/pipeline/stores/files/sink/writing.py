@@ -47,7 +47,7 @@ _TIMES = {
 
 
 class Written(NamedTuple):
-    """The rows that a writer says it wrote."""
+    """The number of rows that a writer reports."""
 
     rows: int
     parts: frozenset[int] = frozenset()

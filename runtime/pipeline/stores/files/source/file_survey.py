@@ -21,7 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ....batches.frames import arrow_schema_of
 from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION, LEAVE_OUT, parse_ddl
-from ....formats.inference import refuse_twins
+from ....formats.inference import refuse_duplicates
 from ....formats.json.columns import JsonColumns
 from ....formats.parquet import (
     is_converted,
@@ -218,7 +218,7 @@ def admit(form: ReadFormat, survey: FileSurvey, file: Path) -> tuple[ReadFormat,
     schema, left_out = form.policy.admit(form.declared, known, survey.columns, str(file))
     if schema is known:
         return form, (*left_out, *more)
-    refuse_twins(schema.fieldNames(), f"{file}: ")
+    refuse_duplicates(schema.fieldNames(), f"{file}: ")
     return replace(form, grown=schema), (*left_out, *more)
 
 
@@ -274,7 +274,7 @@ def _of_csv(
     if not form.policy.adds:
         _check_header(file, header, form.names_in_files(header, named))
         return None
-    refuse_twins(header, f"{file}: ")
+    refuse_duplicates(header, f"{file}: ")
     known = {each.name.lower(): each.dataType for each in form.declared.fields}
     if not form.policy.widens and all(name.lower() in known for name in header):
         return StructType([StructField(name, known[name.lower()]) for name in header])

@@ -141,7 +141,7 @@ class ReadFormat:
         return self if self.zone == zone else replace(self, zone=zone)
 
     def plain_records(self, folders: Sequence[FolderColumn]) -> PlainRecords:
-        """Return what tells how far a file of csv is plain, whose folders name columns."""
+        """Return a finder of plain records in a csv file, for files in named folders."""
         zone = self.zone and (self.option("timezone") or self.zone)
         form = PlainForm(self.columns, self.style, self.options, zone, self.is_inferred)
         return PlainRecords(form, self.names_in_files((), folders), self.odd)

@@ -19,7 +19,7 @@ from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from ....formats.inference import (
     NOTHING,
-    TwinColumns,
+    DuplicateColumns,
     csv_schema,
     has_texts,
     json_schema,
@@ -27,7 +27,7 @@ from ....formats.inference import (
     listed_names,
     merge_schemas,
     parquet_schema,
-    refuse_twins,
+    refuse_duplicates,
     spelt_alike,
 )
 from ....formats.parquet import refuse_zone_clash
@@ -76,7 +76,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
         try:
             schema = _schema(fmt, file, style, share, tolerant=tolerant)
         except BadInput as error:
-            if strict or isinstance(error, TwinColumns) or not is_about_file(error):
+            if strict or isinstance(error, DuplicateColumns) or not is_about_file(error):
                 raise
             unread = unread or error
         else:
@@ -84,7 +84,7 @@ def infer_schema(  # noqa: PLR0913  # three of them have defaults
             merged = _joined(merged, schema, file, style if fmt == "csv" else None, evolution)
     if merged is None or not merged.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
-    refuse_twins(merged.names)
+    refuse_duplicates(merged.names)
     if fmt == "csv" and {*merged.types} == {NOTHING}:
         raise unread or NotReady(
             f"no value in {len(files)} file(s) to infer a schema from; put a file with values "
@@ -148,7 +148,7 @@ def _schema(
         return json_schema(sample)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
-        kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
+        kind = DuplicateColumns if isinstance(error, DuplicateColumns) else BadInput
         told = f"{file}: cannot infer a schema from this {fmt}: {why}"
         raise kind(told) from error.__cause__ or error
 

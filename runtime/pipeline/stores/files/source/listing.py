@@ -103,7 +103,7 @@ def walk(root: Path, glob: str, *, is_confined: bool = False) -> Iterator[Source
 
 
 def away_of(root: Path, error: OSError) -> SourceAway:
-    """Return what an error of the file system under a root says of the source."""
+    """Return `SourceAway` for an error of the file system under a root."""
     why = (error.strerror or str(error)).lower()
     return SourceAway(f"{error.filename or root}: {why}")
 
@@ -275,7 +275,7 @@ _EMPTIED: Final = (
 
 
 class EmptiedFolder:
-    """Tells of a folder that lists nothing although files were read from it."""
+    """Detects a folder that lists nothing although files were read from it."""
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self._root, self._warn = root, warn

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from ......events.commits import Document
 from ....formats.csv.style import CsvStyle
 from ....formats.evolution.policy import EVOLUTION, FAIL
-from ....formats.inference import TwinColumns
+from ....formats.inference import DuplicateColumns
 from ....formats.spark.options import SOURCE_OPTION, options_to_read
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_reference
 from ....spi.connector import Delivery
@@ -81,7 +81,7 @@ class FilesSourceType(SourceType):
 
     @classmethod
     def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
-        """Look at the folder, and at a sample of its files."""
+        """Check the folder, and a sample of its files."""
         schema = config.get(keys.SOURCE_SCHEMA, "")
         declared = SourceColumns(schema, keys.SOURCE_SCHEMA, is_given=bool(schema))
         text = config.get(keys.SOURCE_PATH, "")
@@ -256,7 +256,7 @@ def _sampled(config: Mapping[str, str], *, is_confined: bool) -> ProbeResult:
         schema = _inferred(config, settings, paths, tolerant=tolerant, strict=not tolerant)
     except NotReady:
         return ProbeResult()
-    except TwinColumns as error:
+    except DuplicateColumns as error:
         return ProbeResult({keys.SOURCE_PATH: str(error)})
     except (Away, BadInput, ConfigInvalid, OSError) as error:
         return ProbeResult(warnings=(f"{keys.SOURCE_PATH}: {error}",))

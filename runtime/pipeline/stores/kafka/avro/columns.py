@@ -92,7 +92,7 @@ class AvroColumns:
 
     @property
     def remark(self) -> str:
-        """Say which columns are left out."""
+        """Return a remark on the columns that are left out."""
         return self._policy.remark([*self._left_out], "records")
 
     def decode(self, table: pa.Table, flaws: Flaws) -> pa.Table:

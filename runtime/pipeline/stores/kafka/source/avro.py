@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ....formats.avro import AvroRefused, RegisteredSchema, as_columns, avro_schema
 from ....formats.evolution.arrow_columns import to_ddl
-from ....formats.evolution.names import find_twins
+from ....formats.evolution.names import find_duplicates
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
 from ....formats.json.columns import merge_columns
 from ....spi.config import ConfigInvalid, ParsedConfig
@@ -43,7 +43,7 @@ class AvroDecoder(RecordDecoder):
 
     @property
     def remark(self) -> str:
-        """Say which columns are left out."""
+        """Return a remark on the columns that are left out."""
         return self._columns.remark
 
     def rejects(self) -> Sequence[Rejects]:
@@ -54,8 +54,8 @@ class AvroDecoder(RecordDecoder):
         """Return the rows in Arrow; raises `BadInput`, `SchemaRefused`."""
         self._rejects, flaws = [], Flaws({}, {})
         decoded = self._columns.decode(table, flaws)
-        if twins := find_twins(self._columns.current, self._rows.metadata):
-            raise ConfigInvalid(columns_clash(*twins))
+        if duplicates := find_duplicates(self._columns.current, self._rows.metadata):
+            raise ConfigInvalid(columns_clash(*duplicates))
         beside = self._metadata(table)
         for name, column in zip(beside.column_names, beside.columns, strict=True):
             decoded = decoded.append_column(name, column)
@@ -93,7 +93,7 @@ class AvroKeyDecoder(AvroDecoder):
 
     @property
     def remark(self) -> str:
-        """Say which columns are left out."""
+        """Return a remark on the columns that are left out."""
         return self._values.remark or super().remark
 
     def rejects(self) -> Sequence[Rejects]:

@@ -21,7 +21,7 @@ from ....engines.spelling import quoted
 from ....formats.bad_rows import RAW, json_reason
 from ....formats.connect import CORRUPT, LONE
 from ....formats.evolution.arrow_columns import to_ddl
-from ....formats.evolution.names import find_twins
+from ....formats.evolution.names import find_duplicates
 from ....formats.evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ....formats.json.columns import JsonColumns
 from ....formats.json.flaws import find_number_flaws, find_text_flaws, objects_in, values_of
@@ -148,7 +148,7 @@ class JsonDecoder(RecordDecoder):
 
     @property
     def remark(self) -> str:
-        """Say which columns are left out."""
+        """Return a remark on the columns that are left out."""
         return self._policy.remark([*self._left_out], "records")
 
     def rejects(self) -> Sequence[Rejects]:
@@ -166,8 +166,8 @@ class JsonDecoder(RecordDecoder):
     def _given(self) -> StructType:
         """Return the columns that are known beforehand; raises `ConfigInvalid`."""
         schema = parse_given(self._ddl)
-        if twins := find_twins(schema, self._rows.metadata):
-            raise ConfigInvalid(columns_clash(*twins))
+        if duplicates := find_duplicates(schema, self._rows.metadata):
+            raise ConfigInvalid(columns_clash(*duplicates))
         return schema
 
     def _admitted(self, spark: "SparkSession", schema: StructType, table: pa.Table) -> pa.Table:

@@ -94,7 +94,7 @@ class JsonKeyDecoder(RecordDecoder):
 
     @property
     def remark(self) -> str:
-        """Say which columns of values are left out."""
+        """Return a remark on the columns of values that are left out."""
         return self._values.remark
 
     def rejects(self) -> Sequence[Rejects]:

@@ -18,7 +18,7 @@ from ..connecting import brief, is_away
 from ..names import TableName, columns, typed_columns
 from . import keys
 from .layout import IS_DELETE, SEQUENCE, TargetRows
-from .packing import packed_in, staged_rows
+from .packing import packed_column, staged_rows
 from .tables import TargetColumn, TargetTable
 
 _NOT_OF_ROWS: Final = frozenset({"42", "0A", "25", "55", "HV", "XX"})
@@ -140,7 +140,7 @@ def change_of(
     found = map(target.by_name.__getitem__, batch.rows.column_names)
     chosen = {each.name: each for each in found if not each.is_computed}
     key = () if mode == keys.INSERT else target.key
-    beside = (batch.deletes is not None, order, packed_in(target, batch))
+    beside = (batch.deletes is not None, order, packed_column(target, batch))
     return TableChange(target.name, chosen, key, mode, staged, *beside)
 
 

@@ -20,8 +20,8 @@ _MOST_COLUMNS: Final = 1600
 _TEXTS: Final = ("text", "varchar", "json", "jsonb", "bpchar")
 
 
-def packed_in(target: TargetTable, batch: TargetRows) -> str:
-    """Return the column in which the other two are; empty: there is room for them."""
+def packed_column(target: TargetTable, batch: TargetRows) -> str:
+    """Return the column that also carries the order and the delete flag; empty: there is room."""
     written = [at for at in batch.rows.schema if not target.by_name[at.name].is_computed]
     beside = 0 if not target.key else 1 if batch.deletes is None else 2
     if len(written) + beside <= _MOST_COLUMNS:
@@ -48,7 +48,7 @@ def packed(values: pa.ChunkedArray, deletes: pa.ChunkedArray | None) -> StagedCo
 
 
 def packed_type(column: TargetColumn) -> str:
-    """Return the SQL type of such a column, which refuses a null where its target does."""
+    """Return the SQL type of the packed column, which refuses a null where its target does."""
     if not column.is_required:
         return "text[]"
     name = sql.Identifier(column.name).as_string()

@@ -25,7 +25,7 @@ WHERE database = current_database() AND gid LIKE %s AND pg_has_role(owner, 'USAG
 
 def prepare(cursor: "adbc.Cursor", marker: Marker, commit_id: CommitId, name: str) -> None:
     """Move the marker, and prepare the cursor's transaction under a name."""
-    cursor.execute(marker.moved(commit_id).as_string())
+    cursor.execute(marker.move_statement(commit_id).as_string())
     if cursor.fetchone() is None:
         raise SinkBroken(
             f"{marker.name} says that batch {commit_id.batch} of token {commit_id.token}, or a "
@@ -67,6 +67,6 @@ def roll_back(connection: "psycopg.Connection[Any]", names: list[str]) -> None:
             raise SinkAway(f"another process ends {name}: {busy}") from None
 
 
-def waiting(connection: "psycopg.Connection[Any]", pattern: str) -> list[str]:
+def find_prepared(connection: "psycopg.Connection[Any]", pattern: str) -> list[str]:
     """Return the names of prepared transactions LIKE a pattern that this role may end."""
     return [name for (name,) in connection.execute(_MINE, (pattern,))]

@@ -77,9 +77,9 @@ class Marker(NamedTuple):
 
     def move(self, connection: "psycopg.Connection[Any]", commit_id: CommitId) -> bool:
         """Move a task's marker to a batch; False if it is there, or later, already."""
-        return connection.execute(self.moved(commit_id)).fetchone() is not None
+        return connection.execute(self.move_statement(commit_id)).fetchone() is not None
 
-    def moved(self, commit_id: CommitId) -> sql.Composed:
+    def move_statement(self, commit_id: CommitId) -> sql.Composed:
         """Return the statement that moves a task's marker, and returns a row if it did."""
         connector, task, token, batch = commit_id
         values = map(sql.Literal, (self.cluster_id, connector, task, *token, batch))
@@ -118,7 +118,7 @@ def put_in_place(
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql))
 
 
-def waiting_in(manifest: Manifest) -> str:
+def staging_tables(manifest: Manifest) -> str:
     """Return the staging tables of a batch, for messages."""
     return ", ".join(map(str, _staged(manifest)))
 

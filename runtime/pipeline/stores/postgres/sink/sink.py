@@ -37,7 +37,7 @@ from .changes import (
     try_changes,
 )
 from .layout import METADATA, RowLayout, TargetRows
-from .publishing import Marker, put_in_place, waiting_in
+from .publishing import Marker, put_in_place, staging_tables
 from .tables import TableRules, TargetColumn, TargetTable
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class TargetBatch(NamedTuple):
         return bool(pc.any(nulls if deletes is None else pc.greater(nulls, deletes)).as_py())
 
 
-def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:
+def write_batches(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:
     """Write the rows of a batch to their tables; raises `RowsRefused`.
 
     It runs in the connection's transaction; deferred constraints are checked, too.
@@ -210,7 +210,7 @@ class PostgresSink(Sink["pa.Table"]):
         del input_bytes
         batches = self._split(rows, commit_id)
         with self._copied() as copying:
-            put_in(copying, batches)
+            write_batches(copying, batches)
             copying.commit()
         size = sum(each.rows.rows.nbytes for each in batches)
         return Manifest(self._server.shown, "", rows.num_rows, size, 0)
@@ -232,7 +232,7 @@ class PostgresSink(Sink["pa.Table"]):
                     f"batch {commit_id.batch} of token {commit_id.token} counts, and cannot be put "
                     f"in place: {brief(str(error))} {error.diag.message_detail or ''}".strip()
                     + ". Nothing of it is in the table yet. Mend the table, or DELETE the row from "
-                    f"where the batch waits ({waiting_in(manifest)}), and it is published"
+                    f"where the batch waits ({staging_tables(manifest)}), and it is published"
                 ) from None
 
     def discard(self, commit_id: CommitId) -> None:
@@ -278,7 +278,7 @@ class PostgresSink(Sink["pa.Table"]):
             # marker; committed ones are already published, so it can be rolled back.
             self._staging.roll_back(connection, lambda each: each == own or each.token < own.token)
         with self._copied() as copying:
-            put_in(copying, batches)
+            write_batches(copying, batches)
             if batches:
                 with copying.cursor() as cursor:
                     prepared.prepare(cursor, self._marker, commit_id, name)

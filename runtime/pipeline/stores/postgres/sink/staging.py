@@ -30,7 +30,7 @@ from ..connecting import brief, is_data
 from ..names import TableName, raw_sql, typed_columns
 from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
-from .packing import packed, packed_in, packed_type, staged_rows
+from .packing import packed, packed_column, packed_type, staged_rows
 from .tables import TargetTable
 
 _REFERRING: Final = sql.SQL("""
@@ -80,7 +80,7 @@ class Staging(NamedTuple):
         self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
     ) -> None:
         """Roll back batches that are staged as prepared transactions."""
-        names = prepared.waiting(connection, self._pattern)
+        names = prepared.find_prepared(connection, self._pattern)
         prepared.roll_back(connection, [each for each in names if self._is_of(which, each)])
 
     @property
@@ -119,7 +119,7 @@ def write(
     An unlogged table is empty after a crash of the server.
     """
     staged_columns, has_deletes = columns_of(target, batch), batch.deletes is not None
-    if one := packed_in(target, batch):
+    if one := packed_column(target, batch):
         staged_columns[one] = packed(batch.rows[one], batch.deletes)
     values = {each: column.values for each, column in staged_columns.items()}
     types = {

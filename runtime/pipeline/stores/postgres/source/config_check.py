@@ -51,7 +51,7 @@ def _flaws_in_log(
     if settings.text(keys.MODE) != keys.LOG:
         return {}
     slot = slot_of(settings, config.get("name", ""))
-    with closing(LogSession(server, "")) as session, session.talking() as connection:
+    with closing(LogSession(server, "")) as session, session.connected() as connection:
         if flaw := flaw_in_server(connection):
             return {keys.MODE: flaw}
         try:

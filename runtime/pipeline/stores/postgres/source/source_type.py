@@ -44,7 +44,7 @@ from ..tables.checks.unread import Unread, refuse_none
 from ..tables.columns import TableRefused, TypeMapping
 from ..tables.cursors import cursor_of
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
-from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
+from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_share, deal, shares_by_table
 from ..tables.source import TableSource
 from .config_check import probe
 from .log import offset_checks as log_offset_checks
@@ -65,7 +65,7 @@ _SLOT_MS: Final = 5_000
 
 
 class PostgresSourceType(SourceType):
-    """Tables of a database: a snapshot, and then what commits."""
+    """Reads tables of a database: first a snapshot, then the committed changes."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
@@ -76,7 +76,7 @@ class PostgresSourceType(SourceType):
         self._session = ReadSession(Server.of("source", config, application, context.reach))
         self._look_at = 0.0
         """The monotonic time of the next check for new tables."""
-        self._known = known_in(
+        self._known = shares_by_table(
             TaskShare.parse(each[keys.TASK_SHARE])
             for each in context.split
             if keys.TASK_SHARE in each
@@ -191,7 +191,7 @@ class PostgresSourceType(SourceType):
     def lag(
         cls, config: Mapping[str, str], outside: ExternalAccess, offsets: Offsets
     ) -> Lag | None:
-        """Return the bytes of WAL behind the slot's offset; of tables nobody counts the rows."""
+        """Return the bytes of WAL behind the slot's offset; the rows of tables are not counted."""
         refuse_references(config)
         if config.get(keys.MODE) != keys.LOG or config.get(keys.QUERY):
             return None
@@ -256,7 +256,7 @@ class PostgresSourceType(SourceType):
         self, snapshot: DatabaseSnapshot, tables: Sequence[FoundTable], horizon: Horizon
     ) -> Sequence[TableShare]:
         """Return the shares of tables; the snapshots of new ones begin now."""
-        kept = {each.oid: begun_in(self._known, each.name, each.oid) for each in tables}
+        kept = {each.oid: begun_share(self._known, each.name, each.oid) for each in tables}
         pages = pages_of(snapshot, [each for each in tables if not kept[each.oid]])
         return [
             kept[each.oid] or self._begin(snapshot, each, horizon, pages[each.oid])

@@ -210,7 +210,7 @@ def pages_of(snapshot: DatabaseSnapshot, tables: Sequence[FoundTable]) -> Mappin
 
 
 def look_for_rewrite(snapshot: DatabaseSnapshot, name: TableName, shape: TableShape) -> None:
-    """Raise `TableChanged` if a table that was read is not the one of the shape any more.
+    """Raise `TableChanged` if a table was rewritten or replaced since its shape was read.
 
     TRUNCATE and forms of ALTER TABLE write a table anew, and to snapshots from before it has no
     rows then. A read waits for their lock, so its snapshot may be such a one.
@@ -249,7 +249,7 @@ class CatalogRemarks:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look."""
+        """Whether the remarks have to be refreshed."""
         return time.monotonic() - self._at >= _REMARK_PAUSE_S
 
     def refresh(self, snapshot: DatabaseSnapshot) -> None:

@@ -71,7 +71,7 @@ class TaskShare(NamedTuple):
         return json.dumps(fields, separators=(",", ":"))
 
 
-def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
+def shares_by_table(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
     """Return the whole share of each table in a split."""
     found: dict[TableName, TableShare] = {}
     for each in (table for share in shares for table in share.tables):
@@ -80,7 +80,9 @@ def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
     return found
 
 
-def begun_in(known: Mapping[TableName, TableShare], name: TableName, oid: int) -> TableShare | None:
+def begun_share(
+    known: Mapping[TableName, TableShare], name: TableName, oid: int
+) -> TableShare | None:
     """Return the share of a table whose snapshot has begun; None: its name is new, or its oid."""
     found = known.get(name)
     return found._replace(oid=oid) if found and found.oid in {0, oid} else None

@@ -174,19 +174,19 @@ class LogSource(Source[pa.Table]):
         ours = slot_partition(self._slot.name)
         for each in advances:
             if each.partition == ours and each.end is not None and not self._stream.is_open:
-                with suppress(SourceAway, BadInput), self._session.talking() as connection:
+                with suppress(SourceAway, BadInput), self._session.connected() as connection:
                     self._slot.advance(connection, Position.parse(each.end).lsn)
 
     def release(self) -> None:
         """Drop the slot, if the config asks for that; the publication retains no WAL, and stays."""
         if self._log is not None and self._slot.is_dropped_on_stop:
-            with self._session.talking() as connection:
+            with self._session.connected() as connection:
                 self._slot.drop(connection)
 
     def remove_external_state(self) -> None:
         """Drop the slot, which would retain WAL forever, and the publication."""
         if self._log is not None:
-            with self._session.talking() as connection:
+            with self._session.connected() as connection:
                 self._slot.drop(connection)
                 self._publication.drop(connection)
 
@@ -305,7 +305,7 @@ class LogSource(Source[pa.Table]):
         place: Position,
     ) -> BatchPlan[pa.Table]:
         """Plan a batch without rows, whose offsets have the snapshots of tables read."""
-        nothing = self._rows.nothing(log.share.tables)
+        nothing = self._rows.empty_table(log.share.tables)
         if nothing is None:
             return BatchPlan(remark=self._remarks.text)
         advances: list[Advance] = []
@@ -335,7 +335,7 @@ class LogSource(Source[pa.Table]):
         is_long = time.monotonic() - self._moved_at >= _IDLE_S
         is_due = end > place and (is_due or (is_long and end.lsn - place.lsn >= _IDLE_BYTES))
         is_new = not offsets and not any(each.chunks for each in tables)
-        nothing = self._rows.nothing(tables) if is_due or is_new else None
+        nothing = self._rows.empty_table(tables) if is_due or is_new else None
         if nothing is None:
             return BatchPlan(remark=self._remarks.text)
         partition = slot_partition(self._slot.name)

@@ -24,7 +24,7 @@ from ...tables import keys
 from ...tables.catalog import FoundTable, TableFilter, pages_of, refuse_replaced
 from ...tables.checks.unread import Unread, refuse_none
 from ...tables.session import ReadSession
-from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
+from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_share, deal, shares_by_table
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
 from .changes.positions import slot_partition, table_partition
 from .changes.shares import LogShare
@@ -56,7 +56,7 @@ class LogSplit:
         self._publication = publication_of(settings, self.slot)
         self._has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
         in_force = [each for each in context.split if keys.TASK_SHARE in each]
-        self._known = known_in(TaskShare.parse(each[keys.TASK_SHARE]) for each in in_force)
+        self._known = shares_by_table(TaskShare.parse(each[keys.TASK_SHARE]) for each in in_force)
         """The tables whose snapshots have begun."""
         logs = [each[keys.TASK_LOG] for each in in_force if each.get(keys.TASK_LOG)]
         self._begin = LogShare.parse(logs[0]).begin if logs else ""
@@ -74,13 +74,13 @@ class LogSplit:
         tables = self._find(is_checked=True)
         names = [each.name for each in tables]
         self._look_for_replaced(tables)
-        with self._talk.talking() as connection:
+        with self._talk.connected() as connection:
             if flaw := flaw_in_server(connection):
                 raise BadInput(flaw)
             self._look_for_unpublished(connection, tables)
             self._publication.make(connection, names)
             state = self._ready(connection)
-            kept = (begun_in(self._known, each.name, each.oid) for each in tables)
+            kept = (begun_share(self._known, each.name, each.oid) for each in tables)
             begun = {each.name: each for each in kept if each}
             if new := [name for name in names if name not in begun]:
                 self._look_for_away([each for each in tables if begun and each.name in new])
@@ -154,7 +154,7 @@ class LogSplit:
         Its changes since then are in no log. With `when_needed` the slot is begun again.
         """
         logged = self._logged(tables)
-        begun = [each.name for each in tables if begun_in(self._known, each.name, each.oid)]
+        begun = [each.name for each in tables if begun_share(self._known, each.name, each.oid)]
         sought = self._sought(logged, begun)
         read = [each for each in begun if each not in sought]
         lacks = self._publication.lacks(connection, read) if logged else ""

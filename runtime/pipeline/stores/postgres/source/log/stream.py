@@ -105,7 +105,7 @@ class ChangeStream:
         self, place: Position, tables: Mapping[TableName, Following], limit: Limit
     ) -> Window | None:
         """Return the next window; None: no WAL was written since the last one."""
-        with self.session.talking() as connection:
+        with self.session.connected() as connection:
             peek = self._peek or self._begin(connection, place, limit)
             if peek is None:
                 return None

@@ -68,7 +68,7 @@ class Unread:
     def find(
         cls, snapshot: DatabaseSnapshot, rules: TableFilter, tables_read: Sequence[FoundTable]
     ) -> Self:
-        """Find what `rules` match that is not read, and what is not shown of `tables_read`."""
+        """Find relations that match `rules` and are not read, and hidden rows in `tables_read`."""
         views, tables = dict[TableName, str](), dict[TableName, str]()
         for row in snapshot.table(sql.SQL(_RELATIONS)).to_pylist():
             name = TableName(row["schema"], row["name"])
@@ -86,7 +86,7 @@ class Unread:
 
     @property
     def flaw_in_log(self) -> str:
-        """Why the snapshot of a log would lack rows whose changes come; empty: it would not."""
+        """Why rows with changes would be missing in the snapshot; empty: none would."""
         if not self.hidden:
             return ""
         return (

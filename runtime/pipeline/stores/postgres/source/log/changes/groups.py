@@ -25,7 +25,7 @@ Group = tuple[FollowedChange, ...]
 
 
 class ChangeGroups:
-    """Collects changes up to a limit; `columns_of` returns what tells the columns of rows apart."""
+    """Collects changes up to a limit; changes with the same `columns_of` go together."""
 
     def __init__(self, limit: Limit, columns_of: Callable[[Relation], Hashable]) -> None:
         self._limit = limit

@@ -206,7 +206,7 @@ class ChangeRows:
             self._with_change(table, values, rows), len(versions) - len(whole), emptied
         )
 
-    def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
+    def empty_table(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
         """Return an empty table with the columns of one of the tables."""
         for table in tables:
             with suppress(TableChanged), self.session.snapshot() as snapshot:

@@ -42,7 +42,7 @@ class LogSession:
         return cls(server, application)
 
     @contextmanager
-    def talking(self) -> Generator["psycopg.Connection[Any]"]:
+    def connected(self) -> Generator["psycopg.Connection[Any]"]:
         """Yield the connection; raises `SourceAway`, `BadInput`."""
         try:
             yield self._open()
