@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import msgpack
 
 from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.group.computing.snapshot import snapshot_of
@@ -17,7 +18,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
 from fairlead.runtime.cluster.spec import AssignorSpec
-from fairlead.runtime.node.assignors.sandbox import encode, read
+from fairlead.runtime.node.assignors.sandbox import read
 from fairlead.runtime.node.assignors.user_code import WrongResultError
 from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
@@ -186,7 +187,7 @@ ANSWERS = (
 def test_an_answer_is_read_as_it_was_written(
     answer: DescribeAssignorsReply | ComputeAssignmentReply,
 ) -> None:
-    assert read(type(answer), encode(answer)) == answer
+    assert read(type(answer), msgpack.encode(answer)) == answer
 
 
 @pytest.mark.parametrize(
@@ -198,9 +199,9 @@ def test_an_answer_is_read_as_it_was_written(
         b"\x90",
         b"\x91" * 100_000,
         b"\xdd\xff\xff\xff\xff",
-        encode(ANSWERS[0]).replace(b"mine", b"min\xff"),
-        encode(ANSWERS[3]).replace(b"needs tag gpu", b"needs tag gp\xff"),
-        *(encode(ANSWERS[3])[:length] for length in range(1, 60, 7)),
+        msgpack.encode(ANSWERS[0]).replace(b"mine", b"min\xff"),
+        msgpack.encode(ANSWERS[3]).replace(b"needs tag gpu", b"needs tag gp\xff"),
+        *(msgpack.encode(ANSWERS[3])[:length] for length in range(1, 60, 7)),
     ],
     ids=lambda data: f"{len(data)} bytes",
 )

@@ -1,19 +1,18 @@
 """The bytes of Connect's workers, as conversions and mixed groups use them (KIP-415, KIP-507)."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
-from ....events.group import Group
 from ....events.model import CONNECT, ClassicMember, ClassicProtocol
-from ....events.records import Record
 from ...assignors.classic.protocol import EAGER, VERSIONS, ReceivedAssignment
 from ...classic.bytes.connect import decode_assignment, decode_metadata, encode_assignment
-from ..state.soft_state import SoftState
-from .protocol import AssignmentContent, HeldResources, OfferedMetadata
+from .protocol import AssignmentContent, HeldResources, OfferedMetadata, Translation
 
 
-class ConnectTranslation:
-    """The `Translation` of workers: owned resources, URL, and the config offset."""
+class ConnectTranslation(Translation):
+    """Reads and writes the bytes of workers: owned resources, URL, and the config offset.
+
+    No records follow: connectors belong to the group, whatever its members and its type.
+    """
 
     protocol_type = CONNECT
     is_of_clients = False
@@ -66,22 +65,6 @@ class ConnectTranslation:
                 version=version,
             )
         )
-
-    def follow(
-        self,
-        group: Group,
-        soft: SoftState,
-        offers: Sequence[tuple[str, ClassicProtocol]],
-        gone: str = "",
-    ) -> Sequence[Record]:
-        """Return no records: the configured resources do not depend on the members."""
-        del group, soft, offers, gone
-        return ()
-
-    def bury(self, group: Group) -> Sequence[Record]:
-        """Return no records: connectors belong to the group whatever its type."""
-        del group
-        return ()
 
 
 @lru_cache(maxsize=256)  # each answer needs the offsets of all members

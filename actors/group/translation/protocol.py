@@ -105,11 +105,13 @@ class Translation(Protocol):
         gone: str = "",
     ) -> Sequence[Record]:
         """Return further records that follow from members' metadata, or from a member's end."""
-        ...
+        del group, soft, offers, gone
+        return ()
 
     def bury(self, group: Group) -> Sequence[Record]:
         """Return further records for the end of a group that becomes classic."""
-        ...
+        del group
+        return ()
 
 
 def offered_metadata(classic: ClassicMetadata, translation: Translation) -> OfferedMetadata:

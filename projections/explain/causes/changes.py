@@ -4,7 +4,7 @@ A change is written before the rise of the epoch that it calls for; its earlier 
 back in the log. Of configs only the keys of placement are shown: other values may be secrets.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ....events.catalogue import key_of
@@ -157,7 +157,7 @@ def _told_configs(put: Mapping[str, _Put]) -> str:
     """Return the connectors put at once: the new ones, and the new placement of others."""
     new = [name for name, each in put.items() if each.is_new]
     moved = [name for name, each in put.items() if not each.is_new]
-    told = [f"new {_join_names([*new[:NAMES_MAX], *_count_others(new)])}"] if new else []
+    told = ["new " + " ".join([*new[:NAMES_MAX], *_count_others(new)])] if new else []
     told += (f"{name}: {', '.join(_changes(*put[name]))}" for name in moved[:NAMES_MAX])
     told += (f"{others} placed otherwise" for others in _count_others(moved))
     return "; ".join(told)
@@ -235,9 +235,9 @@ def _of_member(before: MemberMetadata | None, after: MemberMetadata) -> Iterator
         yield "it takes no work any more"
     else:
         yield from _change("capacity", str(was.capacity), str(able.capacity))
-    yield from _change("tags", _join_names(sorted(was.tags)), _join_names(sorted(able.tags)))
+    yield from _change("tags", " ".join(sorted(was.tags)), " ".join(sorted(able.tags)))
     yield from _change("zone", before.rack, after.rack)
-    known, knows = (_join_names(each.name for each in one.assignors) for one in (before, after))
+    known, knows = (" ".join(each.name for each in one.assignors) for one in (before, after))
     yield from _change("assignors", known, knows)
     yield from _change("the group's assignor", before.server_assignor, after.server_assignor)
 
@@ -245,15 +245,15 @@ def _of_member(before: MemberMetadata | None, after: MemberMetadata) -> Iterator
 def _of_subscription(
     before: ConsumerSubscription | None, after: ConsumerSubscription
 ) -> Iterator[str]:
-    was, pattern = (_join_names(sorted(before.names)), before.pattern) if before else ("", "")
-    yield from _change("topics", was, _join_names(after.names))
+    was, pattern = (" ".join(sorted(before.names)), before.pattern) if before else ("", "")
+    yield from _change("topics", was, " ".join(after.names))
     yield from _change("pattern", pattern, after.pattern)
 
 
 def _of_order(before: Operator | None, after: Operator | None) -> Iterator[str]:
     weighed, weighs = (str(each.weight) if each else "1" for each in (before, after))
     yield from _change("weight", weighed, weighs)
-    had, has = (_join_names(map(last_part, each.pins)) if each else "" for each in (before, after))
+    had, has = (" ".join(map(last_part, each.pins)) if each else "" for each in (before, after))
     yield from _change("workers", had, has, nothing="any")
 
 
@@ -266,7 +266,3 @@ def _change(
 ) -> Iterator[str]:
     if (before or "") != (after or ""):
         yield f"{what} {before or nothing} > {after or nothing}"
-
-
-def _join_names(names: Iterable[str]) -> str:
-    return " ".join(names)

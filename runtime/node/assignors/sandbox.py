@@ -196,16 +196,11 @@ def main(pipe: Connection, log_file: Path, known_as: int) -> None:
         host = load_host(spec)
     except AssignorRefusedError as error:
         why = str(error)
-    pipe.send_bytes(NOT_FULL + encode(DescribeAssignorsReply(0, (), (why,) if why else ())))
+    pipe.send_bytes(NOT_FULL + msgpack.encode(DescribeAssignorsReply(0, (), (why,) if why else ())))
     while host is not None:
         question: Question = pipe.recv()
-        answer = encode(host.answer(question) or ACKNOWLEDGED)
+        answer = msgpack.encode(host.answer(question) or ACKNOWLEDGED)
         pipe.send_bytes((FULL if host.is_full(spec.memory_bytes) else NOT_FULL) + answer)
-
-
-def encode(answer: Answer) -> bytes:
-    """Encode an answer as msgpack."""
-    return msgpack.encode(answer)
 
 
 def read(kind: type[A], data: bytes) -> A:

@@ -124,14 +124,6 @@ def avro_schema(registered: RegisteredSchema) -> AvroSchema:
         raise AvroRefused("it is no schema of Avro's") from None
 
 
-def schema_of(fields: pa.Schema, name: str) -> dict[str, Any]:
-    """Return the schema of a record with nullable fields for columns.
-
-    Raises `AvroRefused`.
-    """
-    return _record(fields, name)
-
-
 def optional_of(kind: pa.DataType, name: str) -> list[Any]:
     """Return the schema of a nullable value; `name` is the prefix for names of records in it."""
     return ["null", _written(kind, name)]
@@ -244,7 +236,8 @@ def _is_null(field: Mapping[str, Any]) -> bool:
     return kind == "null" or (isinstance(kind, list) and "null" in kind)
 
 
-def _record(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401  # a schema or a struct
+def schema_of(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401  # a schema or a struct
+    """Return the schema of a record with nullable fields for columns; raises `AvroRefused`."""
     for each in fields:
         if not _NAME.fullmatch(each.name):
             raise AvroRefused(f"Avro has no name for column {each.name!r}: rename it")
@@ -269,7 +262,7 @@ def _written(kind: pa.DataType, name: str) -> Any:  # noqa: ANN401  # JSON
     if pa.types.is_timestamp(kind):
         return _WRITTEN[pa.timestamp("us", kind.tz and _UTC)]
     if pa.types.is_struct(kind):
-        return _record(kind, name)
+        return schema_of(kind, name)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return {"type": "array", "items": optional_of(kind.value_type, name)}
     if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):

@@ -115,7 +115,7 @@ def read_owner(root: Path) -> str | None:
 
 def write_owner(root: Path, cluster: str, *, replaces: bool) -> None:
     """Write the owner; unless `replaces`, an existing owner stays."""
-    write = _write if replaces else _write_once
+    write = replace_durably if replaces else _write_once
     write(root / OWNER, {"cluster": cluster})
 
 
@@ -127,7 +127,7 @@ def read_claim(root: Path, connector: str) -> tuple[str, str] | None:
 
 def write_claim(root: Path, connector: str, cluster: str, writer: str, *, replaces: bool) -> None:
     """Write a claim; unless `replaces`, an existing claim stays."""
-    write = _write if replaces else _write_once
+    write = replace_durably if replaces else _write_once
     write(_path(root, Resource(connector)), {"cluster": cluster, "writer": writer})
 
 
@@ -146,7 +146,7 @@ def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
     """Write a task's mark, durably: a stale mark would look as if the sink had lost batches."""
     published = (*mark.published[0], mark.published[1]) if mark.published else None
     whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
-    _write(_path_of(root, task, mark.token), {**whose, "published": published})
+    replace_durably(_path_of(root, task, mark.token), {**whose, "published": published})
 
 
 def remove_older_marks(root: Path, task: Resource, token: Token) -> None:
@@ -216,10 +216,6 @@ def _unreadable(path: Path) -> SinkBroken:
         f"{path} is corrupt. Nothing was changed: restore it, or remove it and set "
         f"{keys.SINK_ADOPT}=true"
     )
-
-
-def _write(path: Path, fields: dict[str, object]) -> None:
-    replace_durably(path, fields)
 
 
 def _write_once(path: Path, fields: dict[str, object]) -> None:
