@@ -273,7 +273,7 @@ def placement_of(group: Group, resource: Resource) -> Operator | None:
     return orders.get(resource) or orders.get(Resource(resource.connector))
 
 
-class Names(NamedTuple):
+class WorkerNames(NamedTuple):
     """A worker's name in orders and pins, and its other names."""
 
     name: str
@@ -305,7 +305,7 @@ class Directory:
         return tuple(sorted({each for name in names for each in self.find(name) or {name}}))
 
 
-def directory_of(workers: Iterable[Names]) -> Directory:
+def directory_of(workers: Iterable[WorkerNames]) -> Directory:
     """Return a directory of these workers."""
     exactly: dict[str, set[str]] = {}
     loosely: dict[str, set[str]] = {}
@@ -319,7 +319,7 @@ def directory_of(workers: Iterable[Names]) -> Directory:
     return Directory(exactly, loosely, everybody)
 
 
-def workers_in(group: Group) -> Iterator[Names]:
+def workers_in(group: Group) -> Iterator[WorkerNames]:
     """Yield the workers of the group, present and lost ones."""
     for member in group.members.values():
         yield _names_of_worker(member.metadata)
@@ -327,6 +327,6 @@ def workers_in(group: Group) -> Iterator[Names]:
         yield _names_of_worker(loss)
 
 
-def _names_of_worker(who: MemberMetadata | Loss) -> Names:
+def _names_of_worker(who: MemberMetadata | Loss) -> WorkerNames:
     own, shared = names_of(who)
-    return Names(worker_name(who), own, shared)
+    return WorkerNames(worker_name(who), own, shared)

@@ -161,7 +161,7 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SetPlacement:
     """Set the weight of a connector or a task, and the workers on which it may run.
 
     None leaves a value as it is; weight 1 and no pins are how everything starts.
@@ -227,7 +227,7 @@ ConnectorOrder = (
 )
 """What is ordered of connectors."""
 
-OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember
+OperatorCommand = Cordon | Uncordon | Expect | SetPlacement | Rebalance | RemoveMember
 
 FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
 """The commands that are refused while the disk has little room: people can repeat them."""

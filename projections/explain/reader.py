@@ -35,7 +35,7 @@ from ...events.records import (
     Tombstone,
 )
 from .absences import Absences
-from .causes.changes import Changed
+from .causes.changes import EpochChanges
 from .causes.clients import GoneMembers, KafkaClient, client_of
 from .causes.detection import Detection, Detector
 from .diff import Owners, TargetChange
@@ -95,7 +95,7 @@ class LogNotes:
         self._urls = urls
         """The url of a member, by member id; its id where it has none."""
         self._detector = Detector(urls)
-        self._changed = Changed()
+        self._changed = EpochChanges()
         self.absences = Absences(urls)
         self.handovers = Handovers(owners, urls)
         self._generations = Generations(group.classic, read_shares)

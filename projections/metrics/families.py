@@ -45,7 +45,7 @@ from ..views import (
     run_states,
     unplaceable_resources,
 )
-from ..watch.group import SECONDS, Durations, Watched
+from ..watch.group import SECONDS, Durations, WatchCounts
 
 MS = 1000
 OF_CONNECTOR = ("group", "connector")
@@ -70,7 +70,7 @@ class GroupFigures:
     """How often a worker was lost, by its url and how, in the whole log."""
     unread: Mapping[str, Lag] = field(default_factory=dict[str, Lag])
     """What connectors have to read that are paused, stopped or have failed, by a look at it."""
-    watched: Watched = field(default_factory=Watched)
+    watched: WatchCounts = field(default_factory=WatchCounts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Durations:
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchCounts:
     """Counts since the watch began; `restarts` of connectors and tasks by connector."""
 
     rebalances: Durations = field(default_factory=Durations)
@@ -52,9 +52,9 @@ class Watched:
     """For how long nobody ran what went from one worker to another, at least."""
     restarts: Counter[str] = field(default_factory=Counter[str])
 
-    def copy(self) -> "Watched":
+    def copy(self) -> "WatchCounts":
         """Return a copy, which does not change."""
-        return Watched(self.rebalances.copy(), self.moves.copy(), self.restarts.copy())
+        return WatchCounts(self.rebalances.copy(), self.moves.copy(), self.restarts.copy())
 
 
 class GroupWatch:
@@ -63,7 +63,7 @@ class GroupWatch:
     def __init__(self, log: EpochLog, start: int) -> None:
         """Begin at an offset; raises `LogError`, `CodecError`."""
         self._log = log
-        self.counted = Watched()
+        self.counted = WatchCounts()
         self._restarted: dict[Resource, AutoRestart] = {}
         """What each resource's last status told of its restarts."""
         self._rebalances: deque[EpochReading] = deque(maxlen=PENDING_MAX)

@@ -74,7 +74,7 @@ def hide_secrets(config: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Opened(NamedTuple):
+class OpenedConfig(NamedTuple):
     """A config with plain values; `secrets` has each secret value and its replacement in texts."""
 
     config: dict[str, str]
@@ -119,7 +119,7 @@ class Vault:
             for key, value in config.items()
         }
 
-    def open(self, connector: str, config: Mapping[str, str]) -> Opened:
+    def open(self, connector: str, config: Mapping[str, str]) -> OpenedConfig:
         """Return a config with plain values, and the secrets that must be redacted.
 
         Raises `CannotUnseal` (also for a secret that is too long to redact), `ReferenceBroken`.
@@ -132,7 +132,7 @@ class Vault:
         secrets |= dict.fromkeys((*sealed, *inside, *map(unquote, inside)), HIDDEN)
         secrets.pop("", None)
         _refuse_long(connector, secrets)
-        return Opened(resolved, secrets)
+        return OpenedConfig(resolved, secrets)
 
     def conceal(
         self, connector: str, task_config: Mapping[str, str], stored: Mapping[str, str]

@@ -101,7 +101,7 @@ class GivenValue(NamedTuple):
     source: str
 
 
-class Given(NamedTuple):
+class GivenSettings(NamedTuple):
     """The last value of each setting, and the keys of a file for Kafka Connect alone."""
 
     values: dict[str, GivenValue]
@@ -114,7 +114,7 @@ def gather(
     environ: Mapping[str, str],
     overrides: Sequence[str],
     names: Collection[str],
-) -> Given:
+) -> GivenSettings:
     """Return the last value of each setting, of file, environment, then `key=value` overrides.
 
     Settings that only a Connect worker has are passed over in a .properties file, which may be
@@ -138,7 +138,7 @@ def gather(
             values[key] = value
     if problems:
         raise ConfigError(problems)
-    return Given(values, tuple(passed_over))
+    return GivenSettings(values, tuple(passed_over))
 
 
 def _advice(key: str, known: Collection[str]) -> str:

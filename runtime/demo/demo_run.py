@@ -15,7 +15,7 @@ from rich.table import Table
 from ...projections.explain.handovers import Handover
 from .stage import VICTIM, DemoFailedError, Stage, staged
 from .verdict import Verdict
-from .watch import Seen, Watcher, short
+from .watch import PipelineState, Watcher, short
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 LOOK_SECONDS = 0.2
@@ -56,7 +56,7 @@ class DemoRun:
         self.killed_ms = 0
         """The time of the kill, wall clock; 0 before it."""
 
-    def look(self, watcher: Watcher) -> Seen:
+    def look(self, watcher: Watcher) -> PipelineState:
         """Print new moves, and return the state of the pipeline; raises `DemoFailedError`."""
         if time.monotonic() - self._began > self._longest_seconds:
             raise DemoFailedError(f"it was not done in {self._longest_seconds:.0f} s")

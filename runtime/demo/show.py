@@ -31,7 +31,7 @@ from .stage import (
     Stage,
 )
 from .verdict import ExpectedRows, expect_flights, judge
-from .watch import Screen, Seen, Watcher
+from .watch import PipelineState, Screen, Watcher
 
 
 def demo(seconds: float = FEED_SECONDS, workers: int = 2, keep: Path | None = None) -> int:
@@ -108,7 +108,7 @@ class Show(DemoRun):
         is_published = view.rows >= ROWS and not view.unpublished
         return is_published and self.has_recovered(watcher)
 
-    def _look(self, watcher: Watcher) -> Seen:
+    def _look(self, watcher: Watcher) -> PipelineState:
         view = self.look(watcher)
         self._screen.show(view)
         return view

@@ -33,7 +33,7 @@ RATE_SECONDS = 3.0
 
 
 @dataclass(slots=True)
-class Seen:
+class PipelineState:
     """The pipeline at one time; `runs` has the tasks of each worker by its short name."""
 
     rows: int = 0
@@ -61,7 +61,7 @@ class Watcher:
         self._told: set[tuple[Resource, int | None]] = set()
         """The moves that were returned already, each by its task and the time of its grant."""
 
-    def look(self) -> tuple[Seen, list[Handover]]:
+    def look(self) -> tuple[PipelineState, list[Handover]]:
         """Return the current state, and the moves completed since the last call."""
         for entries in self._control.tail(self._group.end):
             fold(self._group, entries)
@@ -103,9 +103,9 @@ class Watcher:
                 self._told.add(key)
                 yield each
 
-    def _view(self) -> Seen:
+    def _view(self) -> PipelineState:
         group = self._group
-        view = Seen(epoch=group.group_epoch, state=group.state.value)
+        view = PipelineState(epoch=group.group_epoch, state=group.state.value)
         for member in group.members.values():
             held = sorted(str(each) for each in member.current.assigned if each.is_task)
             view.workers[short(member.metadata.url)] = held
@@ -163,7 +163,7 @@ class Screen:
         """Print one event."""
         self._console.print(f"{time.monotonic() - self._began:5.1f} s  {what}", soft_wrap=True)
 
-    def show(self, view: Seen) -> None:
+    def show(self, view: PipelineState) -> None:
         """Show the current state of the pipeline."""
         rate = self._rate(view.rows)
         if self._console.is_terminal:
@@ -185,7 +185,7 @@ class Screen:
         return (rows - before) / (now - since) if now > since else 0.0
 
 
-def _workers_table(view: Seen) -> Table:
+def _workers_table(view: PipelineState) -> Table:
     table = Table(title=f"group epoch {view.epoch}, {view.state}", title_justify="left")
     table.add_column("worker")
     table.add_column("tasks")

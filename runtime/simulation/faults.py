@@ -12,11 +12,11 @@ from ...actors.messages.orders import (
     DeleteConnector,
     DeleteGroup,
     Expect,
-    Place,
     PutConnector,
     Rebalance,
     RemoveMember,
     Restart,
+    SetPlacement,
     SetTargetState,
     Uncordon,
 )
@@ -192,7 +192,7 @@ def _order(
 def _place(worker: str, fault: ScheduledFault) -> GroupCommand:
     resource = Resource(f"c{fault.who % 2}", fault.who // 2 % 3 - 1)
     pins = ((), (worker,), None)[fault.much % 3]
-    return Place(GROUP_ID, resource, weight=1 + fault.much, pins=pins)
+    return SetPlacement(GROUP_ID, resource, weight=1 + fault.much, pins=pins)
 
 
 def _configure(settings: Settings, world: World, fault: ScheduledFault) -> None:

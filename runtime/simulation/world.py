@@ -26,8 +26,8 @@ from ...actors.messages.orders import (
     ConfigureGroup,
     EndMember,
     Expect,
-    Place,
     PutConnector,
+    SetPlacement,
     SetTargetState,
     Uncordon,
 )
@@ -358,7 +358,7 @@ def _tidy(world: World) -> None:
         if order.expected_back_ms:
             world.command(Expect(GROUP_ID, name, 0))
     for resource in sorted(group.resource_orders):
-        world.command(Place(GROUP_ID, resource, weight=1, pins=()))
+        world.command(SetPlacement(GROUP_ID, resource, weight=1, pins=()))
     resumed = random_stream(world.schedule.seed, "what is resumed in the end")
     for name in sorted(group.target_states):
         if resumed.random() < RESUMED:

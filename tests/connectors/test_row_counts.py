@@ -21,7 +21,11 @@ from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink, explain_lost_files
 from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
-from fairlead.runtime.pipeline.stores.files.sink.writing import SmallBatches, WriteFormat, Written
+from fairlead.runtime.pipeline.stores.files.sink.writing import (
+    SmallBatches,
+    WriteFormat,
+    WrittenRows,
+)
 from fairlead_tests.connectors.sinks import config
 
 pytestmark = pytest.mark.spark
@@ -190,7 +194,7 @@ def test_a_small_batch_of_the_workers_is_missed_as_well(
     write = SmallBatches.write
     harms: list[str] = []
 
-    def write_and_harm(small: SmallBatches, frame: Any, folder: Path) -> Written:
+    def write_and_harm(small: SmallBatches, frame: Any, folder: Path) -> WrittenRows:
         written = write(small, frame, folder)
         (part,) = folder.glob("part-*")
         harms.append(part.name)

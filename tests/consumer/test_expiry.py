@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.consumer.offsets.clean_up import Expired, Use, find_expired
+from fairlead.actors.consumer.offsets.clean_up import Expired, OffsetUse, find_expired
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import JoinGroup, LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
@@ -59,12 +59,14 @@ def is_gone(driver: ConsumerDriver) -> bool:
 def test_what_is_used_is_kept_and_all_else_for_the_retention_after_its_last_use() -> None:
     offsets = [ConsumerOffset("a", 0, 7, time_ms=10), ConsumerOffset("b", 0, 7, time_ms=40)]
     first, last = offsets
-    assert find_expired(offsets, Use(()), 100, 109) == Expired([], True, 110)
-    assert find_expired(offsets, Use(()), 100, 110) == Expired([first], True, 140)
-    assert find_expired(offsets, Use(()), 100, 140) == Expired([first, last], False, None)
-    assert find_expired(offsets, Use(("b",)), 100, 140) == Expired([first], True, None)
-    assert find_expired(offsets, Use((), until_ms=30), 100, 129) == Expired([], True, 130)
-    assert find_expired(offsets, Use((), until_ms=30), 100, 139) == Expired([first], True, 140)
+    assert find_expired(offsets, OffsetUse(()), 100, 109) == Expired([], True, 110)
+    assert find_expired(offsets, OffsetUse(()), 100, 110) == Expired([first], True, 140)
+    assert find_expired(offsets, OffsetUse(()), 100, 140) == Expired([first, last], False, None)
+    assert find_expired(offsets, OffsetUse(("b",)), 100, 140) == Expired([first], True, None)
+    assert find_expired(offsets, OffsetUse((), until_ms=30), 100, 129) == Expired([], True, 130)
+    assert find_expired(offsets, OffsetUse((), until_ms=30), 100, 139) == Expired(
+        [first], True, 140
+    )
 
 
 def test_where_nobody_ever_was_a_member_each_expires_after_its_commit(

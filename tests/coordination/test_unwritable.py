@@ -16,7 +16,7 @@ from fairlead.actors.messages.computing import (
 )
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import Expect, Place
+from fairlead.actors.messages.orders import Expect, SetPlacement
 from fairlead.events.log.space import DiskSpace
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead_tests.coordination.driver import CoordinatorDriver, told
@@ -60,7 +60,7 @@ def test_an_epoch_with_too_many_digits_is_refused(driver: CoordinatorDriver, epo
 def test_numbers_with_too_many_digits_in_orders_are_refused(driver: CoordinatorDriver) -> None:
     driver.asks(driver.joining("a"))
     driver.put("A")
-    for order in (Expect("connect", "a", HUGE), Place("connect", Resource("A"), HUGE)):
+    for order in (Expect("connect", "a", HUGE), SetPlacement("connect", Resource("A"), HUGE)):
         (answer,) = driver.send(order)
         assert isinstance(answer.reply, CommandReply)
         assert answer.reply.error is Error.INVALID_REQUEST

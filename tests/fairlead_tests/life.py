@@ -21,9 +21,9 @@ from fairlead.actors.messages.orders import (
     DeleteConnector,
     DeleteGroup,
     Expect,
-    Place,
     PutConnector,
     Rebalance,
+    SetPlacement,
     Uncordon,
 )
 from fairlead.events.group import token_of
@@ -211,7 +211,7 @@ class Life:
             Cordon("connect", worker, drain=True),
             Uncordon("connect", worker),
             Expect("connect", worker, 90_000),
-            Place("connect", resource, weight=2, pins=("http://n1",)),
+            SetPlacement("connect", resource, weight=2, pins=("http://n1",)),
             Rebalance("connect"),
         )
         self.decider.carry_out(orders[kind])

@@ -7,7 +7,13 @@ import pytest
 from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, ReportStatus, StatusUpdate
-from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place, PutConnector
+from fairlead.actors.messages.orders import (
+    ConfigureGroup,
+    Cordon,
+    DeleteGroup,
+    PutConnector,
+    SetPlacement,
+)
 from fairlead.events.group import Group, token_of
 from fairlead.events.model import GroupState, Resource, RunState, Token
 from fairlead.events.records import (
@@ -40,7 +46,7 @@ def decider() -> Decider:
     decider.carry_out(ConfigureGroup("connect", {"group.max.size": "9"}))
     decider.carry_out(Cordon("connect", "w1"))
     decider.settle()
-    decider.carry_out(Place("connect", resource("A"), weight=9))
+    decider.carry_out(SetPlacement("connect", resource("A"), weight=9))
     decider.settle()
     decider.carry_out(Heartbeat("connect", "W1", -1, "1"))
     assert (decider.group.group_epoch, decider.group.state) == (4, GroupState.EMPTY)

@@ -20,11 +20,11 @@ from fairlead.actors.messages.orders import (
     Cordon,
     DeleteGroup,
     Expect,
-    Place,
     PutConnector,
     PutConnectors,
     Rebalance,
     RemoveMember,
+    SetPlacement,
     Uncordon,
 )
 from fairlead.events.model import GroupState
@@ -48,8 +48,8 @@ def next_command(random: Random, decider: Decider, step: int) -> Command:
         lambda: Cordon("connect", name, drain=random.random() < 0.5),
         lambda: Uncordon("connect", name),
         lambda: Expect("connect", name, random.choice((0, 500, 5_000))),
-        lambda: Place("connect", resource(text), random.choice((None, 1, 5)), (name,)),
-        lambda: Place("connect", resource(text), 1, ()),
+        lambda: SetPlacement("connect", resource(text), random.choice((None, 1, 5)), (name,)),
+        lambda: SetPlacement("connect", resource(text), 1, ()),
         lambda: Rebalance("connect"),
         lambda: RemoveMember("connect", name, force=random.random() < 0.7),
         lambda: ConfigureGroup("connect", {"group.max.size": random.choice((None, "2", "9"))}),

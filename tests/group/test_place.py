@@ -7,7 +7,7 @@ import pytest
 from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import DeleteConnector, Place
+from fairlead.actors.messages.orders import DeleteConnector, SetPlacement
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Operator, Tombstone
 from fairlead_tests.decider import Decider, resource
@@ -36,12 +36,12 @@ def placed(text: str, **fields: object) -> Operator:
 
 
 def test_a_placement_sets_what_it_names_and_leaves_the_rest(decider: Decider) -> None:
-    place = Place("connect", resource("A-0"), weight=7, principal="ann")
+    place = SetPlacement("connect", resource("A-0"), weight=7, principal="ann")
     assert decider.carry_out(place).records == (
         placed("A-0", weight=7),
         GroupMetadata(3, Cause(Why.PLACEMENT_CHANGED, "A-0"), NOW_MS, "ann"),
     )
-    pinned = Place("connect", resource("A-0"), pins=("W2", "w1", W2), principal="ann")
+    pinned = SetPlacement("connect", resource("A-0"), pins=("W2", "w1", W2), principal="ann")
     decider.carry_out(pinned)
     assert decider.group.resource_orders == {
         resource("A-0"): placed("A-0", weight=7, pins=(W1, W2))
@@ -50,17 +50,17 @@ def test_a_placement_sets_what_it_names_and_leaves_the_rest(decider: Decider) ->
 
 
 def test_weight_1_and_no_pins_end_a_placement(decider: Decider) -> None:
-    decider.carry_out(Place("connect", resource("A"), weight=7, pins=("W2",)))
-    decider.carry_out(Place("connect", resource("A"), weight=1, pins=()))
+    decider.carry_out(SetPlacement("connect", resource("A"), weight=7, pins=("W2",)))
+    decider.carry_out(SetPlacement("connect", resource("A"), weight=1, pins=()))
     assert decider.group.resource_orders == {}
 
 
 def test_what_was_said_of_a_task_that_is_gone_is_taken_back_without_an_epoch(
     decider: Decider,
 ) -> None:
-    decider.carry_out(Place("connect", resource("A-0"), weight=7, pins=("W2",)))
+    decider.carry_out(SetPlacement("connect", resource("A-0"), weight=7, pins=("W2",)))
     decider.configure("A B B-0")
-    gone = Place("connect", resource("A-0"), weight=1, pins=())
+    gone = SetPlacement("connect", resource("A-0"), weight=1, pins=())
     assert decider.command(replace(gone, weight=2)).error is Error.UNKNOWN_CONNECTOR
     assert decider.carry_out(gone).records == (Tombstone(Operator, ("resource", "A", 0)),)
     assert decider.command(gone).error is Error.UNKNOWN_CONNECTOR
@@ -69,7 +69,7 @@ def test_what_was_said_of_a_task_that_is_gone_is_taken_back_without_an_epoch(
 def test_at_most_100_workers_can_be_named_each_as_often_as_one_likes(
     decider: Decider,
 ) -> None:
-    place = Place("connect", resource("A"), pins=(W2,) * 101, principal="ann")
+    place = SetPlacement("connect", resource("A"), pins=(W2,) * 101, principal="ann")
     decider.carry_out(place)
     assert decider.group.resource_orders == {resource("A"): placed("A", pins=(W2,))}
     many = replace(place, pins=tuple(f"w{n}" for n in range(101)))
@@ -80,7 +80,7 @@ def test_at_most_100_workers_can_be_named_each_as_often_as_one_likes(
 
 def test_an_unknown_resource_is_refused(decider: Decider) -> None:
     for text in ("C", "A-1"):
-        assert decider.command(Place("connect", resource(text), weight=2)) == CommandReply(
+        assert decider.command(SetPlacement("connect", resource(text), weight=2)) == CommandReply(
             Error.UNKNOWN_CONNECTOR,
             f"{text} is neither a connector of this group nor a task of one",
         )
@@ -88,7 +88,7 @@ def test_an_unknown_resource_is_refused(decider: Decider) -> None:
 
 @pytest.mark.parametrize("weight", [0, -1, 1_001])
 def test_a_weight_outside_1_to_1000_is_refused(decider: Decider, weight: int) -> None:
-    assert decider.command(Place("connect", resource("A"), weight=weight)) == CommandReply(
+    assert decider.command(SetPlacement("connect", resource("A"), weight=weight)) == CommandReply(
         Error.INVALID_REQUEST,
         f"weight = {weight}: allowed is a whole number, from 1 to 1000",
     )
@@ -97,7 +97,7 @@ def test_a_weight_outside_1_to_1000_is_refused(decider: Decider, weight: int) ->
 def test_a_pin_to_an_unknown_worker_is_refused_and_an_old_pin_may_be_repeated(
     decider: Decider,
 ) -> None:
-    place = Place("connect", resource("A"), pins=("W2",), principal="ann")
+    place = SetPlacement("connect", resource("A"), pins=("W2",), principal="ann")
     decider.carry_out(place)
     decider.carry_out(Heartbeat("connect", "W2", -1, "1"))
     assert decider.carry_out(replace(place, pins=(W2,))).records == ()
@@ -106,8 +106,8 @@ def test_a_pin_to_an_unknown_worker_is_refused_and_an_old_pin_may_be_repeated(
 
 
 def test_a_deleted_connectors_placements_go_with_it(decider: Decider) -> None:
-    decider.carry_out(Place("connect", resource("B"), weight=7))
-    decider.carry_out(Place("connect", resource("B-0"), weight=8))
+    decider.carry_out(SetPlacement("connect", resource("B"), weight=7))
+    decider.carry_out(SetPlacement("connect", resource("B-0"), weight=8))
     decider.carry_out(DeleteConnector("connect", "B"))
     decider.settle()
     records = decider.carry_out(FinishDeletion("B")).records

@@ -9,7 +9,7 @@ from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import Cordon, DeleteConnector, Place, PutConnector
+from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnector, SetPlacement
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.placement import Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
@@ -92,8 +92,8 @@ def test_an_assignor_is_shown_what_configs_ask_of_what_is_to_run(decider: Decide
 def test_an_operators_order_wins_over_the_config(decider: Decider) -> None:
     decider.join("W2")
     decider.carry_out(put(weight="5", workers="w1"))
-    decider.carry_out(Place("connect", resource("A-0"), weight=3))
-    decider.carry_out(Place("connect", resource("A-1"), pins=("http://w2",)))
+    decider.carry_out(SetPlacement("connect", resource("A-0"), weight=3))
+    decider.carry_out(SetPlacement("connect", resource("A-1"), pins=("http://w2",)))
     assert shown(decider) == (
         {resource("A"): 5, resource("A-0"): 3, resource("A-1"): 5},
         {

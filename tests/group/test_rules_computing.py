@@ -19,7 +19,7 @@ from fairlead.actors.messages.computing import (
 )
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import Place, PutConnector
+from fairlead.actors.messages.orders import PutConnector, SetPlacement
 from fairlead_tests.decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 DELAY_MS = 60_000
@@ -98,7 +98,7 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
     snapshot = decider.prepare("W1")
     made = replace(assign(snapshot), metadata=b"last time")
     assert decider.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    decider.carry_out(Place("connect", min(mine), weight=7, pins=("W1",)))
+    decider.carry_out(SetPlacement("connect", min(mine), weight=7, pins=("W1",)))
     decider.now_ms = 900
     epoch = decider.group.group_epoch
     due_ms = 500 + DELAY_MS

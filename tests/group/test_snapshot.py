@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
-from fairlead.actors.messages.orders import Cordon, Place, Uncordon
+from fairlead.actors.messages.orders import Cordon, SetPlacement, Uncordon
 from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resource, resources
 
 CALLED = ("http://w1", "two", "W3")
@@ -51,8 +51,8 @@ def test_an_assignor_sees_who_is_cordoned_and_who_is_drained() -> None:
 
 def test_a_connectors_order_stands_for_its_tasks_that_have_none_of_their_own() -> None:
     decider = group()
-    decider.carry_out(Place("connect", resource("A"), weight=3, pins=("two",)))
-    decider.carry_out(Place("connect", resource("A-1"), weight=7))
+    decider.carry_out(SetPlacement("connect", resource("A"), weight=3, pins=("two",)))
+    decider.carry_out(SetPlacement("connect", resource("A-1"), weight=7))
     snapshot = shown(decider)
     assert snapshot.weights == {resource("A"): 3, resource("A-0"): 3, resource("A-1"): 7}
     assert snapshot.pins == dict.fromkeys(resources("A A-0"), ("two",))

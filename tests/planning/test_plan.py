@@ -12,7 +12,7 @@ from fairlead.actors.assignors.built_in.catalogue import BuiltIn, Computes
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
+from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, SetPlacement
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.placement import COLD, Abilities
 from fairlead.runtime.planning.changes import (
@@ -385,7 +385,7 @@ def test_a_group_that_was_deleted_is_at_rest() -> None:
 
 def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
     decider = at_rest("A A-0", "W1", "W2")
-    decider.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    decider.carry_out(SetPlacement("connect", resource("A"), pins=("W1",)))
     decider.settle()
     plan = planned(decider, WorkerDrained("W1"))
     assert plan.rounds == [a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)]
@@ -404,14 +404,14 @@ def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> N
 
 def test_a_connector_that_nobody_runs_is_not_split() -> None:
     decider = at_rest("A A-0", "W1")
-    decider.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    decider.carry_out(SetPlacement("connect", resource("A"), pins=("W1",)))
     plan = planned(decider, WorkerDrained("W1"), ConnectorScaled("A", 4))
     assert plan.splits == [PlannedSplit("A", 1, 1, is_most=False)]
 
 
 def test_weights_count_in_the_load() -> None:
     decider = at_rest("A A-0", "W1")
-    decider.carry_out(Place("connect", resource("A-0"), weight=5))
+    decider.carry_out(SetPlacement("connect", resource("A-0"), weight=5))
     decider.settle()
     plan = planned(decider, WorkerDrained("W1"))
     assert plan.workers == [a_worker(W1, PlannedLoad(1, 1, 6), PlannedLoad(0, 0, 0), 0)]

@@ -11,16 +11,16 @@ from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
 from fairlead.actors.messages.orders import (
     AlterOffsets,
     Cordon,
-    Place,
     PutConnector,
     PutConnectors,
+    SetPlacement,
     SetTargetState,
 )
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, ClientAssignor, RunState, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata
-from fairlead.projections.explain.causes.changes import Changed
+from fairlead.projections.explain.causes.changes import EpochChanges
 from fairlead.projections.explain.lists import moves_of
 from fairlead_tests.decider import JOIN, resource
 from fairlead_tests.projecting.readings import read_epochs
@@ -119,11 +119,11 @@ def test_a_capacity_is_told_with_what_it_was(group: TimedDecider) -> None:
 
 def test_an_order_is_told_with_what_held_before_and_its_end_too(group: TimedDecider) -> None:
     a = resource("A")
-    group.carry_out(Place("connect", a, 5, ("http://w1", "http://w2")))
+    group.carry_out(SetPlacement("connect", a, 5, ("http://w1", "http://w2")))
     assert told(group, Why.PLACEMENT_CHANGED) == "weight 1 > 5, workers any > w1 w2"
-    group.carry_out(Place("connect", a, 5, ("http://w2",)))
+    group.carry_out(SetPlacement("connect", a, 5, ("http://w2",)))
     assert told(group, Why.PLACEMENT_CHANGED) == "workers w1 w2 > w2"
-    group.carry_out(Place("connect", a, 1, ()))
+    group.carry_out(SetPlacement("connect", a, 1, ()))
     assert told(group, Why.PLACEMENT_CHANGED) == "weight 5 > 1, workers w2 > any"
 
 
@@ -159,7 +159,7 @@ def test_connectors_that_are_put_together_are_told_each_and_lead_the_moves_of_th
 def test_connectors_that_raised_no_epoch_before_are_not_taken_for_those_that_are_put_together() -> (
     None
 ):
-    changed = Changed()
+    changed = EpochChanges()
     for name in "ABCDE":  # those of a classic group, or of before the log was trimmed, and then two
         changed.apply(ConnectorConfig(name, {"name": name}, 1, 0))
     bump = GroupMetadata(1, Cause(Why.CONNECTOR_ADDED, "D and 1 more"), 0)

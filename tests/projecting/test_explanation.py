@@ -15,7 +15,7 @@ from fairlead.actors.messages.commands import (
 )
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import Cordon, EndMember, Place, Rebalance, Uncordon
+from fairlead.actors.messages.orders import Cordon, EndMember, Rebalance, SetPlacement, Uncordon
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
@@ -328,7 +328,7 @@ def test_what_was_given_back_before_anybody_was_asked_for_it_is_not_given_up() -
 
 def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None:
     group = shared()
-    group.at(9_000).command(Place("connect", A, pins=("http://w2",)))
+    group.at(9_000).command(SetPlacement("connect", A, pins=("http://w2",)))
     snapshot = group.at(9_100).prepare("W1")
     shares = {"W1": resources("C"), "W2": resources("A B D")}
     group.install("W1", snapshot, Assignment(shares))

@@ -29,7 +29,7 @@ from fairlead.projections.metrics.exposition import Exposition
 from fairlead.projections.metrics.families import GroupFigures
 from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.projections.views import LogFigures, Progress
-from fairlead.projections.watch.group import SECONDS, Durations, Watched
+from fairlead.projections.watch.group import SECONDS, Durations, WatchCounts
 from fairlead_tests.decider import Decider
 
 Labels = tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ def busy() -> GroupFigures:
             )
         },
         failures={(decider.group.members["W1"].metadata.worker_url, Why.PROCESS_ENDED): 2},
-        watched=Watched(durations(40, 700), durations(250), Counter({"A": 3})),
+        watched=WatchCounts(durations(40, 700), durations(250), Counter({"A": 3})),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.actors.messages.orders import Place, PutConnector
+from fairlead.actors.messages.orders import PutConnector, SetPlacement
 from fairlead.events.model import ClientAssignor
 from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind
@@ -21,7 +21,7 @@ def asked(**placement: str) -> PutConnector:
     return PutConnector("connect", "A", {f"placement.{key}": placement[key] for key in placement})
 
 
-def why(*commands: PutConnector | Place, instance_id: str | None = None) -> Reason:
+def why(*commands: PutConnector | SetPlacement, instance_id: str | None = None) -> Reason:
     """Give A from W1 to W2, which has a tag and a zone; return what the log has to say to it."""
     group = TimedDecider(ahead_ms=0)
     group.configure("A B")
@@ -82,5 +82,5 @@ def test_a_name_that_is_another_workers_own_is_not_its_givers() -> None:
 
 
 def test_an_operators_pins_count_and_not_the_configs() -> None:
-    allowed = Place("connect", resource("A"), pins=("w1", "w2"))
+    allowed = SetPlacement("connect", resource("A"), pins=("w1", "w2"))
     assert why(asked(workers="w2"), allowed) == Reason(ReasonKind.BALANCE)

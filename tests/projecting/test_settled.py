@@ -5,12 +5,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from fairlead.projections.watch.group import Durations, GroupWatch, Watched
+from fairlead.projections.watch.group import Durations, GroupWatch, WatchCounts
 
 
 def watch() -> GroupWatch:
     made = object.__new__(GroupWatch)
-    made.counted = Watched()
+    made.counted = WatchCounts()
     made._rebalances, made._moves = deque(), deque()
     return made
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.orders import Place, RemoveMember
+from fairlead.actors.messages.orders import RemoveMember, SetPlacement
 from fairlead.events.model import Cause, GroupType, Why
 from fairlead.events.records import GroupMetadata
 from fairlead_tests.decider import resource
@@ -105,7 +105,7 @@ def test_a_classic_return_is_a_reason_to_place_what_nobody_could_run(driver: Mix
     driver.modern_joins("W1")
     driver.modern_joins("S1", instance_id="i")
     driver.asks(driver.request("S1", -2, instance_id="i", owned=()))
-    driver.send(Place("connect", resource("A-0"), pins=("S1",)))
+    driver.send(SetPlacement("connect", resource("A-0"), pins=("S1",)))
     assert driver.group.target.unplaceable.keys() == {resource("A-0")}
     reply = driver.joins(instance_id="i", url="http://S1")
     assert driver.group.bump is not None

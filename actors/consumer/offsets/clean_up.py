@@ -203,7 +203,7 @@ def _has(topics: Topics, name: str, topic_id: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class OffsetUse:
     """The offsets of a group that are in use, and the time since which the others are unused."""
 
     topics: Collection[str]
@@ -225,14 +225,14 @@ class Expired:
     """When the next offset expires, wall clock; None: none does while the use is the same."""
 
 
-def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
+def find_use(group: Group, classic: ClassicCoordinator) -> OffsetUse | None:
     """Return which offsets of a group are in use, None if that is unknown now."""
     if group.members:
-        return Use(group.subscribers.keys())
+        return OffsetUse(group.subscribers.keys())
     if classic.phase is RoundPhase.EMPTY and classic.is_unused:
-        return Use((), _empty_since_ms(group), is_over=True)
+        return OffsetUse((), _empty_since_ms(group), is_over=True)
     if classic.phase is RoundPhase.STABLE and classic.protocol_type == CONSUMER:
-        return Use(topics_of_consumers(classic.members()))
+        return OffsetUse(topics_of_consumers(classic.members()))
     return None
 
 
@@ -243,7 +243,7 @@ def _empty_since_ms(group: Group) -> int:
 
 
 def find_expired(
-    offsets: Iterable[ConsumerOffset], use: Use, retention_ms: int, now_ms: int
+    offsets: Iterable[ConsumerOffset], use: OffsetUse, retention_ms: int, now_ms: int
 ) -> Expired:
     """Find the offsets that have expired at this time (wall clock, ms)."""
     expired: list[ConsumerOffset] = []

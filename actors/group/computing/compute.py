@@ -27,7 +27,7 @@ from ..state.soft_state import Computation, Decision, InitialDelay, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
 from .snapshot import snapshot_of
-from .target import Computed, failed_attempt, target_records
+from .target import ComputedAssignment, failed_attempt, target_records
 
 COORDINATOR = "coordinator"
 """Who computed a target, if no member did."""
@@ -153,7 +153,9 @@ def serve(
     if assignment is None:
         return [failed_attempt(group, soft.settings, group.group_epoch, error, now_ms)]
     assignment = replace(assignment, again_at_ms=again_at_ms)
-    return list(target_records(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
+    return list(
+        target_records(group, ComputedAssignment(snapshot, assignment, COORDINATOR), now_ms)
+    )
 
 
 def run_assignor(
@@ -179,7 +181,7 @@ def end_computation(
     if command.assignment is None:
         epoch, why = snapshot.group_epoch, command.error
         return Decision(soft, (failed_attempt(group, soft.settings, epoch, why, now_ms),))
-    computed = Computed(snapshot, command.assignment, COORDINATOR)
+    computed = ComputedAssignment(snapshot, command.assignment, COORDINATOR)
     return Decision(soft, tuple(target_records(group, computed, now_ms)))
 
 

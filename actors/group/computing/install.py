@@ -24,7 +24,7 @@ from ...messages.errors import Error
 from ..state.soft_state import Decision, SoftState
 from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 from .snapshot import snapshot_of
-from .target import Computed, failed_attempt, target_records
+from .target import ComputedAssignment, failed_attempt, target_records
 
 DROP = "drop this computation"
 """What a member has to do if its computation is of no use any more."""
@@ -71,7 +71,7 @@ def install(group: Group, soft: SoftState, command: Install, now_ms: int) -> Dec
         record = failed_attempt(group, soft.settings, snapshot.group_epoch, found, now_ms)
         return Decision(done, (record,), reply)
     done = replace(done, timed_out=frozenset())
-    computed = Computed(snapshot, command.assignment, computation.member_id)
+    computed = ComputedAssignment(snapshot, command.assignment, computation.member_id)
     return Decision(done, tuple(target_records(group, computed, now_ms)), InstallReply(Error.NONE))
 
 

@@ -21,7 +21,7 @@ from .elect import preview_of
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedAssignment:
     """An assignment with the snapshot that it was computed from, and who computed it."""
 
     snapshot: Snapshot
@@ -29,7 +29,7 @@ class Computed:
     computed_by: str
 
 
-def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
+def target_records(group: Group, computed: ComputedAssignment, now_ms: int) -> Iterator[Record]:
     """Yield the target, the schedule of parked work, and tombstones of losses that it settles."""
     snapshot, assignment = computed.snapshot, computed.assignment
     yield TargetAssignment(

@@ -14,7 +14,7 @@ from ....events.model import Resource, Scope, Why
 from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import MemberMetadata, Operator, Record
 from ...messages.errors import Error
-from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
+from ...messages.orders import Cordon, Rebalance, ReleaseSeats, SetPlacement, Uncordon
 from ..members.depart import bury, end_seats
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from ..state.validate import flaw_in_name, show_number
@@ -52,7 +52,7 @@ def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> D
     return put_order(group, soft, new, Why.WORKER_UNCORDONED)
 
 
-def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decision:
+def place(group: Group, soft: SoftState, command: SetPlacement, now_ms: int) -> Decision:
     """Set the weight of a connector's work or of a task, and which workers may run it.
 
     An order for a task that does not exist any more can still be taken back: it changes no target.

@@ -18,7 +18,7 @@ from ....events.model import Scope
 from ....events.placement import (
     LONGEST_CALL,
     Directory,
-    Names,
+    WorkerNames,
     directory_of,
     last_part,
     names_of,
@@ -69,11 +69,11 @@ def _directory(group: Group) -> Directory:
     return directory_of((*workers_in(group), *_workers_in_orders(group)))
 
 
-def _workers_in_orders(group: Group) -> Iterator[Names]:
+def _workers_in_orders(group: Group) -> Iterator[WorkerNames]:
     """Yield the workers that orders name, members or not."""
     pinned = {name for each in group.resource_orders.values() for name in each.pins}
     for name in pinned.union(group.worker_orders):
-        yield Names(name, {name}, {last_part(name)} - {""})
+        yield WorkerNames(name, {name}, {last_part(name)} - {""})
 
 
 def _only(called: str, matches: set[str], everybody: set[str]) -> WorkerMatch:

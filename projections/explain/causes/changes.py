@@ -71,7 +71,7 @@ class _Put(NamedTuple):
                 return False
 
 
-class Changed:
+class EpochChanges:
     """A fold of the whole log that records the changes of each epoch."""
 
     def __init__(self) -> None:

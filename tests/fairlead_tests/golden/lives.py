@@ -40,11 +40,11 @@ from fairlead.actors.messages.orders import (
     DeleteGroup,
     EndMember,
     Expect,
-    Place,
     PutConnector,
     Rebalance,
     RemoveMember,
     Restart,
+    SetPlacement,
     SetTargetState,
     Uncordon,
 )
@@ -243,8 +243,8 @@ def orders(stage: Stage) -> None:
     stage.run_flights(6, "W1", "W2", "W3")
     stage.send(Cordon("connect", "W1", principal="someone"))
     stage.settle()
-    stage.send(Place("connect", resource("flights-0"), weight=5, principal="someone"))
-    stage.send(Place("connect", resource("flights-1"), pins=("http://W2",)))
+    stage.send(SetPlacement("connect", resource("flights-0"), weight=5, principal="someone"))
+    stage.send(SetPlacement("connect", resource("flights-1"), pins=("http://W2",)))
     stage.settle()
     stage.send(Cordon("connect", "W2", drain=True))
     stage.settle()

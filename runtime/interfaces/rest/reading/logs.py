@@ -35,7 +35,7 @@ from .....projections.views import (
     task_progress,
     unpublished_batches,
 )
-from .....projections.watch.group import GroupWatch, Watched
+from .....projections.watch.group import GroupWatch, WatchCounts
 from .....projections.watch.lines import EventLine
 from ....cluster.log_checks import LogChecks
 from .shards import ShardLogs
@@ -121,7 +121,7 @@ class FollowedGroup:
             for number, each in of_tasks.items()
             if each.skipped
         }
-        watched = Watched() if self._watch is None else self._watch.counted
+        watched = WatchCounts() if self._watch is None else self._watch.counted
         counted = self._rebalances.by_cause, logs, progress, skipping, dict(self._rebalances.losses)
         at_rest = {name: lag for name, lag in self.unread.items() if is_at_rest(self.group, name)}
         return GroupFigures(self.group, *counted, at_rest, watched)

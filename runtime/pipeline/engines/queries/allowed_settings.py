@@ -18,7 +18,7 @@ Check = Callable[[str], str]
 """Returns what a value must be, if it is not; else an empty text."""
 
 
-class Allowed(NamedTuple):
+class AllowedSetting(NamedTuple):
     """Why a connector may have a setting, and the check of its values."""
 
     why: str
@@ -73,32 +73,34 @@ _CODECS: Final = (
     "zstd",
 )
 
-ALLOWED: Final[Mapping[str, Allowed]] = {
-    "spark.sql.ansi.enabled": Allowed(_QUERIES, _flag),
-    "spark.sql.caseSensitive": Allowed(_QUERIES, _flag),
-    "spark.sql.crossJoin.enabled": Allowed(_QUERIES, _flag),
-    "spark.sql.mapKeyDedupPolicy": Allowed(_QUERIES, _one_of("EXCEPTION", "LAST_WIN")),
-    "spark.sql.session.timeZone": Allowed(_QUERIES, _zone),
-    "spark.sql.adaptive.advisoryPartitionSizeInBytes": Allowed(_PLANS, _size(_MEBIBYTE, 1 << 30)),
-    "spark.sql.adaptive.coalescePartitions.enabled": Allowed(_PLANS, _flag),
-    "spark.sql.adaptive.enabled": Allowed(_PLANS, _flag),
-    "spark.sql.adaptive.skewJoin.enabled": Allowed(_PLANS, _flag),
-    "spark.sql.autoBroadcastJoinThreshold": Allowed(_PLANS, _size(0, 64 * _MEBIBYTE)),
-    "spark.sql.broadcastTimeout": Allowed(_PLANS, _number(1, 3_600)),
-    "spark.sql.codegen.wholeStage": Allowed(_PLANS, _flag),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": Allowed(_PLANS, _number(1, 100_000)),
-    "spark.sql.join.preferSortMergeJoin": Allowed(_PLANS, _flag),
-    "spark.sql.files.maxPartitionBytes": Allowed(_PARTS, _size(_MEBIBYTE, 1 << 30)),
-    "spark.sql.files.maxPartitionNum": Allowed(_PARTS, _number(1, 10_000)),
-    "spark.sql.files.maxRecordsPerFile": Allowed(_PARTS, _number(0, 1_000_000_000)),
-    "spark.sql.files.minPartitionNum": Allowed(_PARTS, _number(1, 10_000)),
-    "spark.sql.files.openCostInBytes": Allowed(_PARTS, _size(0, 64 * _MEBIBYTE)),
-    "spark.sql.shuffle.partitions": Allowed(_PARTS, _number(1, 10_000)),
-    "spark.sql.parquet.compression.codec": Allowed(_FILES, _one_of(*_CODECS)),
-    "spark.sql.parquet.outputTimestampType": Allowed(
+ALLOWED: Final[Mapping[str, AllowedSetting]] = {
+    "spark.sql.ansi.enabled": AllowedSetting(_QUERIES, _flag),
+    "spark.sql.caseSensitive": AllowedSetting(_QUERIES, _flag),
+    "spark.sql.crossJoin.enabled": AllowedSetting(_QUERIES, _flag),
+    "spark.sql.mapKeyDedupPolicy": AllowedSetting(_QUERIES, _one_of("EXCEPTION", "LAST_WIN")),
+    "spark.sql.session.timeZone": AllowedSetting(_QUERIES, _zone),
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": AllowedSetting(
+        _PLANS, _size(_MEBIBYTE, 1 << 30)
+    ),
+    "spark.sql.adaptive.coalescePartitions.enabled": AllowedSetting(_PLANS, _flag),
+    "spark.sql.adaptive.enabled": AllowedSetting(_PLANS, _flag),
+    "spark.sql.adaptive.skewJoin.enabled": AllowedSetting(_PLANS, _flag),
+    "spark.sql.autoBroadcastJoinThreshold": AllowedSetting(_PLANS, _size(0, 64 * _MEBIBYTE)),
+    "spark.sql.broadcastTimeout": AllowedSetting(_PLANS, _number(1, 3_600)),
+    "spark.sql.codegen.wholeStage": AllowedSetting(_PLANS, _flag),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": AllowedSetting(_PLANS, _number(1, 100_000)),
+    "spark.sql.join.preferSortMergeJoin": AllowedSetting(_PLANS, _flag),
+    "spark.sql.files.maxPartitionBytes": AllowedSetting(_PARTS, _size(_MEBIBYTE, 1 << 30)),
+    "spark.sql.files.maxPartitionNum": AllowedSetting(_PARTS, _number(1, 10_000)),
+    "spark.sql.files.maxRecordsPerFile": AllowedSetting(_PARTS, _number(0, 1_000_000_000)),
+    "spark.sql.files.minPartitionNum": AllowedSetting(_PARTS, _number(1, 10_000)),
+    "spark.sql.files.openCostInBytes": AllowedSetting(_PARTS, _size(0, 64 * _MEBIBYTE)),
+    "spark.sql.shuffle.partitions": AllowedSetting(_PARTS, _number(1, 10_000)),
+    "spark.sql.parquet.compression.codec": AllowedSetting(_FILES, _one_of(*_CODECS)),
+    "spark.sql.parquet.outputTimestampType": AllowedSetting(
         _FILES, _one_of("INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS")
     ),
-    "spark.sql.parquet.writeLegacyFormat": Allowed(_FILES, _flag),
+    "spark.sql.parquet.writeLegacyFormat": AllowedSetting(_FILES, _flag),
 }
 """The settings that are taken."""
 

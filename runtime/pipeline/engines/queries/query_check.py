@@ -66,7 +66,7 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed:
+class AnalysedQuery:
     """The columns of a query's result; `has_current`: it depends on the clock or the user."""
 
     columns: Columns
@@ -102,7 +102,7 @@ class QueryCheck:
 
     def analyse(
         self, query: str, columns: Columns, tables: Mapping[str, Columns] | None = None
-    ) -> Analysed:
+    ) -> AnalysedQuery:
         """Analyse a query over `input` and other tables by name; raises as `columns_of` does."""
         named = {INPUT: columns, **(tables or {})}
         try:
@@ -217,13 +217,13 @@ class _Jvm:
             return _columns(self._class(f"{types}.DataType").fromJson(schema))
         return _columns(self._class(f"{types}.StructType").fromDDL(schema))
 
-    def analyse(self, query: str, tables: Mapping[str, Columns]) -> Analysed:
+    def analyse(self, query: str, tables: Mapping[str, Columns]) -> AnalysedQuery:
         """Analyse a query over tables with these columns."""
         tracker = self._class(f"{_CATALYST}.QueryPlanningTracker")
         clock = getattr(tracker, "$lessinit$greater$default$1")()
         plan = self._parser.parsePlan(_with_empty_tables(query, tables))
         plan = self._analyzer.executeAndCheck(plan, tracker(clock))
-        return Analysed(_columns(plan.schema()), has_current(plan, self.view))
+        return AnalysedQuery(_columns(plan.schema()), has_current(plan, self.view))
 
     def flaws_in_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Return the errors in settings of a session, by name."""

@@ -48,7 +48,7 @@ EVOLUTION_KEY: Final = text_key(
 )
 
 
-class Admitted(NamedTuple):
+class AdmittedSchema(NamedTuple):
     """The schema that some input is read with, and the columns of it that are left out."""
 
     schema: StructType
@@ -84,7 +84,7 @@ class SchemaPolicy:
 
     def admit(
         self, declared: StructType, current: StructType, actual: StructType, where: str
-    ) -> Admitted:
+    ) -> AdmittedSchema:
         """Return the schema to read an input of schema `actual` with; raises `SchemaRefused`.
 
         `current` is `declared` with the changes that this attempt has accepted so far. Refusals
@@ -95,7 +95,7 @@ class SchemaPolicy:
         wide = [each for each in union.differences if each.wider is not None]
         new = [each for each in wide if each.is_new]
         if self.mode == LEAVE_OUT:
-            return Admitted(current, tuple(each.column for each in new))
+            return AdmittedSchema(current, tuple(each.column for each in new))
         beyond = _united(declared, actual, self.is_exact).differences
         refused = [
             each
@@ -111,7 +111,7 @@ class SchemaPolicy:
                 "cannot be columns. Nothing of it was read. To read it, have its producer name it "
                 f"alike, or give {self.given_by} without one of them"
             )
-        return Admitted(union.schema if wide else current)
+        return AdmittedSchema(union.schema if wide else current)
 
     def remark(self, left_out: Sequence[str], of: str) -> str:
         """Return the status remark for columns that were left out; `of`: `files` or `records`."""

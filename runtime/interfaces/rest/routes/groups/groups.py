@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.group.orders.configuration import SETTINGS
 from ......actors.messages.errors import Error
-from ......actors.messages.orders import ConfigureGroup, DeleteGroup, Place, Rebalance
+from ......actors.messages.orders import ConfigureGroup, DeleteGroup, Rebalance, SetPlacement
 from ......events.group import Group
 from ......events.model import Resource, Scope
 from ......events.placement import HEAVIEST, MOST_ITEMS
@@ -275,5 +275,5 @@ async def _place(
         return GroupPlacement(group.group_id, *astuple(found))
 
     pins = None if wanted.workers is None else tuple(wanted.workers)
-    command = Place(group_id, resource, wanted.weight, pins, principal)
+    command = SetPlacement(group_id, resource, wanted.weight, pins, principal)
     return await carry_out(service, command, read)

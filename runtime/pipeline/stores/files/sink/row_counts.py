@@ -21,7 +21,7 @@ from ....spi.errors import SinkAway
 from .publishing import RowsOf
 from .root import OpenRoot
 from .staging import STAGING
-from .writing import WriteFormat, Written
+from .writing import WriteFormat, WrittenRows
 
 _CHUNK: Final = 1 << 20
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -91,13 +91,13 @@ def _chunks(file: Path) -> Iterator[bytes]:
 
 
 @contextmanager
-def whole_files(root: OpenRoot, where: str) -> Generator[Callable[[Written, int], None]]:
+def whole_files(root: OpenRoot, where: str) -> Generator[Callable[[WrittenRows, int], None]]:
     """Yield what compares written rows with those found; raises `SinkAway` if files were changed.
 
     `where` is the folder of the batch, relative to the root.
     """
 
-    def compare(written: Written, found: int) -> None:
+    def compare(written: WrittenRows, found: int) -> None:
         if found != written.rows:
             raise _changed(root, where, f"of {written.rows} rows its files have {found}")
 

@@ -45,7 +45,7 @@ from .publishing import (
 from .root import OpenRoot, SinkLocation, open_root, sink_full
 from .row_counts import counter_of, whole_files
 from .staging import STAGING
-from .writing import SmallBatches, WriteFormat, Written
+from .writing import SmallBatches, WriteFormat, WrittenRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -193,7 +193,7 @@ class FileSink(Sink["DataFrame"]):
 
     def _write(
         self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
-    ) -> Written:
+    ) -> WrittenRows:
         """Write a batch to a folder by Spark; if executors run elsewhere, they create it."""
         if not elsewhere:
             staging.make_batch_folder(where)
@@ -252,7 +252,7 @@ class FileSink(Sink["DataFrame"]):
             shown, remedy = str(root.place.root), root.place.adopt_remedy
             raise older_sink(shown, task, mark.published, own.published, remedy)
 
-    def _refuse_absent(self, root: OpenRoot, where: str, written: Written) -> None:
+    def _refuse_absent(self, root: OpenRoot, where: str, written: WrittenRows) -> None:
         """Raise `SinkAway` if a part with rows has no file, where that is looked at."""
         if not written.parts <= staging.part_numbers(root.path / where):
             raise SinkAway(
@@ -260,7 +260,9 @@ class FileSink(Sink["DataFrame"]):
                 "on all hosts of executors, and does nothing remove files from its _fairlead?"
             )
 
-    def _manifest(self, root: Path, where: str, commit_id: CommitId, written: Written) -> Manifest:
+    def _manifest(
+        self, root: Path, where: str, commit_id: CommitId, written: WrittenRows
+    ) -> Manifest:
         """Return the manifest of what is staged, with the rows of its files if they have them."""
         claim = self._place.claim.writer if self._place.claim else ""
         bare = Manifest(str(self._place.root), where, -1, 0, 0, claim=claim)

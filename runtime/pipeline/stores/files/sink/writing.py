@@ -46,7 +46,7 @@ _TIMES = {
 }
 
 
-class Written(NamedTuple):
+class WrittenRows(NamedTuple):
     """The number of rows that a writer reports."""
 
     rows: int
@@ -88,7 +88,7 @@ class WriteFormat:
         *,
         is_there: bool,
         with_parts: bool,
-    ) -> Written:
+    ) -> WrittenRows:
         """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists."""
         spread = self._spread(rows, input_bytes)
         if with_parts:
@@ -98,7 +98,7 @@ class WriteFormat:
         else:
             watched = count.on(spread)
         self._save(watched, folder, "append" if is_there else "overwrite")
-        return Written(count.rows, frozenset(count.values.get(_PART) or ()))
+        return WrittenRows(count.rows, frozenset(count.values.get(_PART) or ()))
 
     def _save(self, rows: "DataFrame", folder: Path, mode: str) -> None:
         writer = rows.write.mode(mode).format(self.name)
@@ -174,7 +174,7 @@ class SmallBatches:
             self._is_alike = _is_alike(rows.sparkSession)
         return self._is_alike and all(map(_is_plain, rows.schema.fields))
 
-    def write(self, rows: "DataFrame", folder: Path) -> Written:
+    def write(self, rows: "DataFrame", folder: Path) -> WrittenRows:
         """Write a batch as one file to a new folder."""
         table = rows_of(rows)
         make_empty_folder(folder)
@@ -185,7 +185,7 @@ class SmallBatches:
             store_decimal_as_integer=True,
             store_schema=False,
         )
-        return Written(table.num_rows)
+        return WrittenRows(table.num_rows)
 
 
 def _is_plain(column: st.StructField) -> bool:

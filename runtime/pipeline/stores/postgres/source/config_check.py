@@ -13,7 +13,7 @@ from ....spi.errors import BadInput
 from ..connecting import Server
 from ..tables import keys
 from ..tables.catalog import FoundTable, TableFilter, TableShape
-from ..tables.checks.unread import Unread
+from ..tables.checks.unread import UnreadTables
 from ..tables.columns import TypeMapping
 from ..tables.cursors import XMIN_RANGE, cursor_of
 from ..tables.session import DatabaseSnapshot, ReadSession
@@ -70,7 +70,7 @@ def _look(
     rules: TableFilter,
     tables: Sequence[FoundTable],
 ) -> ProbeResult:
-    unread = Unread.find(snapshot, rules, tables)
+    unread = UnreadTables.find(snapshot, rules, tables)
     views = unread.views if rules.include else {}
     warnings = [*(f"{name} {reason}" for name, reason in views.items()), *unread.remarks]
     if warnings and not tables and rules.include:

@@ -40,7 +40,7 @@ from ..names import TableName
 from ..tables import keys
 from ..tables.catalog import CatalogRemarks, FoundTable, TableFilter, TableShape, pages_of
 from ..tables.checks import offset_checks
-from ..tables.checks.unread import Unread, refuse_none
+from ..tables.checks.unread import UnreadTables, refuse_none
 from ..tables.columns import TableRefused, TypeMapping
 from ..tables.cursors import cursor_of
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
@@ -247,7 +247,7 @@ class PostgresSourceType(SourceType):
         rules = TableFilter.of(settings)
 
         def look(snapshot: DatabaseSnapshot) -> Sequence[str]:
-            return Unread.find(snapshot, rules, rules.find(snapshot)).remarks
+            return UnreadTables.find(snapshot, rules, rules.find(snapshot)).remarks
 
         catalog = CatalogRemarks(look) if context.resource.task == 0 else None
         return TableSource(session, share, settings, context.published_offsets, catalog)

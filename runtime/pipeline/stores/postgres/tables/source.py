@@ -30,7 +30,7 @@ from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot
-from .windows import TableAudit, TablePlace, WindowLook, check_place
+from .windows import TableAudit, TablePosition, WindowLook, check_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,7 +195,7 @@ class TableSource(Source[pa.Table]):
         """Fetch the next pages of a table's snapshot; None: all are read."""
         if table.snapshot is None:
             logged = look.logged(table.share)
-            place = TablePlace.parse(logged) if logged else None
+            place = TablePosition.parse(logged) if logged else None
             if place is not None and place.is_whole:
                 table.has_snapshot = False
                 return None
@@ -251,7 +251,7 @@ class TableSource(Source[pa.Table]):
         advance = Advance(follow_partition(table.share), start, there.document)
         return FetchedRows(rows, (advance,), is_more, None)
 
-    def _may_follow(self, table: _TableState, place: TablePlace, start: Document | None) -> bool:
+    def _may_follow(self, table: _TableState, place: TablePosition, start: Document | None) -> bool:
         """Return whether all earlier rows of a table are published."""
         if not table.is_settled:
             share = table.share
@@ -264,16 +264,16 @@ class TableSource(Source[pa.Table]):
             table.rest.wait(_SETTLED_S)
         return table.is_settled
 
-    def _begun(self, look: _Look, share: TableShare, start: Document | None) -> TablePlace:
+    def _begun(self, look: _Look, share: TableShare, start: Document | None) -> TablePosition:
         if start is not None:
-            return TablePlace.parse(start)
+            return TablePosition.parse(start)
         if not self._has_snapshot:
-            return TablePlace.at_horizon(share.horizon, share.cursor, None, share.oid)
+            return TablePosition.at_horizon(share.horizon, share.cursor, None, share.oid)
         snapshot = SnapshotShare(share, look.offsets, None)
         begin = snapshot.horizon
         # The cursor value of a newer snapshot would hide rows between the two snapshots.
         cursor = share.cursor if begin == share.horizon else None
-        return TablePlace.at_horizon(begin, cursor, begin, snapshot.oid)
+        return TablePosition.at_horizon(begin, cursor, begin, snapshot.oid)
 
     def _reader(self, snapshot: DatabaseSnapshot, table: _TableState) -> TableReader:
         """Return the reader of a table, with its columns in this snapshot."""

@@ -31,7 +31,7 @@ FURTHEST: Final = 1 << 31
 """The most transactions between two polls, since xmin has 32 bits."""
 
 
-class TablePlace(NamedTuple):
+class TablePosition(NamedTuple):
     """The position in a table's new rows, from its offset."""
 
     horizon: int
@@ -55,7 +55,7 @@ class TablePlace(NamedTuple):
     """The server's timeline when the table was first read; 0: unknown."""
 
     @classmethod
-    def parse(cls, offset: Document) -> "TablePlace":
+    def parse(cls, offset: Document) -> "TablePosition":
         """Parse an offset."""
         get: Any = offset.get
         cursor = get("cursor")
@@ -75,7 +75,7 @@ class TablePlace(NamedTuple):
     @classmethod
     def at_horizon(
         cls, horizon: int, cursor: CursorValue, begin: int | None, oid: int
-    ) -> "TablePlace":
+    ) -> "TablePosition":
         """Return the position at a horizon; `begin` is the horizon of the snapshot."""
         return cls(horizon, cursor, None, None, cursor, begin is None, begin, oid=oid)
 
@@ -115,7 +115,7 @@ class WindowRead(NamedTuple):
     """Rows of a window, the new position, and whether the window has more."""
 
     rows: pa.Table
-    place: TablePlace
+    place: TablePosition
     is_more: bool
 
 
@@ -133,7 +133,7 @@ class WindowLook:
     cursor: Cursor
     most: int
 
-    def read(self, place: TablePlace) -> WindowRead:
+    def read(self, place: TablePosition) -> WindowRead:
         """Read the next window of the table, or the next part of the current one."""
         is_catching_up = not place.is_whole and self.cursor.is_narrow
         if self.cursor.is_by_xmin or is_catching_up:
@@ -158,7 +158,7 @@ class WindowLook:
         begun = place._replace(until=until, at=at, highest=highest, file=file)
         return WindowRead(rows, begun, is_more=True)
 
-    def _catch_up(self, place: TablePlace) -> WindowRead:
+    def _catch_up(self, place: TablePosition) -> WindowRead:
         """Read the rows written since the snapshot began, without the cursor.
 
         A row that was changed before its page was read is missing in the snapshot, and the cursor
@@ -182,7 +182,7 @@ class WindowLook:
         return WindowRead(rows, begun, is_more=True)
 
     def _page(
-        self, window: sql.Composed, place: TablePlace
+        self, window: sql.Composed, place: TablePosition
     ) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
         """Read rows in the order of ctid; return the last ctid, None: there are no more.
 
@@ -220,11 +220,11 @@ class TableAudit:
     """The lower bound of missed rows."""
     _at: float = -math.inf
     """The monotonic time of the last audit."""
-    _since: TablePlace | None = None
+    _since: TablePosition | None = None
     """The position at the last audit."""
 
     def count(
-        self, snapshot: DatabaseSnapshot, reader: TableReader, cursor: Cursor, place: TablePlace
+        self, snapshot: DatabaseSnapshot, reader: TableReader, cursor: Cursor, place: TablePosition
     ) -> None:
         """Make an audit if it is due; `place` is the present position."""
         may_miss = self.interval_s and cursor.is_by_xmin and cursor.is_narrow and place.is_whole
@@ -254,7 +254,7 @@ class TableAudit:
         return time.monotonic() - self._at >= self.interval_s
 
 
-def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
+def check_place(name: TableName, seen: Horizon, place: TablePosition) -> None:
     """Raise `BadInput` if a position is ahead of the database, which was restored."""
     if place.horizon > seen.hi:
         raise BadInput(
@@ -264,7 +264,7 @@ def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
         )
 
 
-def _check_width(name: TableName, seen: Horizon, place: TablePlace) -> None:
+def _check_width(name: TableName, seen: Horizon, place: TablePosition) -> None:
     """Raise `BadInput` if a window is too wide for the 32 bits of xmin."""
     if place.horizon and seen.hi - place.horizon >= FURTHEST:
         raise BadInput(

@@ -22,7 +22,7 @@ from ...dotted import by_present_names
 from ...names import TableName
 from ...tables import keys
 from ...tables.catalog import FoundTable, TableFilter, pages_of, refuse_replaced
-from ...tables.checks.unread import Unread, refuse_none
+from ...tables.checks.unread import UnreadTables, refuse_none
 from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_share, deal, shares_by_table
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
@@ -100,7 +100,7 @@ class LogSplit:
             tables = rules.find(snapshot)
             if is_checked:
                 refuse_none(snapshot, self._settings, tables)
-                unread = Unread.find(snapshot, rules, tables)
+                unread = UnreadTables.find(snapshot, rules, tables)
                 identities = Identities.find(snapshot, tables, key_of_target(self._config))
                 if flaw := flaw_in_tables(self._settings, unread, identities):
                     raise BadInput(flaw)

@@ -20,7 +20,7 @@ from ..catalog import FoundTable, TableFilter, TableShape
 from ..columns import TypeMapping
 from ..cursors import TimeCursor, cursor_of
 from ..session import DatabaseSnapshot
-from ..windows import TablePlace
+from ..windows import TablePosition
 
 _CHUNK: Final = {"horizon": int, "file": int}
 _WHOLE: Final[Mapping[str, type]] = {"horizon": int}
@@ -73,20 +73,20 @@ def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, offsets: 
 
 def _place(
     snapshot: DatabaseSnapshot, settings: ParsedConfig, table: FoundTable, to: Seek
-) -> TablePlace:
+) -> TablePosition:
     shape = TableShape.read(snapshot, table.name, TypeMapping.of(settings))
     cursor = cursor_of(settings, table.name, shape)
     if to is SeekEnd.LATEST:
         highest = cursor.highest_in(snapshot, table.name)
         seen = snapshot.horizon()
-        place = TablePlace.at_horizon(seen.lo, highest, None, table.oid)
+        place = TablePosition.at_horizon(seen.lo, highest, None, table.oid)
         return place._replace(timeline=seen.timeline)
     if not isinstance(cursor, TimeCursor) or not isinstance(to, datetime):
         raise OffsetRefused(
             f"to: only {keys.MODE}={keys.STAMPED} and {keys.BOTH} know times: give an end"
         )
     since = to.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00")
-    return TablePlace.at_horizon(0, since, None, table.oid)
+    return TablePosition.at_horizon(0, since, None, table.oid)
 
 
 def _check_time(value: object) -> None:

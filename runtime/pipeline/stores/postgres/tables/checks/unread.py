@@ -50,7 +50,7 @@ _SHOWN: Final = 5
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadTables:
     """The reasons why matching relations, or rows of tables, are not read."""
 
     views: Mapping[TableName, str]
@@ -116,7 +116,7 @@ def refuse_none(
 ) -> None:
     """Raise `NotReady` if no table matches."""
     if not tables:
-        remarks = Unread.find(snapshot, TableFilter.of(settings), tables).remarks
+        remarks = UnreadTables.find(snapshot, TableFilter.of(settings), tables).remarks
         raise NotReady("; ".join(("no table matches yet", *remarks)))
 
 

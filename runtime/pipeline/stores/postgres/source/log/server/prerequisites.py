@@ -9,7 +9,7 @@ import psycopg
 from ......spi.config import ParsedConfig
 from ....tables import keys
 from ....tables.catalog import TableFilter
-from ....tables.checks.unread import Unread
+from ....tables.checks.unread import UnreadTables
 from ....tables.session import DatabaseSnapshot
 from .identities import Identities, key_of_target
 from .publication import Publication
@@ -33,7 +33,7 @@ def flaw_in_server(connection: "psycopg.Connection[Any]") -> str:
     return ""
 
 
-def flaw_in_tables(settings: ParsedConfig, unread: Unread, identities: Identities) -> str:
+def flaw_in_tables(settings: ParsedConfig, unread: UnreadTables, identities: Identities) -> str:
     """Return why the target would not follow tables; empty: it would."""
     has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
     return (unread.flaw_in_log if has_snapshot else "") or identities.flaw
@@ -48,6 +48,6 @@ def remarks(
     """Return the remarks about the tables that are followed, and those that are not."""
     rules = TableFilter.of(settings)
     tables = rules.find(snapshot)
-    unread = Unread.find(snapshot, rules, tables)
+    unread = UnreadTables.find(snapshot, rules, tables)
     identities = Identities.find(snapshot, tables, key_of_target(config))
     return (*unread.remarks, *identities.remarks, *publication.remarks(snapshot))
