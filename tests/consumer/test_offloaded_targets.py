@@ -11,7 +11,7 @@ import pytest
 from fairlead.actors.group.computing.compute import run_assignor
 from fairlead.actors.group.group_shard import HostComputation
 from fairlead.actors.messages.computing import Assignment, EndComputation, Snapshot
-from fairlead.actors.shards.computer import TargetComputer
+from fairlead.actors.shards.actor import TargetComputer
 from fairlead.events.log.space import DiskSpace
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver, topic
 
