@@ -137,7 +137,7 @@ def _carry_out(draft: ClassicDraft, command: MemberCall) -> None:
         leave(draft, call, caller)
 
 
-class HandedOver(NamedTuple):
+class ClassicHandover(NamedTuple):
     """The unused member ids and due answers of a group that is no longer classic."""
 
     joinable: Mapping[str, int]
@@ -249,8 +249,8 @@ class ClassicCoordinator:
 
     # -- conversions
 
-    def hand_over(self) -> HandedOver:
-        """Forget all members, since the group is of the connect type from now on."""
+    def hand_over(self) -> ClassicHandover:
+        """Remove all members, since the group is of the connect type from now on."""
         state, self._state = self._state, ClassicState()
         self._sessions = TimerQueue()
         answers: list[AddressedReply] = []
@@ -262,7 +262,7 @@ class ClassicCoordinator:
                 answers.append(seat.syncing.reply(SyncGroupReply(Error.REBALANCE_IN_PROGRESS)))
         newcomers = (each for each in state.seats.values() if each.is_new)
         sessions = {each.member_id: each.member.session_timeout_ms for each in newcomers}
-        return HandedOver({**state.pending_joins, **sessions}, answers)
+        return ClassicHandover({**state.pending_joins, **sessions}, answers)
 
     def take_over(self, steady_ms: int) -> None:
         """Coordinate the members of a group that has become classic, each with a full session."""

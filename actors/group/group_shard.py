@@ -265,7 +265,7 @@ class GroupShard:
             self.state.answer(sender, reply)
             return
         if seat is not None:
-            reply = self.state.quota.weigh(reply, self.settings, now.steady_ms)
+            reply = self.state.quota.throttle(reply, self.settings, now.steady_ms)
         has_news = decision.news or reply is not decision.reply or not self.kind.holds_heartbeats
         if self.kind.is_of_clients:
             answers = self._hold_client(
@@ -374,7 +374,7 @@ class GroupShard:
         decision = self._decide_heartbeat(request, arrived_ms, now)
         reply = decision.reply
         if request.member_id in self.group.members:
-            reply = self.state.quota.weigh(reply, self.settings, now.steady_ms)
+            reply = self.state.quota.throttle(reply, self.settings, now.steady_ms)
         if not isinstance(reply, HeartbeatReply):
             raise TypeError(f"a heartbeat is answered by {type(reply).__name__}")
         is_same = reply.member_epoch == call.member_epoch and reply.assignment is None

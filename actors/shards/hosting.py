@@ -186,7 +186,7 @@ class HostedGroups:
             hosted = self._host(group, kind_of_group(group), now)
             if hosted.is_kept:
                 self._groups[group.group_id] = hosted
-                self.kept.weigh(group.group_id, hosted.footprint)
+                self.kept.set_footprint(group.group_id, hosted.footprint)
                 self._schedule(hosted, now)
 
     def __len__(self) -> int:
@@ -206,7 +206,7 @@ class HostedGroups:
         entries: list[NewEntry] = []
         for group in self._changed:
             group_id, ready = group.shard.group.group_id, group.ready(now)
-            self.kept.weigh(group_id, group.footprint)
+            self.kept.set_footprint(group_id, group.footprint)
             self._not_durable.append((group, ready))
             self._schedule(group, now)
             offset_entries += ready.offset_entries
@@ -287,7 +287,7 @@ class HostedGroups:
         else:
             group.shard.submit(request, sender, now)
         if growth != NOTHING:
-            self.kept.weigh(request.group_id, group.footprint)
+            self.kept.set_footprint(request.group_id, group.footprint)
 
     def _group_for(self, request: SharedCall, now: Now) -> HostedGroup:
         """Return the group of a call; a new one if none of the joining kind exists."""

@@ -112,7 +112,7 @@ class KeptByClients:
         self._of_groups: dict[str, Footprint] = {}
         """The footprint of each group that has one, by id."""
 
-    def weigh(self, group_id: str, footprint: Footprint) -> None:
+    def set_footprint(self, group_id: str, footprint: Footprint) -> None:
         """Record the footprint of a group."""
         before = self._of_groups.pop(group_id, NOTHING)
         if footprint != NOTHING:

@@ -183,8 +183,8 @@ class Quota:
         wait_us = full_at_us + interval_us - allowed_us  # the next is then within the rate
         return min(longest_ms, -(-wait_us // _MICROSECONDS))
 
-    def weigh(self, reply: Reply, settings: GroupSettings, now_ms: int) -> Reply:
-        """Count the request of this answer; return the answer, with the throttle time if any.
+    def throttle(self, reply: Reply, settings: GroupSettings, now_ms: int) -> Reply:
+        """Count the request of this reply; return the reply, with the throttle time if any.
 
         It is at most a heartbeat interval, so that the member keeps its session.
         """

@@ -226,5 +226,5 @@ MEANINGS: Final[Mapping[str, str]] = {
 
 
 def meaning_of(schema: str, member: str) -> str:
-    """Return what a member of a schema is; "" if nothing says it."""
+    """Return the description of a schema's member; "" if it has none."""
     return MEANINGS.get(f"{schema}.{member}") or MEANINGS.get(member, "")

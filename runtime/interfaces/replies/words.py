@@ -13,7 +13,7 @@ from ....events.model import GroupState, MemberState, RunState, Why
 
 
 def one_of(words: Iterable[str]) -> Meta:
-    """Return the description of a text that is one of these words."""
+    """Return the schema of a text with a few allowed words."""
     return Meta(extra_json_schema={"enum": [*words]})
 
 

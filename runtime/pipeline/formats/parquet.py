@@ -95,7 +95,7 @@ def field_to_read(wanted: StructField, theirs: Mapping[str, pa.DataType]) -> Str
 
 
 def is_converted(kind: pa.DataType) -> bool:
-    """Return whether Spark may read a type, or a part of it, with another one than it has."""
+    """Return whether Spark may read a type, or a part of it, as another type."""
     inner = _parts(kind)
     if inner:
         return any(map(is_converted, inner))

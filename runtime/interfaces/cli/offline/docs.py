@@ -44,7 +44,7 @@ def docs(
 
 
 def page_names() -> list[str]:
-    """Return the names of all pages: what is read first, then the rest by folder."""
+    """Return the names of all pages: the introductory ones first, then by folder."""
     names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.rglob("*.md")]
     return sorted(
         names, key=lambda each: (each not in FIRST, each.count("/"), each != FIRST[0], each)
@@ -71,7 +71,7 @@ def read_page(name: str) -> str:
 
 
 def purpose_of(text: str) -> str:
-    """Return the first paragraph below the title, which says what a page has."""
+    """Return a page's first paragraph below the title, which is its summary."""
     return " ".join(LINK.sub(r"\1", text.split("\n\n")[1]).split())
 
 

@@ -40,7 +40,7 @@ class _NodeNote(msgspec.Struct):
 
 
 class Refused(Failed):
-    """The cluster answered with an error, whose message is this one's."""
+    """The cluster answered with an error; the message is the cluster's."""
 
     def __init__(self, text: str, body: object = None) -> None:
         super().__init__(text)

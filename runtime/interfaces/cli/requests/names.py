@@ -63,7 +63,7 @@ _NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
 
 
 def complete_names(kinds: Sequence[Kind]) -> Complete:
-    """Return the completion of `[KIND] NAME…`: names of the kind that is told, else of the first.
+    """Return the completion of `[KIND] NAME…`: names of the given kind, else of the first.
 
     In the place of the kind itself the words of the kinds, too.
     """
@@ -111,7 +111,7 @@ def find_group_id(options: RemoteOptions, client: Client, group: str | None = No
 def name_argument(
     kinds: Sequence[Kind], remark: str = "", *, is_listing: bool = False, may_be_all: bool = False
 ) -> Argument:
-    """Return the argument `[KIND] NAME…`; `told` is what more is to be said of the names."""
+    """Return the argument `[KIND] NAME…`; `remark` is appended to its help."""
     may_be = join_words([each.plural if is_listing else each.value for each in kinds])
     if len(kinds) > 1:
         may_be += f"; without it, {kinds[0]}"

@@ -168,7 +168,7 @@ def tabulate_plugin(plugin: PluginInFull) -> list[Section]:
 
 
 class KeyMeaning(Struct, frozen=True):
-    """A key, and what it does."""
+    """A config key and its meaning."""
 
     key: str
     of: str
@@ -212,7 +212,7 @@ def _find_keys(client: Client, name: str) -> Iterator[KeyMeaning]:
 
 
 def find_settings(name: str) -> list[KeyMeaning]:
-    """Return the setting of a node with this name, [] if there is none."""
+    """Return the node's setting of this name, in a list; empty if there is none."""
     from ....config.keys import SETTINGS  # noqa: PLC0415  # most names are of resources
 
     found = SETTINGS.get(name)

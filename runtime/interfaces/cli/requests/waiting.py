@@ -102,7 +102,7 @@ def make_wait(
 
 
 def wait_until_empty(client: Client, workers: Iterable[str], timeout_ms: int) -> None:
-    """Return when workers have no work, and tell how much each still has whenever that changes.
+    """Wait until workers have no work; print the amount of each whenever it changes.
 
     Raises `Failed` at the end of the time, with what is left.
     """

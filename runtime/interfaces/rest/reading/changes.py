@@ -43,14 +43,14 @@ class LogChanges:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell of the last changes, and of nothing more."""
+        """Call the subscribers for the last changes, and no more after that."""
         self._is_over.set()
         self._thread.join(STOP_SECONDS)
         if not self._thread.is_alive():
             self._try()
 
     def look(self) -> None:
-        """Tell of the groups that have changed; a log that cannot be read is tried again."""
+        """Call the subscribers for changed groups; an unreadable log is tried again."""
         for group_id in self._logs.group_ids():
             with suppress(LogError, CodecError), self._logs.apart(group_id) as logs:
                 current = logs, logs.group.end

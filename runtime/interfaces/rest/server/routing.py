@@ -59,7 +59,7 @@ class HttpAnswer(Generic[T]):
 
 
 class FromRequest(NamedTuple):
-    """Marks a parameter that is computed of the request, and is none of its values."""
+    """Marks a parameter that is computed from the whole request."""
 
     compute: Callable[[Request], object]
 

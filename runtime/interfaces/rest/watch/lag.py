@@ -43,11 +43,11 @@ class LagWatch:
         """The configs whose sources are being looked at: one that hangs is not looked at again."""
 
     def start(self) -> None:
-        """Begin to look, on a thread of its own."""
+        """Start to poll, on a thread of its own."""
         Thread(target=self._run, name="lag", daemon=True).start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._is_over.set()
 
     def _run(self) -> None:
@@ -63,7 +63,7 @@ class LagWatch:
             pause = max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began))
 
     def look(self) -> None:
-        """Look once at the source of each connector that does not run; raises `LogError`."""
+        """Read the lag of each connector that does not run; raises `LogError`."""
         logs, group_id = self._service.logs, self._service.group_id
         with logs.reading(group_id) as group_logs:
             resting = [

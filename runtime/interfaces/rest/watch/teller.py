@@ -24,7 +24,7 @@ CATCH_UP_MAX: Final = 10_000
 
 
 class Teller:
-    """Writes the lines of all groups of a node that have their own logs, as they change."""
+    """Logs the events of all groups of a node that have their own logs, as these change."""
 
     def __init__(self, log_folder: Path) -> None:
         self._file = log_folder / FILE
@@ -32,7 +32,7 @@ class Teller:
         """The offset of the first entry that was not told yet, by group."""
 
     def tell(self, group_id: str, logs: FollowedGroup) -> None:
-        """Tell what is new in a group; raises `LogError`, `CodecError`."""
+        """Log the new events of a group; raises `LogError`, `CodecError`."""
         before = self._told.get(group_id)
         self._tell(group_id, logs)
         if self._told[group_id] != before:

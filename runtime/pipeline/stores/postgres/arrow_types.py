@@ -46,16 +46,16 @@ WIDENS: Final = {
 """The types that a column can be widened to without loss."""
 
 
-def created_as(kind: pa.DataType) -> str:
+def sql_type_of(kind: pa.DataType) -> str:
     """Return the SQL type of a new column for an Arrow type."""
     if pa.types.is_dictionary(kind):
-        return created_as(kind.value_type)
+        return sql_type_of(kind.value_type)
     if pa.types.is_decimal(kind):
         return f"numeric({kind.precision},{max(kind.scale, 0)})"
     if pa.types.is_timestamp(kind):
         return "timestamptz" if kind.tz else "timestamp"
     if _is_list(kind):
-        inner = created_as(kind.value_type)
+        inner = sql_type_of(kind.value_type)
         return "jsonb" if inner == "jsonb" or inner.endswith("[]") else f"{inner}[]"
     for is_kind, name in _CREATED:
         if is_kind(kind):

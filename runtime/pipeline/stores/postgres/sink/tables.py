@@ -21,7 +21,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ....spi.errors import SchemaRefused
-from ..arrow_types import WIDENS, created_as, digits_of
+from ..arrow_types import WIDENS, digits_of, sql_type_of
 from ..base_types import base_type
 from ..names import NAME_BYTES, TableName, columns, raw_sql
 from . import keys
@@ -224,7 +224,7 @@ class TableRules:
     ) -> None:
         missing, narrow = self._missing(table, schema), self._narrow(table, schema)
         if missing and not self.may_evolve:
-            names = ", ".join(f"{each.name} {created_as(each.type)}" for each in missing)
+            names = ", ".join(f"{each.name} {sql_type_of(each.type)}" for each in missing)
             raise SchemaRefused(
                 f"{table.name} has no column {names}: add it, set {keys.AUTO_EVOLVE}=true, or name "
                 f"the columns to write in {keys.WHITELIST}"
@@ -294,7 +294,7 @@ def _refuse_long(name: TableName, schema: pa.Schema) -> None:
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
     """Return the wider type that a column needs for an Arrow type; None: it fits."""
-    wanted = created_as(kind)
+    wanted = sql_type_of(kind)
     bare = wanted.partition("(")[0]
     if bare == column.kind == "numeric" and column.type.startswith("numeric("):
         digits, scale = digits_of(column.width)
@@ -306,4 +306,4 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
 
 
 def _made(column: pa.Field) -> sql.Composed:
-    return sql.SQL("{} {}").format(sql.Identifier(column.name), raw_sql(created_as(column.type)))
+    return sql.SQL("{} {}").format(sql.Identifier(column.name), raw_sql(sql_type_of(column.type)))

@@ -74,7 +74,7 @@ class LogRemarks:
     """The remarks about the slot."""
 
     def refresh_catalog(self, session: ReadSession) -> None:
-        """Look up the remarks of the catalog, if it is time; raises as the session does."""
+        """Refresh the remarks on the catalog, if it is time; raises as the session does."""
         if self.catalog is not None and self.catalog.is_due:
             with suppress(TableChanged), session.snapshot() as snapshot:
                 self.catalog.refresh(snapshot)
