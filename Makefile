@@ -41,7 +41,7 @@ servers:
 test: .venv/ready servers
 	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.kafka.fetch &
 	$(MAKE) .venv/classes & \
-	$(MAKE) .venv/compiled && $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+	$(MAKE) .venv/compiled && $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready

@@ -3,9 +3,10 @@
 With `--hypothesis-profile=thorough` the properties are tried on many more examples.
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
-workers with a Spark each, those that share one Spark of their own process (in a long row and a
-short one), those that start workers without any, which mostly wait, and those that share a server.
-Who is through with such a row takes up the next one, and then what only computes.
+workers with a Spark each, those that share one Spark of their own process (in two rows, of about
+the same length, and a short one), those that start workers without any, which mostly wait, and
+those that share a server. Who is through with such a row takes up the next one, and then what only
+computes.
 """
 
 import compileall
@@ -30,8 +31,14 @@ from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.running.rows import RowScheduling, place_of
 
-OWN_ENGINES = ("conformance", "spark_cluster", "spark_connect")
-"""The folders of tests with Spark that start engines of their own, and close the shared one."""
+SPARK_ROWS = {
+    **dict.fromkeys(("connectors", "transforms"), "second"),
+    **dict.fromkeys(("conformance", "spark_cluster", "spark_connect"), "last"),
+}
+"""The folders of tests with Spark that are taken beside all the others with Spark.
+
+Those of the last row start engines of their own, and close the one that others share.
+"""
 
 CLASSES_LOCK = Path(sys.prefix) / "classes.lock"
 """Locked by `make test` while a JVM writes the archive of Spark's classes."""
@@ -175,8 +182,8 @@ def _kind(item: pytest.Item) -> set[str]:
 def _row(item: pytest.Item) -> str:
     """Return the name of the row that a test is of, if it has to wait for others."""
     folder, kind = item.path.parent.name, _kind(item)
-    if kind == {"spark"} and folder in OWN_ENGINES:
-        return "spark-last"
+    if kind == {"spark"} and folder in SPARK_ROWS:
+        return f"spark-{SPARK_ROWS[folder]}"
     if kind:
         return "-".join(sorted(kind))
     return folder if folder in SERVERS else ""
