@@ -138,7 +138,9 @@ def test_a_call_that_brings_nothing_is_not_weighed_before_its_batch_ends(
 ) -> None:
     driver.member_of("a")
     weighed = list[str]()
-    monkeypatch.setattr(driver.groups.kept, "set_footprint", lambda group_id, _: weighed.append(group_id))
+    monkeypatch.setattr(
+        driver.groups.kept, "set_footprint", lambda group_id, _: weighed.append(group_id)
+    )
     ask(driver, OffsetCommit("a", (TopicOffset("t4", 0, 7),)))
     assert weighed == ["a"]
 
