@@ -10,9 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
-import yaml
-from yaml.constructor import ConstructorError
-
 from ..adapters.parameters import Option
 from ..output.printing import Failed, Misused
 
@@ -33,9 +30,6 @@ ConnectorFiles = Annotated[
 Recursive = Annotated[
     bool, Option("--recursive", "-R", help="Read the folders in given folders as well.")
 ]
-
-NULL: Final = "tag:yaml.org,2002:null"
-MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 def read_all_connectors(
@@ -158,6 +152,8 @@ def _read_properties(file: Path, content: bytes) -> object:
 def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     import yaml  # noqa: PLC0415  # JSON does without
 
+    from .yaml_texts import TextLoader  # noqa: PLC0415
+
     try:
         documents = list(yaml.load_all(content, TextLoader))
     except yaml.MarkedYAMLError as error:
@@ -179,34 +175,3 @@ def _texts(file: Path, config: Mapping[Any, object]) -> dict[str, str]:
         if not isinstance(key, str) or not isinstance(value, str):
             raise Misused(f"{key} in {file} is no text, number, true or false: put it in quotes")
     return cast("dict[str, str]", dict(config))
-
-
-class TextLoader(yaml.SafeLoader):
-    """Loads mappings and lists of texts; nothing, `~` and `null` without quotes are None.
-
-    A key that occurs twice in a mapping is a `ConstructorError`.
-    """
-
-    yaml_implicit_resolvers = {  # noqa: RUF012  # as PyYAML declares it
-        first: [(tag, pattern) for tag, pattern in resolvers if tag in {NULL, MERGE}]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
-        """Read a mapping, and refuse a key that it has twice."""
-        node = super().compose_mapping_node(anchor)
-        keys: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in keys:
-                    problem = f"the key {key.value} occurs twice"
-                    raise ConstructorError(None, None, problem, key.start_mark)
-                keys.add(key.value)
-        return node
-
-
-def _text_of(loader: TextLoader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-TextLoader.add_constructor(MERGE, _text_of)  # a value `<<` is no merge
