@@ -1,11 +1,13 @@
-"""What work demands of the worker that runs it, and where work with demands goes.
+"""Demands of work on the worker that runs it, and the placement of work that has any.
 
-A demand is hard: the work runs where it is met, or nowhere, with the demand as reason.
+A *demand* has two parts: the pins of a resource, which name workers, and the needs of its
+connector, which are tags and zones. A worker *meets* it or not. A demand is hard: the work runs
+where it is met, or nowhere, with the demand as reason. Every worker meets `NO_DEMAND`.
 """
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.model import Resource, Resources
@@ -51,8 +53,8 @@ NO_DEMAND = Demand()
 def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
     """Return the demand of a resource: its own pins, and the needs of its connector."""
     pins = snapshot.pins.get(resource, ())
-    needs = snapshot.needs.get(resource.connector, NO_NEEDS)
-    return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
+    needs = snapshot.needs.get(resource.connector)
+    return Demand(pins, needs or NO_NEEDS) if pins or needs else NO_DEMAND
 
 
 class DemandIndex:
@@ -77,8 +79,8 @@ class DemandIndex:
         if demand.pins:
             named = {index for pin in demand.pins for index in self._named.get(pin, ())}
             return tuple(sorted(each for each in named if demand.is_met(self._takers[each])))
-        met = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
-        return tuple(sorted(index for group in met for index in group))
+        alike = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
+        return tuple(sorted(index for group in alike for index in group))
 
 
 def _name(member: MemberView) -> str:
@@ -104,7 +106,7 @@ class DemandedWork:
 
     @property
     def all(self) -> Resources:
-        """All that was decided here."""
+        """All resources that are placed here, or nowhere."""
         return frozenset(self.unplaceable).union(*self.shares.values())
 
 
@@ -112,39 +114,41 @@ def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Res
     """Return the demands of the resources that have one, sorted."""
     if not snapshot.pins and not snapshot.needs:
         return {}
-    found = ((resource, demand_of(snapshot, resource)) for resource in sorted(resources))
-    return {resource: demand for resource, demand in found if demand is not NO_DEMAND}
+    demands = ((resource, demand_of(snapshot, resource)) for resource in sorted(resources))
+    return {resource: demand for resource, demand in demands if demand != NO_DEMAND}
 
 
 def place_demanded(
-    snapshot: Snapshot, members: Eligible, placeable: Resources, claims: Shares
+    snapshot: Snapshot, members: Eligible, resources: Resources, claims: Shares
 ) -> DemandedWork:
     """Assign the placeable resources that have demands.
 
-    Such work stays with the taker that has it, if that may run it; else it goes to one that may
+    Each stays with the taker that has it, if that meets its demand; else it goes to one that does
     and has least of such work.
     """
-    demands = demands_in(snapshot, placeable)
+    demands = demands_in(snapshot, resources)
     if not demands:
         return DemandedWork({}, {})
-    allowed = _find_allowed(members.takers, demands.values())
+    takers_of = _takers_by_demand(members.takers, demands.values())
     owners = {each: member for member, claim in claims.items() for each in claim}
-    shares: dict[str, set[Resource]] = {}
+    kept: dict[str, set[Resource]] = {}
     unplaceable: dict[Resource, str] = {}
-    unassigned: list[Resource] = []
+    unassigned: dict[Resource, Demand] = {}
     for resource, demand in demands.items():
-        if not allowed[demand]:
+        if not takers_of[demand]:
             unplaceable[resource] = nobody_meets(demand, members.takers)
-        elif (owner := owners.get(resource, "")) in allowed[demand]:
-            shares.setdefault(owner, set()).add(resource)
+        elif (owner := owners.get(resource, "")) in takers_of[demand]:
+            kept.setdefault(owner, set()).add(resource)
         else:
-            unassigned.append(resource)
-    _deal([(resource, demands[resource]) for resource in unassigned], allowed, shares)
-    return DemandedWork({member: frozenset(share) for member, share in shares.items()}, unplaceable)
+            unassigned[resource] = demand
+    loads = Counter({member: len(share) for member, share in kept.items()})
+    for resource, member in _deal(unassigned, takers_of, loads):
+        kept.setdefault(member, set()).add(resource)
+    return DemandedWork({member: frozenset(share) for member, share in kept.items()}, unplaceable)
 
 
-def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
-    """Return the resources of a share whose demands the member meets."""
+def part_met_by(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
+    """Return the part of a share whose demands the member meets."""
     if not snapshot.pins and not snapshot.needs:
         return share
     member = snapshot.members[member_id]
@@ -158,7 +162,7 @@ def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Reso
     return frozenset(each for each in share if demand_of(snapshot, each) not in unmet)
 
 
-def _find_allowed(
+def _takers_by_demand(
     takers: Sequence[MemberView], demands: Iterable[Demand]
 ) -> Mapping[Demand, frozenset[str]]:
     """Return the ids of the takers that meet each demand."""
@@ -170,19 +174,19 @@ def _find_allowed(
 
 
 def _deal(
-    unassigned: Iterable[tuple[Resource, Demand]],
-    allowed: Mapping[Demand, frozenset[str]],
-    shares: Shares,
-) -> None:
-    """Assign each resource to the least loaded of the members that meet its demand."""
-    loads = Counter({member: len(share) for member, share in shares.items()})
+    unassigned: Mapping[Resource, Demand],
+    takers_of: Mapping[Demand, frozenset[str]],
+    loads: Mapping[str, int],
+) -> Iterator[tuple[Resource, str]]:
+    """Yield each resource with the least loaded of the members that meet its demand."""
+    rising = Counter(loads)
     queues: dict[Demand, list[tuple[int, str]]] = {}
-    for resource, demand in unassigned:
+    for resource, demand in unassigned.items():
         if demand not in queues:
-            queues[demand] = sorted((loads[member], member) for member in allowed[demand])
-        member = _least_loaded(queues[demand], loads)
-        shares.setdefault(member, set()).add(resource)
-        loads[member] += 1
+            queues[demand] = sorted((rising[member], member) for member in takers_of[demand])
+        member = _least_loaded(queues[demand], rising)
+        yield resource, member
+        rising[member] += 1
 
 
 def _least_loaded(queue: list[tuple[int, str]], loads: Counter[str]) -> str:

@@ -18,8 +18,8 @@ Shares = dict[str, set[Resource]]
 Claim = tuple[str, Resources]
 """A member id, and resources that the member has a reason to be given."""
 
-Permitted = Callable[[str, Resources], Resources]
-"""Returns the part of a share that a member may run, given its id."""
+PartMetBy = Callable[[str, Resources], Resources]
+"""Returns the part of a share whose demands a member meets, given its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,21 @@ def _find_successors(members: Collection[MemberView]) -> Mapping[str, str]:
 
 
 def keep_shares(
-    members: Eligible, placeable: Resources, permitted: Permitted
+    members: Eligible, resources: Resources, part_met_by: PartMetBy
 ) -> Mapping[str, Resources]:
     """Return the placeable resources that each keeper keeps, of its target and of those it owns.
 
-    Work that is on its way to a taker goes there, unless the taker may not run it any more.
+    Work that is on its way to a taker goes there, unless the taker no longer meets its demand.
     """
     if not members.keepers:
         return {}
     shares: dict[str, Resources] = {}
-    going = [permitted(taker.member_id, taker.target) for taker in members.takers]
-    others = _subtract(placeable, going)
+    going = [part_met_by(taker.member_id, taker.target) for taker in members.takers]
+    others = _subtract(resources, going)
     taken: set[Resource] = set()
     for keeper in members.keepers:
         has = ((keeper.target | keeper.owned) & others) - taken
-        shares[keeper.member_id] = permitted(keeper.member_id, has)
+        shares[keeper.member_id] = part_met_by(keeper.member_id, has)
         taken |= shares[keeper.member_id]
     return shares
 
@@ -111,7 +111,7 @@ def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
 
 
 def find_holdings(
-    members: Eligible, returned: Iterable[Claim], placeable: Resources
+    members: Eligible, returned: Iterable[Claim], resources: Resources
 ) -> tuple[dict[str, Resources], Resources]:
     """Return the placeable resources of each taker, none twice, and those that nobody has.
 
@@ -119,15 +119,15 @@ def find_holdings(
     """
     shares = {taker.member_id: taker.target for taker in members.takers}
     targets = [share for share in shares.values() if share]
-    free = _subtract(placeable, targets)
-    if len(free) + sum(map(len, targets)) > len(placeable):
-        shares, free = dict.fromkeys(shares, NOTHING), placeable
+    free = _subtract(resources, targets)
+    if len(free) + sum(map(len, targets)) > len(resources):
+        shares, free = dict.fromkeys(shares, NOTHING), resources
     if not free:
         return shares, free
     taken: set[Resource] = set()
-    for member_id, resources in _in_order(members, returned):
-        if not free.isdisjoint(resources):
-            mine = resources if resources <= free else resources & free
+    for member_id, claimed in _in_order(members, returned):
+        if not free.isdisjoint(claimed):
+            mine = claimed if claimed <= free else claimed & free
             mine = mine if taken.isdisjoint(mine) else mine - taken
             shares[member_id] = shares[member_id] | mine if shares[member_id] else mine
             taken |= mine

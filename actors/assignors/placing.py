@@ -1,4 +1,4 @@
-"""What all built-in assignors share: what is placed before the rest is dealt out.
+"""The base of all built-in assignors: the work that is placed before the rest is dealt out.
 
 Lost work that may wait is parked (PROTOCOL §7), work of a cordoned worker stays there, and where no
 member takes work all else is unplaceable. Assignors differ in how they share out what is left.
@@ -10,7 +10,7 @@ from functools import partial
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import Assignment, LossView, MemberView, Snapshot
-from .demands import NO_DEMAND, DemandIndex, demand_of, nobody_meets, permitted_part, place_demanded
+from .demands import NO_DEMAND, DemandIndex, demand_of, nobody_meets, part_met_by, place_demanded
 from .eligibility import Claim, Eligible, Shares, claim_shares, eligible, keep_shares
 
 NO_MEMBERS = "no members"
@@ -48,9 +48,9 @@ def place(snapshot: Snapshot, share_out: ShareOut) -> Assignment:
         return Assignment(members={}, unplaceable=nowhere)
     members = eligible(snapshot.members)
     parked, back = _sort_losses(snapshot, members)
-    placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
-    free = placeable.difference(*staying.values()) if staying else placeable
+    waiting = snapshot.configured.difference(parked) if parked else snapshot.configured
+    staying = keep_shares(members, waiting, partial(part_met_by, snapshot))
+    free = waiting.difference(*staying.values()) if staying else waiting
     shares: Mapping[str, Resources] = {}
     unplaceable: Mapping[Resource, str] = {}
     if members.takers:
@@ -158,5 +158,5 @@ def _find_runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resou
     """Return the lost resources that at least one taker may run."""
     index = DemandIndex(takers)
     demands = {each: demand_of(snapshot, each) for each in lost}
-    met = {demand for demand in set(demands.values()) if index.takers_of(demand)}
-    return frozenset(each for each, demand in demands.items() if demand in met)
+    runnable = {demand for demand in set(demands.values()) if index.takers_of(demand)}
+    return frozenset(each for each, demand in demands.items() if demand in runnable)

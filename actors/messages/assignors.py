@@ -1,4 +1,4 @@
-"""What the workers of a node ask its assignor process, what it answers, and the values in both.
+"""The calls of a node's workers to its assignor process, its answers, and the values in both.
 
 A member asks with its member id: the process keeps a set of assignors for each.
 """

@@ -1,4 +1,4 @@
-"""What is asked of the groups of Kafka's clients, many of which share a process (PROTOCOL §15).
+"""Calls to groups of Kafka's clients, many of which share a process (PROTOCOL §15).
 
 Their members speak with the listener's process, which hands on what they say by a stream to each
 process of groups: all calls that came within one tick travel as one packed message, and each has a

@@ -1,4 +1,4 @@
-"""What is said of committed offsets: how far a group has read its topics (KIP-848, KIP-709).
+"""Calls about committed offsets: how far a group has read its topics (KIP-848, KIP-709).
 
 `epoch` is the generation of a classic member, or the member epoch of any other; -1 is said by
 whoever is no member. `number` tells apart what one sender has asked: the answer names it.

@@ -1,4 +1,4 @@
-"""What people, and the supervisor for them, order of a group.
+"""Orders of people, and of the supervisor for them, to a group.
 
 Its connectors, its settings, its workers, and where its work may run. REST and the command line
 send them to the group's actor, which answers with a `CommandReply`; `principal` is who asked.

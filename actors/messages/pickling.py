@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def pickled_by_values(kind: type[T]) -> type[T]:
-    """Have a dataclass pickled as a call with the values of all its fields, in their order."""
+    """Pickle a dataclass as a call with the values of all its fields, in their order."""
     values = attrgetter(*(each.name for each in fields(kind)))  # type: ignore[arg-type]
     kind.__reduce__ = lambda self: (kind, values(self))  # type: ignore[method-assign]
     return kind

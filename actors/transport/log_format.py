@@ -90,7 +90,7 @@ class JsonLine(logging.Formatter):
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         seconds = time.localtime(record.created)
-        told = {
+        fields = {
             "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', seconds)}.{int(record.msecs):03d}"
             f"{time.strftime('%z', seconds)}",
             "level": record.levelname,
@@ -99,7 +99,7 @@ class JsonLine(logging.Formatter):
             **fields_of(record),
             "message": message,
         }
-        return json.dumps(told | ({"error": record.exc_text} if record.exc_text else {}))
+        return json.dumps(fields | ({"error": record.exc_text} if record.exc_text else {}))
 
 
 class StdoutLog(logging.Handler):

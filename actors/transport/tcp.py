@@ -103,15 +103,15 @@ class Transport(TCPTransport.TCPTransport):
     def new_socket(self, op: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Create or accept a socket, and wrap it in a channel."""
         try:
-            made = super().new_socket(op, *args, **options)
+            plain = super().new_socket(op, *args, **options)
         except OSError as error:
             if error.errno in OUT_OF_DESCRIPTORS:
                 # The loop would spin: the connection waits until it is accepted.
                 time.sleep(SCARCE_SECONDS)
             raise
-        if isinstance(made, tuple):
-            return accepted(made[0]), made[1]
-        return Channel(made, _key, accepted=False)
+        if isinstance(plain, tuple):
+            return accepted(plain[0]), plain[1]
+        return Channel(plain, _key, accepted=False)
 
     def external_transport_clone(self) -> "Transport":
         """Return a new endpoint for this process."""

@@ -211,13 +211,13 @@ class _CycleSearch:
 
     def _find_behind(self, nodes: list[int]) -> list[int]:
         """Return the cycle that the ways back from these nodes run into, if any."""
-        seen: dict[int, int] = {}
+        starts: dict[int, int] = {}
         for start in nodes:
             node = start
-            while node != -1 and node not in seen:
-                seen[node] = start
+            while node != -1 and node not in starts:
+                starts[node] = start
                 node = self._before[node]
-            if node != -1 and seen[node] == start:
+            if node != -1 and starts[node] == start:
                 return self._cycle_at(node)
         return []
 

@@ -206,13 +206,13 @@ class _Giver:
         """Return how full another would be at the least, and by which class."""
         queue = self._queue
         while queue:
-            known, number = queue[0]
+            queued, number = queue[0]
             if not self._weights[number]:
                 heapq.heappop(queue)
-            elif (now := self._least(number)) != known:
+            elif (now := self._least(number)) != queued:
                 heapq.heapreplace(queue, (now, number))
             else:
-                return known, number
+                return queued, number
         return None, ANYWHERE
 
     def _least(self, number: int) -> int:

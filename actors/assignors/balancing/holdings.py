@@ -1,4 +1,4 @@
-"""What each taker has of one kind of work, connectors or tasks, and the transfers that level it."""
+"""Holdings of one kind, connectors or tasks, by taker, and the transfers that level them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

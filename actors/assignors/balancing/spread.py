@@ -72,7 +72,7 @@ class Spread:
         on[connector] = on.get(connector, 0) + by
 
     def room(self, index: int, connector: str) -> tuple[int, int]:
-        """Return how far a connector is below its even part in the worker's zone, and on it.
+        """Return how many tasks a zone, then a worker, may take before they exceed an even spread.
 
         The numbers only compare: the less, the more the spread gains if one of its tasks leaves.
         """

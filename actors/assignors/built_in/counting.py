@@ -110,14 +110,14 @@ def _deal_together(free: Resources, claims: Shares, demanded: Mapping[str, Resou
     return level(free, claims, {member: len(share) for member, share in demanded.items()})
 
 
-def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
-    """Return each member's share of everything placeable, as level as can be.
+def level(resources: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
+    """Return each member's share of the resources, as level as can be.
 
     `claims` is what each has of it; `fixed` how much each has beside it that does not move.
     """
-    mine = {member: claim & placeable for member, claim in claims.items()}
-    kept = _keep(len(placeable), mine, fixed)
-    _deal(sorted(placeable.difference(*kept.values())), kept, fixed)
+    mine = {member: claim & resources for member, claim in claims.items()}
+    kept = _keep(len(resources), mine, fixed)
+    _deal(sorted(resources.difference(*kept.values())), kept, fixed)
     return kept
 
 

@@ -104,8 +104,8 @@ def assign(
     return replace(result, again_at_ms=again_at_ms)
 
 
-def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
-    """Return whether moves would remain if the members that are away were back.
+def _is_for_now(snapshot: Snapshot, assignment: Assignment) -> bool:
+    """Tell whether moves would be left if the members that are away were back.
 
     Nothing else asks for these moves: a return changes no target. It does not ask for ever, since a
     member that is away returns or is removed in the end.
@@ -116,7 +116,7 @@ def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
         member_id: replace(
             member,
             member_epoch=max(0, member.member_epoch),
-            target=made.members.get(member_id, NOTHING),
+            target=assignment.members.get(member_id, NOTHING),
         )
         for member_id, member in snapshot.members.items()
     }
@@ -190,17 +190,17 @@ def _pick_steepest(
 
     queue = [(-difference(move), move) for move in moves]
     heapq.heapify(queue)
-    made: list[OptionalMove] = []
-    while queue and len(made) < room:
-        known, move = queue[0]
-        if -known > (now := difference(move)):
+    picked: list[OptionalMove] = []
+    while queue and len(picked) < room:
+        queued, move = queue[0]
+        if -queued > (now := difference(move)):
             heapq.heapreplace(queue, (-now, move))
             continue
         heapq.heappop(queue)
-        made.append(move)
+        picked.append(move)
         loads[move.giver, move.resource.is_task] -= 1
         loads[move.taker, move.resource.is_task] += 1
-    return made
+    return picked
 
 
 def _undo(

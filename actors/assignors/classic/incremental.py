@@ -103,38 +103,38 @@ class _Differences(NamedTuple):
     created: Resources
 
 
-def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments]:
-    """Return the leader's next memory, and the increments of each worker in the round."""
-    found = _find(memory, given)
-    revoked = _revoke(given.reported, found.deleted)
-    kept = remove_loads(given.reported, revoked)
-    handled = handle_lost(memory, found.lost, kept, given.clock)
+def assign(memory: LeaderMemory, current: Round) -> tuple[LeaderMemory, Increments]:
+    """Return the memory for the next round, and the increments of every worker."""
+    changes = _find(memory, current)
+    revoked = _revoke(current.reported, changes.deleted)
+    kept = remove_loads(current.reported, revoked)
+    handled = handle_lost(memory, changes.lost, kept, current.clock)
     loads = add_loads(kept, handled.handed)
-    memory, delay_ms, over = _level(memory, handled, given, loads)
+    memory, delay_ms, over = _level(memory, handled, current, loads)
     loads = remove_loads(loads, over)
     revoked = {worker: (*gone, *over.get(worker, ())) for worker, gone in revoked.items()}
-    loads = add_loads(loads, hand_out([*sorted(found.created), *sorted(handled.as_new)], loads))
+    loads = add_loads(loads, hand_out([*sorted(changes.created), *sorted(handled.as_new)], loads))
     remembered = replace(
         memory,
-        assignment=(union(loads) - union(revoked)) | found.lost,
+        assignment=(union(loads) - union(revoked)) | changes.lost,
         revocation=union(revoked),
-        generation=given.generation,
-        members=frozenset(given.reported),
+        generation=current.generation,
+        members=frozenset(current.reported),
     )
-    return remembered, Increments(remove_loads(loads, given.reported), revoked, delay_ms)
+    return remembered, Increments(remove_loads(loads, current.reported), revoked, delay_ms)
 
 
-def _find(memory: LeaderMemory, given: Round) -> _Differences:
+def _find(memory: LeaderMemory, current: Round) -> _Differences:
     """Return what was deleted, lost and created, as far as the memory holds for this round."""
-    active = union(given.reported)
-    previous = memory.assignment if memory.generation == given.completed else NOTHING
+    active = union(current.reported)
+    previous = memory.assignment if memory.generation == current.completed else NOTHING
     if memory.revocation & active:
         # The last assignment did not arrive: what it took away is still there.
         previous = active
     return _Differences(
-        deleted=previous - given.configured,
-        lost=(previous & given.configured) - active,
-        created=given.configured - previous - active,
+        deleted=previous - current.configured,
+        lost=(previous & current.configured) - active,
+        created=current.configured - previous - active,
     )
 
 
@@ -199,7 +199,7 @@ def _deal(lost: Resources, takers: Sequence[str]) -> Loads:
 
 
 def _level(
-    memory: LeaderMemory, handled: LostWork, given: Round, loads: Loads
+    memory: LeaderMemory, handled: LostWork, current: Round, loads: Loads
 ) -> tuple[LeaderMemory, int, Loads]:
     """Return the leader's memory, the delay, and what each worker must revoke for level loads.
 
@@ -209,12 +209,12 @@ def _level(
     memory = replace(memory, wait=handled.wait, revoked=handled.revoked)
     if handled.delay_ms:
         return replace(memory, revoked=False), handled.delay_ms, {}
-    over = find_surplus(given.configured, loads)
+    over = find_surplus(current.configured, loads)
     if not memory.revoked:
         return replace(memory, revoked=bool(over)), 0, over
     if not over:
         return replace(memory, revoked=False, streak=0), 0, {}
-    now_ms, max_delay_ms = given.clock
+    now_ms, max_delay_ms = current.clock
     streak = memory.streak + 1
     delay_ms = backoff_ms(streak, max_delay_ms)
     if not delay_ms:

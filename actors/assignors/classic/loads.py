@@ -1,4 +1,4 @@
-"""What each worker has, in the order in which it took it over; how work is dealt and revoked.
+"""Loads: the work of each worker, in the order in which it came; dealing and revoking it.
 
 The eager assignor deals everything in each round: see `deal_eagerly`. For the incremental one the
 order matters: work is revoked from the front, which is what was there longest. Work is dealt to the
@@ -53,9 +53,9 @@ def remove_loads(loads: Loads, taken: Loads) -> Loads:
     return {worker: _drop(load, taken.get(worker, ())) for worker, load in loads.items()}
 
 
-def add_loads(loads: Loads, given: Loads) -> Loads:
-    """Append to each worker's resources those that it is assigned."""
-    return {worker: (*load, *given.get(worker, ())) for worker, load in loads.items()}
+def add_loads(loads: Loads, added: Loads) -> Loads:
+    """Return the loads with others behind them, worker by worker."""
+    return {worker: (*load, *added.get(worker, ())) for worker, load in loads.items()}
 
 
 def _drop(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resource]:
@@ -66,16 +66,16 @@ def _drop(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resou
 
 
 def hand_out(items: Sequence[Resource], loads: Loads) -> Loads:
-    """Distribute the items in their order; return those of each worker."""
-    given: dict[str, list[Resource]] = {worker: [] for worker in loads}
+    """Return what each worker gets of the items, which are handed out in their order."""
+    added: dict[str, list[Resource]] = {worker: [] for worker in loads}
     for tasks in KINDS:
         sizes = {worker: len(load) for worker, load in kind_of(loads, tasks=tasks).items()}
-        _fill(of_kind(items, tasks=tasks), sizes, given)
-    return given
+        _fill(of_kind(items, tasks=tasks), sizes, added)
+    return added
 
 
 def _fill(
-    items: Sequence[Resource], sizes: Mapping[str, int], given: Mapping[str, list[Resource]]
+    items: Sequence[Resource], sizes: Mapping[str, int], added: Mapping[str, list[Resource]]
 ) -> None:
     """Assign items to the least loaded workers, in turns, until none is left.
 
@@ -92,7 +92,7 @@ def _fill(
         while others and sizes[others[0]] == level:
             lowest.append(others.popleft())
         for worker in lowest[: len(remaining)]:
-            given[worker].append(remaining.popleft())
+            added[worker].append(remaining.popleft())
         level += 1
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ....events.group import Group
 from ....events.model import Grants, Resource
-from ...assignors.demands import demand_of, permitted_part
+from ...assignors.demands import demand_of, part_met_by
 from ...messages.computing import (
     LONGEST_WAIT_MS,
     SHORTEST_WAIT_MS,
@@ -139,7 +139,7 @@ def _find_unencodable(assignment: Assignment) -> Iterator[str]:
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return a resource whose demand its new member does not meet; "" if there is none."""
     for member_id, share in sorted(assignment.members.items()):
-        refused = share - permitted_part(snapshot, member_id, share)
+        refused = share - part_met_by(snapshot, member_id, share)
         if refused:
             resource = min(refused)
             demand = demand_of(snapshot, resource)
