@@ -114,7 +114,7 @@ def _require_value(entry: Entry) -> None:
     import msgpack  # noqa: PLC0415  # whoever opens a log without checking it does not need it
 
     try:
-        msgpack.unpackb(entry.value, strict_map_key=False)
+        msgpack.unpackb(entry.value, strict_map_key=False)  # pyright: ignore[reportUnknownMemberType]
     except (ValueError, msgpack.UnpackException) as error:
         what = f"the value of entry {entry.offset} cannot be read as MessagePack"
         raise CorruptLogError(f"{what}: {error}") from error
