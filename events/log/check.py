@@ -39,7 +39,7 @@ def check(txn: Transaction, tables: Tables) -> Report:
     low = number(txn, tables, LOW_KEY)
     latest: dict[bytes, int] = {}
     end, commits = low, 0
-    checksums = _checksums(txn, tables, low, latest, _require_value)
+    checksums = _checksums(txn, tables, low, latest, _value_check())
     chain = chain_before(txn, tables)
     for commit in _commits(txn, tables, low):
         _check_commit(commit, chain, low, checksums)
@@ -107,17 +107,19 @@ def _checksums(
         offset += 1
 
 
-def _require_value(entry: Entry) -> None:
-    """Raise `CorruptLogError` unless a value is one whole MessagePack value."""
-    if entry.value is None:
-        return
+def _value_check() -> Callable[[Entry], None]:
+    """Return what raises `CorruptLogError` unless a value is one whole MessagePack value."""
     import msgpack  # noqa: PLC0415  # whoever opens a log without checking it does not need it
 
-    try:
-        msgpack.unpackb(entry.value, strict_map_key=False)  # pyright: ignore[reportUnknownMemberType]
-    except (ValueError, msgpack.UnpackException) as error:
-        what = f"the value of entry {entry.offset} cannot be read as MessagePack"
-        raise CorruptLogError(f"{what}: {error}") from error
+    def require_value(entry: Entry) -> None:
+        try:
+            if entry.value is not None:
+                msgpack.unpackb(entry.value, strict_map_key=False)  # pyright: ignore
+        except (ValueError, msgpack.UnpackException) as error:
+            what = f"the value of entry {entry.offset} cannot be read as MessagePack"
+            raise CorruptLogError(f"{what}: {error}") from error
+
+    return require_value
 
 
 def _commits(txn: Transaction, tables: Tables, low: int) -> Iterator[LogCommit]:
