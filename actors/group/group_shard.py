@@ -120,10 +120,8 @@ class GroupShard:
         """The group as decided, its soft state, and what is not written yet."""
         self.classic = ClassicMembers(self.state, steady_ms)
         """The classic members, whichever type the group has."""
-        opens = kind.open_calls
-        self._calls = (
-            opens(group, self.classic.coordinator, ledger, settings, steady_ms) if opens else None
-        )
+        opens, classic = kind.open_calls, self.classic.coordinator
+        self._calls = opens(group, classic, ledger, self.settings, steady_ms) if opens else None
         self._new_id = process.new_id
         """Makes member ids."""
         self._heartbeats = 0
