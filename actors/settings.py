@@ -25,10 +25,25 @@ Validator = Callable[[Value], str | None]
 
 HIDDEN: Final = "********"
 """What people read in place of a secret."""
+CONFIDENTIAL_NAMES: Final = (
+    r"pas+w|passphr|pass(?![a-z])|pwd|pswd|secr|token|cred|authoriz|bearer|cookie"
+    r"|(?<![a-z])(?:auth|sas|pw)(?![a-z])"
+    r"|(?:api|access|private|account|encryption|shared|client|master)[._-]?key|key[._-]?pem"
+)
+"""Matches parts of names whose values are secret, also of misspelt ones; in any case."""
+_CONFIDENTIAL_NAME: Final = re.compile(CONFIDENTIAL_NAMES, re.IGNORECASE)
 
 MISSING: Final = "a value is required, and there is no default"
 NO_VALUE: Final = "Value must be non-null"
 """What is wrong where a text is no value, and one is needed."""
+
+
+def sounds_secret(name: str) -> bool:
+    """Return whether the name of something that is passed through suggests a secret value.
+
+    Such as `source.option.password`, or `spark.hadoop.fs.s3a.secret.key`.
+    """
+    return _CONFIDENTIAL_NAME.search(name) is not None
 
 
 class SettingType(Enum):

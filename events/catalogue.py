@@ -101,6 +101,10 @@ PER_PART: Final = KeyFields((), ("number",))
 PER_MEMBER_AND_PART: Final = KeyFields(("member_id",), ("number",))
 
 
+GENERATION: Final = 11
+"""The newest generation of golden logs: it rises whenever what is written changes (LOG.md §9)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordType:
     """A type of record, with all but its fields."""

@@ -230,6 +230,8 @@ NEVER_RESTARTED = AutoRestart()
 
 BATCHES_RUN = "batches run"
 """The reason in the status that marks the first batch under a token."""
+NOTE = "note: "
+"""How the reason in the status of something that runs begins if nothing is wrong."""
 
 Key = tuple[str | int, ...]
 """What tells a fact of the log from others of its kind."""

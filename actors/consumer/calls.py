@@ -9,6 +9,9 @@
 * A running consumer repeats the same heartbeat for hours. As long as nothing is written to the log
   of its group, the answer is the same too, and only the member's session has to be extended: so
   answers without news are kept (`HeartbeatCache`).
+* A regular expression stands for the topics that its member may describe. These rights come with
+  each heartbeat, and are not in the log: after a restart a pattern stands for what it did before
+  until the next heartbeat of its member.
 """
 
 from collections.abc import Mapping
@@ -24,8 +27,13 @@ from ..group.members.commit import OffsetLedger
 from ..group.state.settings import GroupSettings
 from ..group.state.soft_state import DONE
 from ..messages.commands import Command, Reply
-from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply, TopicsSeen
-from ..messages.errors import Error
+from ..messages.consumers import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    TopicRights,
+    TopicsSeen,
+)
+from ..messages.errors import SUCCESS, Error
 from ..messages.groups import RemoveGroup
 from ..messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..messages.offsets import OffsetCall
@@ -108,6 +116,8 @@ class ConsumerCalls(OffsetCalls):
     ) -> None:
         super().__init__(group, classic, ledger, settings, steady_ms)
         self._cache = HeartbeatCache(group)
+        self._rights: dict[str, TopicRights | None] = {}
+        """The rights in the last heartbeat of each member with a pattern, by member id."""
 
     def translate(self, request: object, space: DiskSpace, now: Now) -> Command | Reply | None:
         """Return the command for a request, or its answer; None: it is no consumer's call."""
@@ -116,9 +126,23 @@ class ConsumerCalls(OffsetCalls):
         translated = super().translate(request, space, now)
         if not isinstance(request, TopicsSeen):
             return translated
-        patterns = {each.pattern for each in self._group.subscriptions.values()} - {""}
-        matched = {each: find_matches(each, request.topics) for each in patterns}
-        return TopicsSeen(request.topics, matched)
+        return TopicsSeen(request.topics, self._match_all(request.topics))
+
+    def _match_all(self, topics: Mapping[str, Topic]) -> Mapping[str, tuple[str, ...]]:
+        """Return the topics of each member with a pattern whose rights are known."""
+        matches: dict[tuple[str, TopicRights | None], tuple[str, ...]] = {}
+        by_member: dict[str, tuple[str, ...]] = {}
+        for member_id, rights in self._rights.items():
+            if pattern := self._pattern_of(member_id):
+                key = pattern, rights
+                if key not in matches:
+                    matches[key] = find_matches(pattern, topics, rights)
+                by_member[member_id] = matches[key]
+        return by_member
+
+    def _pattern_of(self, member_id: str) -> str:
+        subscription = self._group.subscriptions.get(member_id)
+        return subscription.pattern if subscription else ""
 
     def _heartbeat_of(
         self, request: ConsumerGroupHeartbeat
@@ -133,10 +157,26 @@ class ConsumerCalls(OffsetCalls):
             return ConsumerGroupHeartbeatReply(error, message=message, number=request.number)
         own = self._group.topics or NO_TOPICS
         names = own if self._topics is None else self._topics
-        return as_heartbeat(request, own, find_matches(pattern, names) if pattern else ())
+        if pattern is None and request.member_epoch >= JOIN_EPOCH and self._has_new_rights(request):
+            pattern = self._pattern_of(request.member_id)
+            request = replace(request, subscribed_topic_regex=pattern)
+        matched = find_matches(pattern, names, request.topic_rights) if pattern else ()
+        return as_heartbeat(request, own, matched)
+
+    def _has_new_rights(self, request: ConsumerGroupHeartbeat) -> bool:
+        """Return whether a member's pattern may stand for other topics than before."""
+        member_id = request.member_id
+        if not self._pattern_of(member_id):
+            return False
+        return member_id not in self._rights or self._rights[member_id] != request.topic_rights
 
     def answer(self, request: ConsumerGroupHeartbeat, reply: HeartbeatReply) -> Reply:
         """Return Kafka's answer to a heartbeat."""
+        if reply.error in SUCCESS and reply.member_id and self._pattern_of(reply.member_id):
+            self._rights[reply.member_id] = request.topic_rights
+            if len(self._rights) > 2 * len(self._group.subscriptions):
+                known = self._group.subscriptions
+                self._rights = {key: each for key, each in self._rights.items() if key in known}
         return as_reply(reply, self._group.topics or NO_TOPICS, request.number)
 
     def remember(self, request: ConsumerGroupHeartbeat, end: int, reply: Reply) -> None:
@@ -146,7 +186,7 @@ class ConsumerCalls(OffsetCalls):
 
     def repeat(self, request: ConsumerGroupHeartbeat) -> Reply | None:
         """Return the answer to a repeated heartbeat without news; None: it has to be decided."""
-        return self._cache.reply_to(request)
+        return None if self._has_new_rights(request) else self._cache.reply_to(request)
 
 
 UNCHANGED_MS: Final = -1

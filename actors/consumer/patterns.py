@@ -9,6 +9,8 @@ from typing import Any, Final, Protocol
 
 import re2
 
+from ..messages.consumers import TopicRights
+
 LONGEST_PATTERN: Final = 1_000
 """The maximum length of a pattern, in characters."""
 
@@ -36,10 +38,13 @@ def flaw_in_pattern(pattern: str) -> str:
     return ""
 
 
-def find_matches(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that a valid pattern fully matches, sorted."""
+def find_matches(
+    pattern: str, names: Iterable[str], rights: TopicRights | None = None
+) -> tuple[str, ...]:
+    """Return the names that a valid pattern fully matches, sorted, as far as there are rights."""
     matches = _compile(pattern).fullmatch
-    return tuple(sorted(name for name in names if matches(name)))
+    matched = sorted(name for name in names if matches(name))
+    return tuple(matched) if rights is None else rights.filter(matched)
 
 
 @lru_cache(maxsize=1_000)

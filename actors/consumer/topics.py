@@ -32,7 +32,7 @@ def update_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: in
         return accept(group, soft, ())
     changed: list[ConsumerSubscription] = []
     for subscription in group.subscriptions.values():
-        matched = command.matched.get(subscription.pattern, subscription.matched)
+        matched = command.matched.get(subscription.member_id, subscription.matched)
         if matched != subscription.matched:
             changed.append(replace(subscription, matched=matched))
     records: list[Record] = [*changed, *topic_records(group, soft, changed)]

@@ -1,6 +1,7 @@
 """The commands of a group, from others or from its own timers, and their answers."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from .classic import ClassicCall
@@ -18,6 +19,7 @@ from .members import (
     ReportStatus,
 )
 from .orders import (
+    FROM_PEOPLE,
     ConfigureGroup,
     ConnectorOrder,
     DeleteGroup,
@@ -39,6 +41,14 @@ class CommandReply:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestedCommand:
+    """REST asks a group's actor for a command, with the id of the request for its log."""
+
+    command: FROM_PEOPLE
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeTraffic:
     """REST asks a group's actor for its counts."""
 
@@ -52,6 +62,57 @@ class Traffic:
     heartbeats: int
     held: int
     """The heartbeats that wait for news now."""
+    expired_offsets: int = 0
+    """The offsets of Kafka's clients that have expired since it started."""
+    deleted_offsets: int = 0
+    """Those that were deleted since then, the expired ones among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactHistory:
+    """REST asks a group's actor to trim the history of its control log now, slice by slice.
+
+    What is None is kept as the settings of the node say. `principal` is who asked.
+    """
+
+    group_id: str
+    keep_ms: int | None
+    keep_epochs: int | None
+    keep_bytes: int | None
+    principal: str
+    request: str
+    """The id of the request, for the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeCompaction:
+    """REST asks a group's actor how far the compaction is that was asked for last."""
+
+    group_id: str
+
+
+class CompactionState(StrEnum):
+    """The states of a compaction that is asked for."""
+
+    NONE = "none"
+    """None was asked for since the process of the group started."""
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    """It ended before all was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionProgress:
+    """The group's actor answers: the compaction that was asked for last."""
+
+    state: CompactionState
+    trimmed: int = 0
+    """How many entries it has trimmed."""
+    why: str = ""
+    """Why it was stopped."""
+    is_refused: bool = False
+    """Whether the one that was asked for just now is not begun, since another one is running."""
 
 
 @dataclass(frozen=True, slots=True)

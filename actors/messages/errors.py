@@ -23,6 +23,7 @@ class Error(Enum):
     GROUP_SUBSCRIBED_TO_TOPIC = "GROUP_SUBSCRIBED_TO_TOPIC"
     STALE_MEMBER_EPOCH = "STALE_MEMBER_EPOCH"
     INVALID_REGULAR_EXPRESSION = "INVALID_REGULAR_EXPRESSION"
+    TOPIC_AUTHORIZATION_FAILED = "TOPIC_AUTHORIZATION_FAILED"
     GROUP_AUTHORIZATION_FAILED = "GROUP_AUTHORIZATION_FAILED"
     ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
     INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
@@ -116,6 +117,9 @@ MEANINGS: Mapping[Error, Meaning] = {
     ),
     Error.REBALANCE_IN_PROGRESS: Meaning(
         27, Remedy.RETRY, "for classic members: send JoinGroup again"
+    ),
+    Error.TOPIC_AUTHORIZATION_FAILED: Meaning(
+        29, Remedy.FATAL, "for consumers: have the right to the topic granted (`kafka.acls`)"
     ),
     Error.GROUP_AUTHORIZATION_FAILED: Meaning(
         30, Remedy.FATAL, "have the group's owner allow it, or use another key"

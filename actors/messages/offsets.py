@@ -5,7 +5,7 @@ whoever is no member. `number` tells apart what one sender has asked: the answer
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .errors import Error
 
@@ -85,6 +85,8 @@ class OffsetFetchReply:
     offsets: tuple[TopicOffset, ...] = ()
     message: str = ""
     number: int = 0
+    denied: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """The partitions that the client may not see, which the listener adds; numbers by topic."""
 
 
 @dataclass(frozen=True, slots=True)

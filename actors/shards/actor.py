@@ -8,6 +8,7 @@ queue, and a pipe wakes the loop for them.
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from ...events.log.errors import WrongLogError
+from ...events.retention import UNLIMITED, Retention
 from ..group.computing.compute import run_assignor
 from ..group.group_shard import HostComputation
 from ..group.members.request_filter import SALTS, first_epoch
@@ -26,6 +28,7 @@ from ..messages.computing import EndComputation, InstallReply, PrepareReply
 from ..messages.groups import ConnectReply, FindStream, HostCall, HostReply, PackedReply
 from ..messages.members import HeartbeatReply
 from ..transport.actor import Address, Failure
+from .figures import FiguresFile
 from .host_actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from .host_connection import HostConnection, SendRest
 from .hosting import ConnectCaller, HostedGroups
@@ -93,6 +96,10 @@ class OpenShard:
     limits: ShardLimits = DEFAULT_LIMITS
     had_logs: bool = False
     """Whether it was open before: then missing logs are an error, not an empty shard."""
+    figures: Path | None = None
+    """The file for the figures of its process."""
+    retention: Retention = UNLIMITED
+    """How much of its history the control log keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,11 @@ class ShardActor(HostActor[HostCall]):
 
     def readable(self, numbers: Sequence[int]) -> None:
         """Handle computed targets, and the calls of the host, one packet after another."""
+        self._arrived_at = time.perf_counter()
+        with self._figures.working():
+            self._read(numbers)
+
+    def _read(self, numbers: Sequence[int]) -> None:
         of_host = [each for each in numbers if each != self._computer.fileno()]
         if len(of_host) < len(numbers) and self._groups is not None:
             for each in self._computer.ended():
@@ -205,9 +217,12 @@ class ShardActor(HostActor[HostCall]):
     def _open(self, order: OpenShard, sender: Address) -> None:
         if self._group_host is None:
             now, name = clocks(), name_shard(order.number, order.count)
+            began = time.perf_counter()
             kinds = (SHARED_CONTROL, SHARED_OFFSETS)
             try:
-                self._logs = HostedLogs(order.folder, name, kinds, had_logs=order.had_logs)
+                self._logs = HostedLogs(
+                    order.folder, name, kinds, order.retention, had_logs=order.had_logs
+                )
             except WrongLogError as error:
                 raise WrongShardCountError(
                     f"kafka.group.shards = {order.count} is not what the groups in"
@@ -220,6 +235,8 @@ class ShardActor(HostActor[HostCall]):
             )
             groups.kept.limits = order.limits
             self._groups, self._last_input_ms = groups, now.steady_ms
-            self.begin(groups, now)
+            figures = FiguresFile(order.figures)
+            figures.begin(time.perf_counter() - began)
+            self.begin(groups, now, figures)
             self._opened = ShardOpened(order.number, os.getpid(), len(groups))
         self.send(sender, self._opened)

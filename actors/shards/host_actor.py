@@ -15,11 +15,13 @@ import secrets
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...events.entries.codec import CONTROL, OFFSETS, restore
+from ...events.entries.compaction import Compactor, RequestedCompaction
+from ...events.entries.group_keys import SHARED_CONTROL
 from ...events.log.errors import LogError
 from ...events.log.files import data_bytes
 from ...events.log.frame import NewEntry
@@ -27,6 +29,7 @@ from ...events.log.owner import require_log
 from ...events.log.space import DiskSpace
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
+from ...events.retention import UNLIMITED, Retention
 from ..group.group_shard import CoordinatorProcess, GroupShard
 from ..group.host import LATE_MS, TICK_MS, GroupHost, LatenessBudget, drain
 from ..group.kind import WORKERS
@@ -34,16 +37,34 @@ from ..group.members.commit import OffsetLedger
 from ..group.members.request_filter import SALTS, first_epoch
 from ..group.state.settings import GroupSettings
 from ..messages.classic import ClassicCall
-from ..messages.commands import AddressedReply, DescribeTraffic, GroupCommand, GroupRequest
+from ..messages.commands import (
+    AddressedReply,
+    CommandReply,
+    CompactHistory,
+    CompactionProgress,
+    CompactionState,
+    DescribeCompaction,
+    DescribeTraffic,
+    GroupCommand,
+    GroupRequest,
+    RequestedCommand,
+)
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from ..timing import Now
 from ..transport.actor import Actor, Address, Failure
+from ..transport.log_format import REQUEST
+from .figures import Figure, FiguresFile, WorkPhase
 
 LOGGER = logging.getLogger(__name__)
 Q = TypeVar("Q")
 EXIT_FAILED = 70
 EXIT_LOG = 74
+FIRST_LOOK, BETWEEN_LOOKS, BETWEEN_SLICES = 60.0, 600.0, 0.05
+"""When the process first looks for history to trim, how often then, and its pause after each slice
+while there is some, in seconds: requests are handled between."""
+BETWEEN_ASKED: Final = 0.01
+"""The pause after each slice of a compaction that somebody waits for, in seconds."""
 OFFSETS_KEPT = 50_000
 """Entries of the offset log that stay readable one by one; the view keeps the latest of all."""
 
@@ -57,6 +78,10 @@ class OpenGroup:
     settings: GroupSettings
     had_logs: bool = False
     """Whether it was open before: then missing logs are an error, and not a new group."""
+    figures: Path | None = None
+    """The file for the figures of its process."""
+    retention: Retention = UNLIMITED
+    """How much of its history the control log keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +117,34 @@ class Tick:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """To itself: trim history that exceeds the retention."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueCompaction:
+    """To itself: go on with the compaction that was asked for."""
+
+
+class CommandSender(NamedTuple):
+    """The sender of a command of people."""
+
+    sender: Address
+    requested: RequestedCommand
+
+
 class HostedLogs:
     """The two logs of a process, with one group or many; only this process writes them."""
 
     def __init__(
-        self, folder: Path, log_id: str, kinds: tuple[LogKind, LogKind], *, had_logs: bool
+        self,
+        folder: Path,
+        log_id: str,
+        kinds: tuple[LogKind, LogKind],
+        retention: Retention = UNLIMITED,
+        *,
+        had_logs: bool,
     ) -> None:
         """Open them, or create them; the first kind is that of the control log.
 
@@ -104,12 +152,22 @@ class HostedLogs:
         have all rows read again.
         """
         offsets = folder / "offsets"
+        self.figures = FiguresFile()
+        """Where the time of appends is counted."""
+        self.append_seconds = 0.0
+        """How long all appends together took."""
         had_logs = had_logs or data_bytes(offsets) > 0  # they are made after the control log
         self.control = _open_log(folder / "control", log_id, kinds[0], had_logs=had_logs)
         had_logs = had_logs or self.control.end > 0
         self.offsets = _open_log(offsets, log_id, kinds[1], had_logs=had_logs)
         self._offsets_low = 0
         """The first entry of the offset log that is readable by itself, as of the last trim."""
+        is_shared = kinds[0] == SHARED_CONTROL
+        self.retention = retention
+        """How much of the history is kept."""
+        self._compactor = Compactor(self.control, retention, is_shared=is_shared)
+        self._control_low = self.control.low()
+        """The first entry of the control log that is left, as of the last log line about it."""
 
     @property
     def space(self) -> DiskSpace:
@@ -130,9 +188,32 @@ class HostedLogs:
         if entries:
             self._append(self.control, entries, now)
 
+    def compact(self, now: Now) -> bool:
+        """Trim one slice of history that exceeds the retention; return whether there is more.
+
+        On a full disk nothing is trimmed: pages that are freed are no space for others.
+        """
+        if self.space.is_low:
+            return False
+        if self._compactor.step(now.wall_ms):
+            return True
+        self.log_compaction()
+        return False
+
+    def log_compaction(self) -> None:
+        """Log where the control log begins now, if that is new."""
+        if (low := self.control.low()) != self._control_low:
+            text = "the history before entry %d of %s was compacted: `history` has its summary"
+            LOGGER.info(text, low, self.control.path)
+            self._control_low = low
+
     def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
         """Append entries; if space is low, only those that cannot wait."""
+        began = time.perf_counter()
         log.append(log.end, entries, now.wall_ms, into_reserve=True)
+        took = time.perf_counter() - began
+        self.figures.observe(WorkPhase.APPEND, took)
+        self.append_seconds += took
         LOGGER.debug("%d entries are durable in %s, up to %d", len(entries), log.path, log.end)
 
     def close(self) -> None:
@@ -152,6 +233,10 @@ class HostActor(Actor, Generic[Q]):
         """None until `begin`."""
         self._queue: list[tuple[Q, Any]] = []
         """The requests that arrived since the last decision, each with its sender."""
+        self._arrived_at = 0.0
+        """When the first of them arrived, by the counter of performance."""
+        self._figures = FiguresFile()
+        """The figures of its work."""
         self._tick_at_ms: int | None = None
         """When it is woken next for its timers, steady clock; None: that is not set yet."""
         self._ticked_ms = 0
@@ -159,37 +244,94 @@ class HostActor(Actor, Generic[Q]):
         self._lateness = LatenessBudget()
         self._has_warned = False
         """Whether the warning of the group is logged already."""
+        self._requested: RequestedCompaction | None = None
+        """The compaction that was asked for last; None before the first."""
 
     def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its host knows it
         """Queue a request, which is decided together with all others that arrive by then."""
         if not self._queue:
+            self._arrived_at = time.perf_counter()
             self.wake_after(0, Flush())
         self._queue.append((request, sender))
 
     def send_answers(self, answers: Sequence[AddressedReply]) -> None:
         """Send answers whose records are durable."""
         for answer in answers:
-            self.send(answer.to, answer.reply)
-            log_fence(answer.reply)
+            to, reply = answer.to, answer.reply
+            if isinstance(to, CommandSender):
+                log_command(to.requested, reply)
+                to = to.sender
+            self.send(to, reply)
+            log_fence(reply)
 
     def woken(self, payload: object) -> None:
         """Decide the queued requests and due timers, make the decisions durable, and answer."""
         if self._group_host is None:
             return
-        host, now = self._group_host, clocks()
+        with self._figures.working():
+            if isinstance(payload, Compact):
+                self._compact(payload)
+            elif isinstance(payload, ContinueCompaction):
+                self._continue_compaction(payload)
+            else:
+                self._decide(self._group_host, payload)
+
+    def _decide(self, host: GroupHost[Q], payload: object) -> None:
+        now, appended = clocks(), self._logs.append_seconds
+        decided_at, figures = time.perf_counter(), self._figures
         is_time = isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms
         if isinstance(payload, Tick) and is_time:
             self._extend_by_lateness(host, now.steady_ms - payload.at_ms, now.steady_ms)
         host.set_disk_space(self._logs.space, now)
         queue, self._queue = self._queue, []
+        if queue:
+            figures.observe(WorkPhase.QUEUE, decided_at - self._arrived_at, len(queue))
         for request, sender in queue:
             host.submit(request, sender, now)
         if is_time:
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
             host.run_timers(now)
             self._warn_of_epochs(host)
-        self.send_answers(drain(host, self._logs, now))
+        answers = drain(host, self._logs, now)
+        drained_at = time.perf_counter()
+        # All but the answering itself is counted before: whoever has an answer may look at once.
+        took = drained_at - decided_at - self._logs.append_seconds + appended
+        figures.observe(WorkPhase.DECIDE, took)
+        figures.add(Figure.REQUESTS, len(queue))
+        figures.count_answers(answers)
+        figures.set_traffic(host.traffic())
+        self.send_answers(answers)
         self._wake_in_time(host, now)
+        figures.observe(WorkPhase.ANSWER, time.perf_counter() - drained_at)
+
+    def _compact(self, payload: Compact) -> None:
+        has_more = self._logs.compact(clocks())
+        self.wake_after(BETWEEN_SLICES if has_more else BETWEEN_LOOKS, payload)
+
+    def _continue_compaction(self, payload: ContinueCompaction) -> None:
+        if self._requested is not None and self._requested.step(clocks().wall_ms):
+            self.wake_after(BETWEEN_ASKED, payload)
+        else:
+            self._logs.log_compaction()
+
+    def compact_or_describe(
+        self, message: CompactHistory | DescribeCompaction
+    ) -> CompactionProgress:
+        """Begin a compaction that is asked for, unless one is running; return how far it is."""
+        is_running = self._requested is not None and self._requested.is_running
+        if isinstance(message, CompactHistory) and not is_running:
+            self._begin_compaction(message)
+        is_refused = is_running and isinstance(message, CompactHistory)
+        return replace(describe_compaction(self._requested), is_refused=is_refused)
+
+    def _begin_compaction(self, order: CompactHistory) -> None:
+        limits = order.keep_ms, order.keep_epochs, order.keep_bytes
+        kept = self._logs.retention.with_limits(*limits)
+        self._requested = RequestedCompaction(self._logs.control, kept)
+        self.wake_after(0, ContinueCompaction())
+        fields = {"group": order.group_id, REQUEST: order.request}
+        text = "the history is compacted to %d ms, %d epochs and %d bytes (0: no limit), by %s"
+        LOGGER.info(text, kept.ms, kept.epochs, kept.bytes, ascii(order.principal), extra=fields)
 
     def stopping(self) -> None:
         """Close the logs."""
@@ -203,10 +345,12 @@ class HostActor(Actor, Generic[Q]):
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
-    def begin(self, host: GroupHost[Q], now: Now) -> None:
-        """Start to serve: requests go to this host from now on."""
+    def begin(self, host: GroupHost[Q], now: Now, figures: FiguresFile) -> None:
+        """Start to serve: requests go to this host from now on, its work is counted there."""
         self._group_host = host
+        self._figures = self._logs.figures = figures
         self._wake_in_time(host, now)
+        self.wake_after(FIRST_LOOK, Compact())
         gc.collect()
         gc.freeze()  # the host lives as long as the process: no collection has to walk it
 
@@ -214,6 +358,7 @@ class HostActor(Actor, Generic[Q]):
         """Extend the members' timers if this process was held up for long."""
         if late_ms >= LATE_MS:
             granted_ms = self._lateness.grant(late_ms, now_ms)
+            self._figures.add(Figure.HELD_UP_SECONDS, late_ms / 1_000)
             LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, granted_ms)
             host.extend_timers(granted_ms)
 
@@ -247,6 +392,10 @@ class GroupActor(HostActor[GroupRequest]):
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._group_host.traffic())
+        elif isinstance(message, CompactHistory | DescribeCompaction):
+            self.send(sender, self.compact_or_describe(message))
+        elif isinstance(message, RequestedCommand):
+            self.enqueue(message.command, CommandSender(sender, message))
         elif isinstance(message, CommitOffsets | ClassicCall | GroupCommand):
             self.enqueue(message, sender)
         else:
@@ -255,13 +404,18 @@ class GroupActor(HostActor[GroupRequest]):
     def _open(self, order: OpenGroup, sender: Address) -> None:
         if self._group_host is None:
             now, kinds = clocks(), (CONTROL, OFFSETS)
-            self._logs = HostedLogs(order.folder, order.group_id, kinds, had_logs=order.had_logs)
+            began = time.perf_counter()
+            self._logs = HostedLogs(
+                order.folder, order.group_id, kinds, order.retention, had_logs=order.had_logs
+            )
             control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
             group = restore(order.group_id, *control.load())
             number = first_epoch(control.epoch, secrets.randbelow(SALTS))
             process = CoordinatorProcess(number, new_id)
             host = GroupShard(group, WORKERS, order.settings, ledger, now.steady_ms, process)
-            self.begin(host, now)
+            figures = FiguresFile(order.figures)
+            figures.begin(time.perf_counter() - began)
+            self.begin(host, now, figures)
             text = "group %s is open at entry %d of its log, with %d members and %d connectors"
             sizes = len(group.members), len(group.connectors)
             LOGGER.info(text, order.group_id, control.end, *sizes)
@@ -270,6 +424,28 @@ class GroupActor(HostActor[GroupRequest]):
         )
         end = self._logs.control.end
         self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
+
+
+def describe_compaction(requested: RequestedCompaction | None) -> CompactionProgress:
+    """Return how far the compaction is that was asked for last; None: there was none."""
+    if requested is None:
+        return CompactionProgress(CompactionState.NONE)
+    done = CompactionState.STOPPED if requested.why else CompactionState.DONE
+    state = CompactionState.RUNNING if requested.is_running else done
+    return CompactionProgress(state, requested.trimmed, requested.why)
+
+
+def log_command(requested: RequestedCommand, reply: object) -> None:
+    """Log what was decided of a command of people, with the id of the request that sent it."""
+    if isinstance(reply, CommandReply):
+        command = requested.command
+        about = {each: getattr(command, each, None) for each in ("connector", "worker")}
+        fields = {**about, "group": command.group_id, REQUEST: requested.request}
+        is_refused = reply.error is not Error.NONE
+        verdict = f"is refused: {reply.error.value}" if is_refused else "is carried out"
+        text = "%s by %s %s, the log ends at %d"
+        told = type(command).__name__, ascii(command.principal), verdict, reply.log_offset
+        LOGGER.info(text, *told, extra=fields)
 
 
 def log_fence(reply: object) -> None:

@@ -162,8 +162,9 @@ class HostedGroups:
         """The epoch of this process, which distinguishes it from earlier ones."""
         self._settings, self._offsets = settings, offsets
         self._process = CoordinatorProcess(epoch, new_id)
-        self._space, self._calls = ENOUGH_SPACE, 0
-        """The space for log records, as of the last check of the disk; and how many calls came."""
+        self._space, self._calls, self._expired, self._deleted = ENOUGH_SPACE, 0, 0, 0
+        """The space for log records, as of the last check of the disk; how many calls came; how
+        many offsets have expired, and how many were deleted, the expired ones among them."""
         self._topics: Mapping[str, Topic] | None = None
         """The current topics; None: not received yet."""
         self._groups: dict[str, HostedGroup] = {}
@@ -195,7 +196,7 @@ class HostedGroups:
 
     def traffic(self) -> Traffic:
         """Return the traffic counters since the start."""
-        return Traffic(self._calls, 0)
+        return Traffic(self._calls, 0, self._expired, self._deleted)
 
     # -- output
 
@@ -210,12 +211,18 @@ class HostedGroups:
             self._not_durable.append((group, ready))
             self._schedule(group, now)
             offset_entries += ready.offset_entries
+            self._count_deleted(group.ledger, ready)
             entries += ready.entries
             answers += ready.answers
             if (computation := group.shard.take_computation()) is not None:
                 self._computations[group_id] = computation
         self._changed = {}
         return Ready(offset_entries, entries, answers)
+
+    def _count_deleted(self, ledger: OffsetLedger, ready: Ready) -> None:
+        self._deleted += sum(each.value is None for each in ready.offset_entries)
+        expired, ledger.expired = ledger.expired, 0
+        self._expired += expired
 
     def advance(self, _: Ready) -> None:
         """Record that the last output is durable; remove groups without any state."""

@@ -89,10 +89,11 @@ class WorkersGroupActor(GroupActor):
 
     def readable(self, numbers: Sequence[int]) -> None:
         """Handle the calls of a host."""
-        for calls in self._host.read(numbers):
-            for call in calls:
-                self._enqueue_call(call)
-            self.woken(Flush())
+        with self._figures.working():
+            for calls in self._host.read(numbers):
+                for call in calls:
+                    self._enqueue_call(call)
+                self.woken(Flush())
 
     def woken(self, payload: object) -> None:
         """Handle queued calls and timers, or continue sending."""

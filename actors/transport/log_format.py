@@ -1,7 +1,8 @@
 """The one format of all log lines of a node, and where they go: to files, or to standard output.
 
 A line is text or JSON. What a line is about (connector, task, epoch, worker) comes as attributes of
-the log record, set with `extra=`, so that programs need not parse the message.
+the log record, set with `extra=`, so that programs need not parse the message. So does the id of
+the request that led to it; where a request is answered, all lines have it.
 """
 
 import json
@@ -12,15 +13,19 @@ import stat
 import sys
 import time
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .log_file import LogFile, LogRateLimit
+from .log_file import FILES, LARGEST, LogFile, LogRateLimit
 
 TEXT, JSON = "text", "json"
+REQUEST: Final = "request"
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that is being answered; "" for what nobody has asked for."""
 FILE, STDOUT = "file", "stdout"
-FIELDS: Final = ("group", "connector", "task", "epoch", "worker")
+FIELDS: Final = ("group", "connector", "task", "epoch", "worker", REQUEST)
 """The attributes of a record that say what its line is about, in their order."""
 WAIT_MS: Final = 1_000
 """How long a line waits for a reader of standard output; then lines are dropped until it reads."""
@@ -34,22 +39,28 @@ class LogOutput:
     level: str = "INFO"
     format: str = TEXT
     to: str = FILE
+    file_bytes: int = LARGEST
+    """The size of a log file at which the next one begins."""
+    files: int = FILES
+    """How many files a log has at most."""
 
     def handler(self, path: Path, *, delay: bool = False) -> logging.Handler:
         """Return the handler of a process whose log file is `path`.
 
         With `delay` the file is opened with the first line. Raises `OSError` if it cannot be.
         """
-        made = StdoutLog() if self.to == STDOUT else LogFile(path, delay=delay)
-        made.setFormatter(JsonLine() if self.format == JSON else TextLine(_LINE))
-        return made
+        sizes = {"largest": self.file_bytes, "files": self.files}
+        handler = StdoutLog() if self.to == STDOUT else LogFile(path, delay=delay, **sizes)
+        handler.setFormatter(JsonLine() if self.format == JSON else TextLine(_LINE))
+        return handler
 
     def begin(self, path: Path, *, is_terminal: bool = False) -> None:
         """Set up this process's logging; raises `OSError`.
 
         At a terminal its warnings are also shown on stderr, unless all goes to stdout, and the file
-        is opened with the first line.
+        is opened with the first line. A line that cannot be written is dropped without a word.
         """
+        logging.raiseExceptions = False  # with a full disk, errors must not go to the terminal
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handlers = [self.handler(path, delay=is_terminal)]
         if is_terminal and self.to != STDOUT:
@@ -61,7 +72,8 @@ class LogOutput:
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """Return a line's subject as fields; unknown ones are left out."""
-    told = ((name, getattr(record, name, None)) for name in FIELDS)
+    told = [(name, getattr(record, name, None)) for name in FIELDS]
+    told[-1] = REQUEST, told[-1][1] or request_id.get()
     return {name: value for name, value in told if value not in {None, ""}}
 
 

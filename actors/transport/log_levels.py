@@ -1,9 +1,9 @@
 """Log levels that are changed while a node runs, with Kafka Connect's names.
 
-They are kept in `levels.json` beside the logs until the node ends. A process reads the file at its
-start, and when a message says that it has changed. A level applies to its logger and all loggers
-below, whose former settings are removed. A library's logger whose level was set by its own code
-keeps that, unless it is set by name.
+They are in `levels.json` beside the logs until the node ends; those that are to be kept are there
+at its next start as well. A process reads the file at its start, and when a message says that it
+has changed. A level applies to its logger and all loggers below, whose former settings are removed.
+A library's logger whose level was set by its own code keeps that, unless it is set by name.
 """
 
 import json
@@ -47,6 +47,8 @@ class LevelSet(NamedTuple):
 
     level: str
     modified_ms: int
+    is_kept: bool = False
+    """Whether it counts after the node has ended, too."""
 
 
 class LoggerState(NamedTuple):
@@ -71,25 +73,37 @@ def read(folder: Path) -> dict[str, LevelSet]:
     """Return the levels in the file, by logger; none if there is no file."""
     try:
         told = json.loads((folder / FILE).read_bytes())
-        found = {str(name): LevelSet(str(level), int(at)) for name, (level, at) in told.items()}
+        found = {str(name): _level_of(*each) for name, each in told.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
     return {name: each for name, each in found.items() if each.level in LEVELS}
 
 
-def write(folder: Path, name: str, level: str, now_ms: int) -> None:
+def _level_of(level: object, modified_ms: int, *is_kept: object) -> LevelSet:
+    return LevelSet(str(level), int(modified_ms), is_kept == (True,))
+
+
+def write(folder: Path, name: str, level: str, now_ms: int, *, is_kept: bool = False) -> None:
     """Set the level of a logger and of all below it; raises `OSError`."""
     others = {key: each for key, each in read(folder).items() if not is_below(key, name)}
+    _replace(folder, {**others, name: LevelSet(level, now_ms, is_kept)})
+
+
+def _replace(folder: Path, levels: Mapping[str, LevelSet]) -> None:
     made = folder / f"{FILE}.new"
     made.unlink(missing_ok=True)
     with open_private(str(made)) as file:
-        json.dump({**others, name: LevelSet(level, now_ms)}, file)
+        json.dump(levels, file)
     made.replace(folder / FILE)
 
 
 def forget(folder: Path) -> None:
-    """Remove all levels: a node starts with those of its configuration."""
-    (folder / FILE).unlink(missing_ok=True)
+    """Remove all levels but those that are kept: a node starts with those of its configuration."""
+    kept = {name: each for name, each in read(folder).items() if each.is_kept}
+    if kept:
+        _replace(folder, kept)
+    else:
+        (folder / FILE).unlink(missing_ok=True)
 
 
 def is_below(name: str, namespace: str) -> bool:

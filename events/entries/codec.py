@@ -131,7 +131,7 @@ def decode(entry: Entry) -> Record | None:
         raise NewerRecordError(
             f"offset {entry.offset} holds a {form.row.name} of version {entry.version}, "
             f"this fairlead reads up to {form.newest}; the log is intact and was not changed: "
-            "run the version that wrote it"
+            "run the version that wrote it, or go back to a backup (`fairlead docs upgrade`)"
         )
     try:
         if entry.value is None:

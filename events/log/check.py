@@ -16,6 +16,7 @@ from .tables import (
     chain_before,
     last_commit,
     number,
+    trimmed,
     view_key,
     viewed_entry,
 )
@@ -36,7 +37,7 @@ def check(txn: Transaction, tables: Tables) -> Report:
 
     Memory grows with the number of keys, not of entries.
     """
-    low = number(txn, tables, LOW_KEY)
+    low = trimmed(txn, tables).low
     latest: dict[bytes, int] = {}
     end, commits = low, 0
     checksums = _checksums(txn, tables, low, latest, _value_check())

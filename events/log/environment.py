@@ -24,7 +24,7 @@ from .errors import (
     ReadersFullError,
 )
 from .files import check_mark, check_not_cut, data_bytes, mark_of, read_mark
-from .space import allocate_lock_file
+from .space import LMDB_LOCK_NAME, allocate_lock_file
 from .tables import Tables, Transaction
 
 ENGINE: Final = 0  # LMDB 0.9, the file format that every tool reads
@@ -45,8 +45,30 @@ def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Envi
         if readonly:
             raise NoLogError(f"there is no log at {path} yet: its owner makes it; try again")
     check_not_cut(path)
-    allocate_lock_file(path)
-    env = lmdb.open(
+    while True:
+        allocate_lock_file(path)
+        before = _number_of(path / LMDB_LOCK_NAME)
+        env = _open(path, map_bytes, readonly=readonly)
+        if _number_of(path / LMDB_LOCK_NAME) == before:
+            break
+        env.close()  # the file was made smaller meanwhile: this is the former one (`writer.py`)
+    flags = env.flags()
+    if not flags["sync"] or not flags["metasync"] or flags["writemap"] or flags["map_async"]:
+        env.close()
+        raise LogError(f"{path} opened without its flushes: {flags}; nothing would be durable")
+    return env
+
+
+def _number_of(file: Path) -> int:
+    """Return the inode of a file, 0 if there is none."""
+    try:
+        return file.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _open(path: Path, map_bytes: int, *, readonly: bool) -> lmdb.Environment:
+    return lmdb.open(
         str(path),
         map_size=map_bytes,
         max_dbs=len(Tables._fields),
@@ -61,11 +83,6 @@ def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Envi
         map_async=False,
         lib_version=ENGINE,
     )
-    flags = env.flags()
-    if not flags["sync"] or not flags["metasync"] or flags["writemap"] or flags["map_async"]:
-        env.close()
-        raise LogError(f"{path} opened without its flushes: {flags}; nothing would be durable")
-    return env
 
 
 class ReadTransaction:

@@ -45,6 +45,10 @@ class CorruptLogError(LogError):
     """The log is damaged: keep it, and restore from a backup."""
 
 
+class ClosedLogError(LogError):
+    """The log was closed, perhaps by another thread of this process: open it again."""
+
+
 class TrimmedError(LogError):
     """The entries asked for were trimmed: bootstrap by `load()`; `low` is the first one left."""
 

@@ -17,7 +17,13 @@ import lmdb
 
 from .check import Report, check, check_last_commit
 from .environment import MAP_BYTES, ReadTransaction, open_environment, translated_errors
-from .errors import CorruptLogError, ForkedError, LogError, NoLogError, TrimmedError
+from .errors import (
+    ClosedLogError,
+    CorruptLogError,
+    ForkedError,
+    NoLogError,
+    TrimmedError,
+)
 from .files import check_mark, mark_of, read_mark, write_backup
 from .frame import OFFSET, Entry, unseal
 from .tables import (
@@ -25,11 +31,14 @@ from .tables import (
     LogKind,
     Tables,
     Transaction,
+    Trimmed,
     check_identity,
+    commit_base,
     end_of,
     is_blank,
     number,
     open_tables,
+    trimmed,
     view_key,
     viewed_entry,
 )
@@ -76,6 +85,23 @@ class ReadableLog:
         """Return the offset of the first entry that was not trimmed."""
         with self._snapshot() as txn:
             return number(txn, self._tables, LOW_KEY)
+
+    def trimmed(self) -> Trimmed:
+        """Return where the log begins, and the summary of what was trimmed."""
+        with self._snapshot() as txn:
+            return trimmed(txn, self._tables)
+
+    def commit_base(self, offset: int) -> int:
+        """Return the offset at which the commit of an entry begins, as far as it is left."""
+        with self._snapshot() as txn:
+            return max(number(txn, self._tables, LOW_KEY), commit_base(txn, self._tables, offset))
+
+    def entry_bytes(self) -> int:
+        """Return how many bytes of the file the entries take that are not trimmed."""
+        with self._snapshot() as txn:
+            use = txn.stat(self._tables.events)
+        pages = use["branch_pages"] + use["leaf_pages"] + use["overflow_pages"]
+        return int(use["psize"] * pages)
 
     def load(self) -> Slice:
         """Return the latest entry of every key, tombstones included, in offset order.
@@ -240,7 +266,7 @@ class ReadableLog:
                 " in a process that was spawned instead; the log is unharmed"
             )
         if self._closed:
-            raise LogError(f"{self.path} was closed")
+            raise ClosedLogError(f"{self.path} was closed")
 
 
 class LogReader(ReadableLog):

@@ -2,8 +2,8 @@
 
 `events`: offset -> frame. `commits`: base offset -> commit. `view`: type and key -> offset of the
 key's latest entry, and behind it the frame if that was trimmed. `meta`: format, log id, kind, owner
-epoch, low mark, and the chain before the first commit that was kept. Offsets are 8 bytes, types 2,
-both big endian.
+epoch, low mark, the chain before the first commit that was kept, and a summary of what was trimmed.
+Offsets are 8 bytes, types 2, both big endian.
 
 The view points at entries instead of repeating them: its rows lie scattered over its pages, so
 small rows mean that a commit rewrites few of them.
@@ -15,8 +15,10 @@ wherever the cut lies, within a commit as well.
 """
 
 import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
 
 import lmdb
 
@@ -30,11 +32,27 @@ KIND_KEY: Final = b"kind"
 EPOCH_KEY: Final = b"epoch"
 LOW_KEY: Final = b"low"
 CHAIN_KEY: Final = b"chain-before"
+SUMMARY_KEY: Final = b"summary"
 
 _KIND = struct.Struct(">H")
 
+_CHECKSUM = struct.Struct(">I")
+
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 Table: TypeAlias = "lmdb._Database"  # noqa: SLF001  (its only name)
+
+
+Summarize: TypeAlias = Callable[[bytes | None, Sequence[Entry]], bytes]
+"""Returns the summary of what was trimmed before, and of these entries, which follow that."""
+
+
+class Trimmed(NamedTuple):
+    """The beginning of a log that was trimmed: where it ended, and its summary."""
+
+    low: int
+    """The offset of the first entry that is left."""
+    summary: bytes | None
+    """The summary of all before it; None if there is none."""
 
 
 class LogKind(NamedTuple):
@@ -148,6 +166,17 @@ def last_commit(txn: Transaction, tables: Tables) -> LogCommit | None:
     return unpack_commit(OFFSET.unpack(key)[0], packed)
 
 
+def commit_base(txn: Transaction, tables: Tables, offset: int) -> int:
+    """Return where the commit begins that an offset lies in; the offset itself if it is gone."""
+    cursor = txn.cursor(tables.commits)
+    packed = OFFSET.pack(offset)
+    is_there = cursor.set_range(packed)
+    if is_there and cursor.key() == packed:
+        return offset
+    is_there = cursor.prev() if is_there else cursor.last()
+    return int(OFFSET.unpack(cursor.key())[0]) if is_there else offset
+
+
 def end_of(txn: Transaction, tables: Tables) -> int:
     """Return the offset behind the last entry."""
     cursor = txn.cursor(tables.commits)
@@ -173,13 +202,27 @@ def viewed_entry(txn: Transaction, tables: Tables, key: bytes, value: bytes) -> 
     return entry
 
 
-def trim_entries(txn: Transaction, tables: Tables, upto: int, chunk: int) -> int:
+def trimmed(txn: Transaction, tables: Tables) -> Trimmed:
+    """Return what is known of the trimmed beginning; raises `CorruptLogError` if it is damaged."""
+    sealed = txn.get(SUMMARY_KEY, db=tables.meta)
+    if sealed is None:
+        return Trimmed(number(txn, tables, LOW_KEY), None)
+    summary = sealed[_CHECKSUM.size :]
+    if sealed[: _CHECKSUM.size] != _CHECKSUM.pack(crc32(summary)):
+        raise CorruptLogError("the checksum of the summary of trimmed entries does not match it")
+    return Trimmed(number(txn, tables, LOW_KEY), summary)
+
+
+def trim_entries(
+    txn: Transaction, tables: Tables, upto: int, chunk: int, summarize: Summarize | None = None
+) -> int:
     """Remove at most `chunk` entries before `upto`; return the new low mark.
 
     An entry that is still the latest of its key moves into the view, unless it is a tombstone:
     that leaves the view as well. Commits that
     end before the low mark go too, except for the log's last; the chain before the first one
-    kept is noted, so that it can still be checked from there.
+    kept is noted, so that it can still be checked from there. With `summarize` the entries are
+    added to the summary.
     """
     low = number(txn, tables, LOW_KEY)
     stop = min(upto, low + chunk)
@@ -187,9 +230,11 @@ def trim_entries(txn: Transaction, tables: Tables, upto: int, chunk: int) -> int
         return low
     cursor = txn.cursor(tables.events)
     cursor.first()
+    removed: list[Entry] = []
     for offset in range(low, stop):
         frame = cursor.value()
         entry = unseal(offset, frame)
+        removed.append(entry)
         key, packed = view_key(entry.type, entry.key), OFFSET.pack(offset)
         if txn.get(key, db=tables.view) == packed:
             if entry.value is None:
@@ -197,6 +242,9 @@ def trim_entries(txn: Transaction, tables: Tables, upto: int, chunk: int) -> int
             else:
                 txn.put(key, packed + frame, db=tables.view)
         cursor.delete()
+    if summarize is not None:
+        summary = summarize(trimmed(txn, tables).summary, removed)
+        txn.put(SUMMARY_KEY, _CHECKSUM.pack(crc32(summary)) + summary, db=tables.meta)
     txn.put(LOW_KEY, OFFSET.pack(stop), db=tables.meta)
     _trim_commits(txn, tables, stop)
     return stop

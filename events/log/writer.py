@@ -6,26 +6,55 @@ owner's epoch and the log's end with its chain. Nothing here knows what a record
 
 A write that fails has an unknown outcome: the owner exits, and a new one reloads. After a crash
 the log may hold one commit more than was acknowledged, never one less.
+
+A trim makes no data file smaller: LMDB keeps freed pages for reuse. `shrink_log` does. It writes a
+compact copy beside the file, checked and flushed, and puts it in its place by one rename. So the
+log is as before or as after, whatever ends the process, and the same log either way: its end, its
+chain and its owner epoch do not change, and the mark stays true. A process that has the log open
+would go on with the former file and see nothing new any more. So it is done while none has: the
+owner's lock keeps writers out, and LMDB's lock file, locked as LMDB does it, tells of readers. That
+file goes with the former data file, as it has the numbers of that file's transactions; a reader
+that waited for it opens the log again (`environment.py`).
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeVar
 
 import lmdb
 
 from .environment import MAP_BYTES, open_environment, translate_error, translated_errors
-from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
-from .files import MarkWriter, make_directory, mark_of
+from .errors import (
+    BackupError,
+    LogFailedError,
+    OffsetConflictError,
+    OwnedError,
+    OwnerFencedError,
+)
+from .files import DATA_NAME, MarkWriter, data_bytes, make_directory, mark_of, sync_path
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, next_chain, pack_commit, seal
-from .owner import Claim, OwnerLock, claim_log
-from .reader import ReadableLog
-from .space import RESERVE_BYTES, DiskSpace, disk_space_at, require_space
-from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, trim_entries, view_key
+from .owner import Claim, OwnerLock, claim_log, require_log
+from .reader import LogReader, ReadableLog
+from .space import LMDB_LOCK_NAME, RESERVE_BYTES, DiskSpace, disk_space_at, require_space
+from .tables import (
+    EPOCH_KEY,
+    LogKind,
+    Summarize,
+    Transaction,
+    end_of,
+    number,
+    trim_entries,
+    view_key,
+)
 
 COMMITS_PER_READER_CHECK: Final = 1_000
 TRIM_CHUNK: Final = 2_000
+COPY_NAME: Final = ".smaller"
+"""The folder in that of the log, with the copy until it takes the file's place."""
 
 _T = TypeVar("_T")
 
@@ -127,16 +156,17 @@ class GroupLog(ReadableLog):
             self.check_readers()
         return self._end
 
-    def trim(self, upto: int, chunk: int = TRIM_CHUNK) -> int:
+    def trim(self, upto: int, chunk: int = TRIM_CHUNK, summarize: Summarize | None = None) -> int:
         """Forget at most `chunk` entries before `upto`, in one commit; return the new low mark.
 
         Call it again, between appends, until it returns `upto` (or the end). The latest value of
-        every key stays in the view; tombstones leave it. Raises as `append` does.
+        every key stays in the view; tombstones leave it. What `summarize` returns is written in
+        the same commit, so it is always of just what was trimmed. Raises as `append` does.
         """
         self._check_writable()
 
         def remove(txn: Transaction) -> int:
-            return trim_entries(txn, self._tables, min(upto, self._end), chunk)
+            return trim_entries(txn, self._tables, min(upto, self._end), chunk, summarize)
 
         return self._write(remove)
 
@@ -229,3 +259,59 @@ class GroupLog(ReadableLog):
             f"{self.path} ends at {end}, offset {expected} was expected (or its history differs):"
             " nothing was written; reload"
         )
+
+
+class Shrunk(NamedTuple):
+    """The size of a data file before and after, in bytes."""
+
+    before: int
+    after: int
+
+
+def shrink_log(path: Path) -> Shrunk:
+    """Make the data file of the log at `path` as small as its content.
+
+    Raises `OwnedError` while it has an owner or a reader, `BackupError` where there is no room for
+    the copy or it is not sound, and what opening raises; the log is as before then.
+    """
+    require_log(path)
+    before = data_bytes(path)
+    part = path / COPY_NAME
+    with translated_errors(path), _owned(path):
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            with LogReader.open(path) as log:
+                log.backup(part)
+            if data_bytes(part) < before:
+                _replace(path, part)
+        except BackupError as error:
+            raise BackupError(f"the file of {path} could not be made smaller: {error}") from None
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return Shrunk(before, data_bytes(path))
+
+
+@contextmanager
+def _owned(path: Path) -> Generator[None]:
+    lock = OwnerLock.claim(path)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _replace(path: Path, part: Path) -> None:
+    """Put the copy in the place of the data file, while nobody has the log open."""
+    descriptor = os.open(path / LMDB_LOCK_NAME, os.O_RDWR)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)  # as LMDB locks it
+        (part / DATA_NAME).rename(path / DATA_NAME)
+        (path / LMDB_LOCK_NAME).unlink()
+        sync_path(path)
+    except BlockingIOError:
+        raise OwnedError(
+            f"{path} is being read by another process, which would see nothing new of a smaller"
+            " file: it is as before; end that one (`fairlead log`, a backup) and try again"
+        ) from None
+    finally:
+        os.close(descriptor)

@@ -104,6 +104,7 @@ class OffsetCleanUp:
             self._ledger.write(
                 [Tombstone(ConsumerOffset, key_of(each)) for each in expired.offsets]
             )
+        self._ledger.expired += len(expired.offsets)
         if expired.offsets or is_over:
             what = "is deleted" if is_over else "goes on"
             count, name = len(expired.offsets), self._group.group_id

@@ -128,6 +128,8 @@ class OffsetLedger:
         """What was decided and is not durable yet, by type and key; None for a tombstone."""
         self.entries: list[NewEntry] = []
         """The entries of that which were not handed out yet."""
+        self.expired = 0
+        """How many offsets have expired since its host has last counted them."""
 
     def facts(self, has_acknowledged: Callable[[str], bool] = lambda _: True) -> DecisionFacts:
         """Return the facts for the rules; `has_acknowledged` is about members."""
