@@ -18,6 +18,7 @@ from ..events.entries.group_keys import GroupPart, by_group
 from ..events.log.errors import TrimmedError
 from ..events.log.frame import Entry
 from ..events.log.reader import BYTES_PER_READ, ENTRIES_PER_READ, LogReader, Slice
+from ..events.log.tables import Trimmed
 from .explain.cache import NAMED_MAX, EpochCache
 from .explain.generations import ReadShares
 from .follow.rebalances import Rebalances
@@ -49,8 +50,8 @@ class ShardHistory:
         with self._turn:
             try:
                 self._read()
-            except TrimmedError as trimmed:
-                self._next = trimmed.low
+            except TrimmedError:
+                self._next = self._rebalances.begin_after(self._log.trimmed())
                 self._read()
             if (low := self._log.low()) != self._low:
                 self._forget_before(low)
@@ -108,6 +109,10 @@ class GroupEntries:
     def low(self) -> int:
         """Return the offset of the first entry of the log that was not trimmed."""
         return self._log.low()
+
+    def trimmed(self) -> Trimmed:
+        """Return where the log begins; the summary of what was trimmed is of many groups."""
+        return Trimmed(self.low(), None)
 
     def end(self) -> int:
         """Return the offset behind the last durable entry of the log."""

@@ -160,6 +160,11 @@ def unplaceable_resources(group: Group) -> Resources:
 NO_LAG: Final = Lag(0, 0, 0)
 
 
+def is_behind(lag: Lag) -> bool:
+    """Return whether something is left to read."""
+    return bool(lag.ranges or lag.bytes or lag.records)
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """All that one task, or a connector's tasks together, ever committed.
@@ -182,7 +187,8 @@ class Progress:
     cost: Cost = NO_COST
     """What the batches took."""
     oldest_commit_ms: int = 0
-    """The last commit of the task that has committed nothing for longest; 0: none ever did."""
+    """The last commit of the task that has committed nothing for longest, of those that had left
+    something to read; 0: there is none."""
     uncommitted: int = 0
     """How many tasks of a connector's present split never committed anything."""
 
@@ -266,7 +272,7 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
         record.skipped,
         record.dead_letters,
         record.cost,
-        record.time_ms,
+        record.time_ms if record.lag and is_behind(record.lag) else 0,
     )
 
 

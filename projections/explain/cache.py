@@ -6,19 +6,29 @@ ended, and reads what is new.
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
+from ...events.entries.history import read_summary
 from ...events.log.errors import TrimmedError
+from ...events.log.tables import Trimmed
 from .epochs import EpochReading, EpochReport, Explanation
 from .generations import ReadShares, read_no_shares
 from .handovers import Handover
-from .lists import EpochLine, EpochList, MoveList, line_of, moves_of
+from .lists import CompactedHistory, EpochLine, EpochList, MoveList, line_of, moves_of
 from .reader import FIRST_EPOCH, EpochLog, EpochReader
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
 NAMED_MAX: Final = 200_000
 """How many resources the epochs that are kept in full may name; the last one is always kept."""
+
+
+class SummedUpLog(EpochLog, Protocol):
+    """A log with a summary of its trimmed beginning."""
+
+    def trimmed(self) -> Trimmed:
+        """Return where the log begins, and the summary of what was trimmed."""
+        ...
 
 
 class NotToldError(LookupError):
@@ -36,6 +46,8 @@ class _Cached:
     """The offset of the first entry that was not read yet."""
     named_max: int
     """How many resources the readings may name together."""
+    compacted: CompactedHistory | None = None
+    """What is known of the history before it; None where there is no summary."""
     lives: int = 0
     """How often the group's epochs had begun at 1 again by then."""
     first_epoch: int | None = None
@@ -86,7 +98,7 @@ class EpochCache:
 
     def __init__(
         self,
-        log: EpochLog,
+        log: SummedUpLog,
         read_shares: ReadShares = read_no_shares,
         named_max: int = NAMED_MAX,
     ) -> None:
@@ -120,7 +132,8 @@ class EpochCache:
         lines, all_clients = lines[-limit:], cached.reader.clients
         subjects = {each.subject.partition(" and ")[0] for each in lines}
         clients = {each: all_clients[each] for each in sorted(subjects) if each in all_clients}
-        return EpochList(self._log.log_id, first, last, cached.is_trimmed(first), lines, clients)
+        is_trimmed, compacted = cached.is_trimmed(first), cached.compacted
+        return EpochList(self._log.log_id, first, last, is_trimmed, lines, clients, compacted)
 
     def moves(self, name: str, limit: int = LINES_MAX) -> MoveList:
         """Return how a resource moved last, as far back as epochs are kept in full.
@@ -189,8 +202,10 @@ class EpochCache:
         return self._cached
 
     def _begin(self) -> _Cached:
-        low = self._log.low()
-        return _Cached(low, self._reader(low), low, self._named_max)
+        low, packed = self._log.trimmed()
+        summary = read_summary(packed)
+        compacted = None if summary is None else CompactedHistory.of(summary)
+        return _Cached(low, self._reader(low), low, self._named_max, compacted)
 
     def _reader(self, low: int) -> EpochReader:
         return EpochReader.of(self._log, low, self._read_shares)
@@ -206,6 +221,8 @@ def _not_told(
     """Return the error of an epoch that the log does not have; it may have none."""
     is_trimmed = cached.is_trimmed(bounds[0] if bounds else None)
     why = "; what was before is trimmed from it" if is_trimmed else ""
+    if cached.compacted is not None:
+        why = f"; {cached.compacted}"
     if bounds is None:
         return NotToldError(f"the log of group {group_id} tells of no epoch{why}")
     return NotToldError(

@@ -1,7 +1,7 @@
 """One group epoch: what raised it, what became of it, and where the time went.
 
-A control log keeps its history for ever by default, so that this is told of epochs of long ago as
-well, and where no cluster runs. Times are wall clock, in milliseconds.
+It is told of every epoch that the control log still has, also where no cluster runs. Times are wall
+clock, in milliseconds.
 
 The phases of a rebalance follow each other, each up to the last resource that it concerns: detect
 (what happened until the epoch rose), compute (until the target), revoke (until the last one

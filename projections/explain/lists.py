@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from ...events.entries.history import HistorySummary
 from .causes.clients import KafkaClient
 from .epochs import EpochReading
 from .handovers import Handover, between
@@ -36,6 +38,69 @@ class EpochLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactedHistory:
+    """The history before the first epoch of a log, which was trimmed, in numbers."""
+
+    compacted_ms: int
+    """When the last of it was trimmed."""
+    first_epoch: int | None
+    last_epoch: int | None
+    first_ms: int
+    last_ms: int
+    """The times of its first and last record."""
+    records: int
+    rebalances: Mapping[str, int]
+    """How often epochs rose, by cause, the most frequent one first."""
+
+    @classmethod
+    def of(cls, summary: HistorySummary) -> "CompactedHistory":
+        """Return a summary for people."""
+        bounds = summary.first_epoch, summary.last_epoch, summary.first_ms, summary.last_ms
+        rebalances = dict(summary.rebalances.most_common())
+        return cls(summary.compacted_ms, *bounds, summary.entries, rebalances)
+
+    def __str__(self) -> str:
+        """Return it in one sentence."""
+        dates = [_date(each) for each in (self.compacted_ms, self.first_ms, self.last_ms)]
+        epochs = f"epochs {self.first_epoch} to {self.last_epoch}"
+        if self.first_epoch is None or self.first_epoch == self.last_epoch:
+            epochs = f"epoch {self.first_epoch}" if self.first_epoch else "earlier records"
+        is_one = epochs.startswith("epoch ")
+        causes = ", ".join(f"{count} by {cause}" for cause, count in self.rebalances.items())
+        total = sum(self.rebalances.values())
+        rebalances = f"{total} rebalance{'' if total == 1 else 's'}"
+        return (
+            f"{epochs} {'was' if is_one else 'were'} compacted on {dates[0]}: {rebalances}"
+            f"{f' ({causes})' if causes else ''} in {self.records} records"
+            f" of {dates[1]} to {dates[2]}"
+        )
+
+    def describe_gap(self, first_epoch: int | None) -> str:
+        """Return it in words, with the epochs that are in the log and cannot be told.
+
+        Those are answered by the first target that is left, of which nobody knows what it changed.
+        `first_epoch` is the first that is told; None: there is none.
+        """
+        next_epoch = (self.last_epoch or 0) + 1
+        if self.last_epoch is None or (first_epoch is not None and first_epoch <= next_epoch):
+            return str(self)
+        untold = "later epochs"
+        if first_epoch is not None:
+            is_one = first_epoch == next_epoch + 1
+            untold = (
+                f"epoch {next_epoch}" if is_one else f"epochs {next_epoch} to {first_epoch - 1}"
+            )
+        return (
+            f"{self}; what {untold} moved cannot be told, as the target before is compacted:"
+            " `fairlead log show` has the records"
+        )
+
+
+def _date(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True)
 class EpochList:
     """The last epochs of a group, and the first one that the log has."""
 
@@ -49,6 +114,8 @@ class EpochList:
     """In order, the latest one last."""
     clients: Mapping[str, KafkaClient] = field(default_factory=dict[str, KafkaClient])
     """Kafka's clients among the subjects, by member id."""
+    compacted: CompactedHistory | None = None
+    """What was before the first one and is summed up; None where there is no summary."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """Reads the epochs of a group from its control log alone, in one pass.
 
 The history, explanations and stories all come from this fold, online and offline (`cache.py` keeps
-its results). A control log keeps its history for ever by default, so that this works for epochs of
-long ago. In a log that was trimmed, the epochs begin after the first target that is left: what that
-one changed is not known any more.
+its results). In a log that was trimmed, the epochs begin after the first target that is left: what
+that one changed is not known any more. Of what is gone there is a summary.
 
 `EpochReader` evolves the group, begins an epoch with each rise, and answers epochs with the target
 that comes for them. `LogNotes` follows everything else, for what explains epochs later. Each record

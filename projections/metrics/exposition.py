@@ -4,6 +4,7 @@ It has what the logs tell of each group (`families`) and of each shard (`shards`
 processes count themselves (`processes`).
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,10 +17,16 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from . import families
-from .families import Beats, GroupFigures, Groups, NodeFigures, gauge
-from .processes import RequestMetrics, WorkerFiles
+from . import node as of_node
+from .connectors import ConnectorLines
+from .coordinators import coordinators
+from .families import Beats, GroupFigures, Groups, gauge
+from .files import WorkerFiles
+from .node import NodeFigures
+from .processes import RequestMetrics
 from .shards import ShardCollector, ShardFigures
 
+OPEN_METRICS: Final = "application/openmetrics-text"
 END: Final = b"# EOF\n"
 """The end of an exposition in the format OpenMetrics."""
 
@@ -29,15 +36,17 @@ _OF_CONTROL_LOGS: Final[Sequence[Family]] = (
     families.states,
     families.resources,
     families.rebalances,
-    families.runs,
     families.workers,
 )
-_OF_OFFSET_LOGS: Final[Sequence[Family]] = (
-    families.progress,
-    families.batches,
-    families.bad_rows,
+_OF_OFFSET_LOGS: Final[Sequence[Family]] = (families.bad_rows,)
+_OF_NODE: Final = (
+    of_node.engines,
+    of_node.heaps,
+    of_node.disks,
+    of_node.processes,
+    of_node.encryption,
+    of_node.traces,
 )
-_LIVE: Final = (families.logs, families.restarts, families.durations)
 
 
 class FamilyCollector(Collector):
@@ -51,15 +60,44 @@ class FamilyCollector(Collector):
         return chain.from_iterable(self._families)
 
 
+class JoinedCollector(Collector):
+    """Several collectors as one: a family of which two of them have samples is there once."""
+
+    def __init__(self, *collectors: Collector) -> None:
+        self._collectors = collectors
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the families with the samples of all; the client calls it."""
+        joined: dict[str, Metric] = {}
+        for family in chain.from_iterable(each.collect() for each in self._collectors):
+            known = joined.setdefault(family.name, family)
+            if known is not family:
+                known.samples = [*known.samples, *family.samples]
+        return joined.values()
+
+
 class Exposition:
     """Writes all metrics of a scrape.
 
     What only records change is most of it, and written anew only after one.
     """
 
-    def __init__(self, version: str, requests: RequestMetrics, workers: Path | None = None) -> None:
-        """`workers` is the folder in which this node's workers keep their figures, if any."""
-        self._version = version
+    def __init__(
+        self,
+        version: str,
+        requests: RequestMetrics,
+        workers: Path | None = None,
+        *,
+        has_tasks: bool = False,
+        traced_cluster: str = "",
+    ) -> None:
+        """`workers` is the folder in which this node's workers keep their figures, if any.
+
+        `has_tasks`: whether each task has series of its own. `traced_cluster` is the cluster's id
+        if its epochs have traces, which exemplars then name.
+        """
+        self._connectors = ConnectorLines(has_tasks=has_tasks)
+        self._version, self._traced_cluster = version, traced_cluster
         self._workers = WorkerFiles(workers) if workers else None
         self._requests = requests
         self._process = ProcessCollector(registry=None)
@@ -89,17 +127,20 @@ class Exposition:
         registry = CollectorRegistry(auto_describe=False)
         build = gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)
-        others = families.heartbeats(beats), families.engines(node)
-        live = (family(measured) for family in _LIVE)
-        registry.register(FamilyCollector([build], *live, *others))
-        if shards:
-            registry.register(ShardCollector(shards))
-        registry.register(self._requests.total)
-        registry.register(self._requests.duration)
-        registry.register(self._process)
-        if self._workers is not None:
-            registry.register(self._workers)
-        return of_control + of_offsets + encode(registry), content_type
+        beating, hosts = families.heartbeats(beats), coordinators(node.coordinators)
+        others = beating, hosts, *(family(node) for family in _OF_NODE)
+        live = families.logs(measured), families.durations(measured, self._traced_cluster)
+        collectors = [FamilyCollector([build], *live, *others), *self._requests.collectors]
+        collectors += [ShardCollector(shards)] if shards else []
+        collectors += [self._process, *([self._workers] if self._workers else ())]
+        registry.register(JoinedCollector(*collectors))
+        of_connectors = self._write_connectors(measured, content_type)
+        return of_connectors + of_control + of_offsets + encode(registry), content_type
+
+    def _write_connectors(self, groups: Groups, content_type: str) -> bytes:
+        is_open = content_type.startswith(OPEN_METRICS)
+        now_ms = time.time_ns() // 1_000_000
+        return self._connectors.write(groups, now_ms, is_open=is_open).encode()
 
     def _remember(
         self, chosen: Sequence[Family], groups: Groups, accept: str, ends: object

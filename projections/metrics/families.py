@@ -1,4 +1,4 @@
-"""The families of metrics that logs tell of, and what a node tells of itself.
+"""The families of metrics that logs tell of.
 
 The figures are taken from the projections when they are asked for. Nothing is counted on the way,
 so no number can drift from the log, and a counter survives every restart. `GroupFigures` brings
@@ -6,13 +6,13 @@ what is measured of one group; each function here makes the families of one subj
 figures of all groups. `exposition` says which of them are written anew at each scrape. A metric's
 meaning stands in projections/METRICS.md.
 
-In this order: the groups, their workers, their connectors, then the JVMs and the disk of the node.
+In this order: the groups, their workers. `connectors` has their connectors and tasks.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import accumulate
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -20,37 +20,31 @@ from prometheus_client.core import (
     HistogramMetricFamily,
 )
 from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Exemplar
 
 from ...events.commits import Lag
 from ...events.group import Group
 from ...events.model import (
-    ErrorClass,
     GroupState,
     GroupType,
     MemberState,
     Resource,
     Resources,
-    RunState,
     Why,
 )
+from ..progress import TasksProgress
+from ..traces.spans import epoch_context
 from ..views import (
     LogFigures,
     Progress,
     assigned_resources,
     awaited_resources,
-    connector_names,
-    count_errors,
     parked_resources,
-    resource_status,
-    run_states,
     unplaceable_resources,
 )
-from ..watch.group import SECONDS, Durations, WatchCounts
+from ..watch.group import SECONDS, DurationExample, Durations, WatchCounts
 
 MS = 1000
-OF_CONNECTOR = ("group", "connector")
-SHARED = "shared"
-"""The name of the JVM that workers share, where other JVMs have that of their worker."""
 _BOUNDS = (*map(str, SECONDS), "+Inf")
 
 
@@ -58,19 +52,28 @@ _BOUNDS = (*map(str, SECONDS), "+Inf")
 class GroupFigures:
     """The figures of one group; `logs` by name, `progress` by connector.
 
-    `skipping` holds the progress of the tasks that ever left out bad rows.
+    `tasks` holds the progress of each task, by connector and number.
     """
 
     group: Group
     rebalances: Mapping[Why, int]
     logs: Mapping[str, LogFigures]
     progress: Mapping[str, Progress]
-    skipping: Mapping[Resource, Progress] = field(default_factory=dict[Resource, Progress])
+    tasks: TasksProgress = field(default_factory=dict[str, Mapping[int, Progress]])
     failures: Mapping[tuple[str, Why], int] = field(default_factory=dict[tuple[str, Why], int])
     """How often a worker was lost, by its url and how, in the whole log."""
     unread: Mapping[str, Lag] = field(default_factory=dict[str, Lag])
     """What connectors have to read that are paused, stopped or have failed, by a look at it."""
     watched: WatchCounts = field(default_factory=WatchCounts)
+    caught_up: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    """Since when connectors may have something to read, in ms of the wall clock."""
+
+    def skipping(self) -> Iterator[tuple[str, int, Progress]]:
+        """Yield the progress of the tasks that ever left out bad rows."""
+        for connector, tasks in self.tasks.items():
+            for number, each in tasks.items():
+                if each.skipped:
+                    yield connector, number, each
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +82,6 @@ class Beats:
 
     taken: int
     held: int
-
-
-class EngineFigures(NamedTuple):
-    """A JVM: whether it runs jobs now, and how often it was started again."""
-
-    is_up: bool
-    restarts: int
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFigures:
-    """The figures of the node itself; `engines` by worker, "" for the one that they share."""
-
-    engines: Mapping[str, EngineFigures] = field(default_factory=dict[str, EngineFigures])
-    free_bytes: int | None = None
-    """What may still be written to the disk of the logs."""
 
 
 Groups = Sequence[GroupFigures]
@@ -261,8 +248,11 @@ def workers(groups: Groups) -> Iterator[Metric]:
     yield from (held, lost)
 
 
-def durations(groups: Groups) -> Iterator[Metric]:
-    """Yield the histograms of rebalances and moves since this process started."""
+def durations(groups: Groups, cluster_id: str = "") -> Iterator[Metric]:
+    """Yield the histograms of rebalances and moves since this process started.
+
+    With the cluster's id, their exemplars name the traces of the epochs as well.
+    """
     text = "Time from the cause of an epoch until everything ran again."
     rebalances = HistogramMetricFamily("fairlead_group_rebalance_seconds", text, labels=["group"])
     text = "Time for which nobody ran what went from one worker to another."
@@ -272,128 +262,30 @@ def durations(groups: Groups) -> Iterator[Metric]:
             (rebalances, each.watched.rebalances),
             (moves, each.watched.moves),
         ):
-            family.add_metric([each.group.group_id], _buckets(taken), taken.total_ms / 1000)
+            traced = (cluster_id, each.group.group_id) if cluster_id else None
+            family.add_metric([each.group.group_id], _buckets(taken, traced), taken.total_ms / 1000)
     yield from (rebalances, moves)
 
 
-def _buckets(taken: Durations) -> list[tuple[str, float]]:
-    """Return cumulative counts by bound."""
-    found, total = list[tuple[str, float]](), 0
-    for bound, count in zip(_BOUNDS, taken.counts, strict=True):
-        total += count
-        found.append((bound, total))
-    return found
+def _buckets(
+    taken: Durations, traced: tuple[str, str] | None
+) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+    """Return cumulative counts by bound, with the epoch of the latest duration of each.
+
+    `traced` are the ids of the cluster and the group, if the epochs have traces.
+    """
+    buckets = list[tuple[str, float] | tuple[str, float, Exemplar]]()
+    for n, (bound, count) in enumerate(zip(_BOUNDS, accumulate(taken.counts), strict=True)):
+        example = taken.examples.get(n)
+        buckets.append((bound, count, _exemplar(example, traced)) if example else (bound, count))
+    return buckets
 
 
-def runs(groups: Groups) -> Iterator[Metric]:
-    """Yield the families of the states of connectors and tasks."""
-    tasks = gauge(
-        "connector_tasks", "Tasks of the connector by run state.", "group", "connector", "state"
-    )
-    own = gauge(
-        "connector_state", "1 for the run state of the connector itself.", *OF_CONNECTOR, "state"
-    )
-    nowhere = gauge(
-        "connector_unplaceable_resources",
-        "The connector and those of its tasks that no member can take.",
-        "group",
-        "connector",
-    )
-    hindered = gauge(
-        "connector_hindered_resources",
-        "The connector and those of its tasks that wait or have failed, by who can mend it.",
-        "group",
-        "connector",
-        "error",
-    )
-    for each in groups:
-        left_out = Counter(resource.connector for resource in unplaceable_resources(each.group))
-        for name in connector_names(each.group):
-            nowhere.add_metric([each.group.group_id, name], left_out[name])
-            for state, count in run_states(each.group, name).items():
-                tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
-            now = resource_status(each.group, Resource(name)).state
-            for state in RunState:
-                own.add_metric([each.group.group_id, name, state.value.lower()], now is state)
-            found = count_errors(each.group, name)
-            for error in ErrorClass:
-                hindered.add_metric([each.group.group_id, name, error.value], found[error])
-    yield from (tasks, own, nowhere, hindered)
-
-
-def progress(groups: Groups) -> Iterator[Metric]:
-    """Yield the families of the rows, bytes and lag."""
-    labels = OF_CONNECTOR
-    rows_in = counter("connector_rows_in", "Rows read in batches that count.", *labels)
-    rows_out = counter("connector_rows_out", "Rows written in batches that count.", *labels)
-    bytes_in = counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
-    out = counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
-    lag = gauge(
-        "connector_lag_bytes",
-        "Bytes that are left to read, since the tasks planned their last batches.",
-        *labels,
-    )
-    text = "Records that were left to read, where the source knows it."
-    records = gauge("connector_lag_records", text, *labels)
-    unread = {
-        (each.group.group_id, name): found for each in groups for name, found in each.unread.items()
-    }
-    for values, progress in _connectors(groups):
-        rows_in.add_metric(values, progress.rows_in)
-        rows_out.add_metric(values, progress.rows_out)
-        bytes_in.add_metric(values, progress.cost.bytes_in)
-        out.add_metric(values, progress.bytes_out)
-        left = progress.lag if progress.last_commit_ms else None
-        left = unread.get((values[0], values[1]), left)
-        if left is not None:
-            lag.add_metric(values, left.bytes)
-            if left.records is not None:
-                records.add_metric(values, left.records)
-    yield from (rows_in, rows_out, bytes_in, out, lag, records)
-
-
-def batches(groups: Groups) -> Iterator[Metric]:
-    """Yield the families of the batches and commits."""
-    labels = OF_CONNECTOR
-    batches = counter("connector_batches", "Batches that count.", *labels)
-    text = "Time that batches which count took, by phase."
-    seconds = counter("connector_batch_seconds", text, *labels, "phase")
-    text = "Batches that count and are not in place yet."
-    waiting = gauge("connector_unpublished_batches", text, *labels)
-    text = "When a batch was committed last."
-    last = gauge("connector_last_commit_timestamp_seconds", text, *labels)
-    text = "The last commit of that task of the connector which has committed nothing for longest."
-    never = "Tasks of the connector that never committed a batch."
-    uncommitted = gauge("connector_uncommitted_tasks", never, *labels)
-    oldest = gauge("connector_oldest_commit_timestamp_seconds", text, *labels)
-    for values, progress in _connectors(groups):
-        batches.add_metric(values, progress.batches)
-        for phase, took_ms in progress.cost.phases_ms.items():
-            seconds.add_metric([*values, phase], took_ms / MS)
-        waiting.add_metric(values, progress.unpublished)
-        if progress.last_commit_ms:
-            last.add_metric(values, progress.last_commit_ms / MS)
-        uncommitted.add_metric(values, progress.uncommitted)
-        if progress.oldest_commit_ms:
-            oldest.add_metric(values, progress.oldest_commit_ms / MS)
-    yield from (batches, seconds, waiting, last, oldest, uncommitted)
-
-
-def _connectors(groups: Groups) -> Iterator[tuple[list[str], Progress]]:
-    """Yield the labels of each connector, with its progress."""
-    for each in groups:
-        for connector, progress in each.progress.items():
-            yield [each.group.group_id, connector], progress
-
-
-def restarts(groups: Groups) -> Iterator[Metric]:
-    """Yield the family of restarts."""
-    text = "Restarts of the connector and its tasks after failures, since this process started."
-    family = counter("connector_restarts", text, *OF_CONNECTOR)
-    for each in groups:
-        for name in connector_names(each.group):
-            family.add_metric([each.group.group_id, name], each.watched.restarts[name])
-    yield family
+def _exemplar(of: DurationExample, traced: tuple[str, str] | None) -> Exemplar:
+    labels = {"epoch": str(of.epoch)}
+    if traced is not None:
+        labels["trace_id"] = epoch_context(*traced, of.epoch).trace_hex
+    return Exemplar(labels, of.took_ms / MS, of.counted_ms / MS)
 
 
 def bad_rows(groups: Groups) -> Iterator[Metric]:
@@ -402,21 +294,8 @@ def bad_rows(groups: Groups) -> Iterator[Metric]:
     skipped = counter("task_skipped_rows", "Bad rows that a task left out.", *labels)
     kept = counter("task_dead_letters", "Those of them that are dead letters.", *labels)
     for each in groups:
-        for task, progress in each.skipping.items():
-            values = [each.group.group_id, task.connector, str(task.task)]
+        for connector, number, progress in each.skipping():
+            values = [each.group.group_id, connector, str(number)]
             skipped.add_metric(values, progress.skipped)
             kept.add_metric(values, progress.dead_letters)
     yield from (skipped, kept)
-
-
-def engines(node: NodeFigures) -> Iterator[Metric]:
-    """Yield the families of JVMs, and of the disk."""
-    up = gauge("engine_up", "Whether the JVM of a worker, or of all, runs jobs now.", "worker")
-    restarts = counter("engine_restarts", "How often it was started again.", "worker")
-    for worker, each in sorted(node.engines.items()):
-        up.add_metric([worker or SHARED], float(each.is_up))
-        restarts.add_metric([worker or SHARED], each.restarts)
-    free = gauge("disk_free_bytes", "What may still be written where the logs are.")
-    if node.free_bytes is not None:
-        free.add_metric([], node.free_bytes)
-    yield from (up, restarts, free)

@@ -1,35 +1,21 @@
 """The figures that processes count themselves, since no log has them.
 
 A REST process counts its requests in memory. A worker measures how long the phases of its batches
-take, and the listener counts its clients: each in a memory-mapped file of its own, and a scrape
-sums all of them up. No record is written for it, and no message sent. This is the multiprocess mode
-of prometheus_client, with the process's name instead of its pid: a worker that is started again
-goes on with its file, so that a kill -9 loses no count, and files do not pile up. The node begins
-with an empty folder, which Prometheus takes for a restart of the counters.
-
-Prometheus's client merges such files entry by entry, which takes 50 ms for 200 workers. But all of
-them have the same entries: so `WorkerFiles` adds them up as rows of numbers first, and the client
-gets one file with the sums.
+take, and counts what went through Arrow and what through Spark; the listener counts its clients:
+each in memory-mapped files of its own, and a scrape sums all of them up (`files`). No record is
+written for it, and no message sent. Who begins to count closes the files at the end.
 """
 
 import logging
-import os
-from array import array
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from operator import itemgetter
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
-from urllib.parse import quote
+from typing import Final, Literal
 
-from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, values
-from prometheus_client.metrics_core import Metric
-from prometheus_client.mmap_dict import MmapedDict
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
+from ...events.model import ErrorClass
+from .files import LISTENER, MAX, SUM, FigureFiles
 
 LOGGER = logging.getLogger(__name__)
 PHASES: Final = ("plan", "wait", "run", "commit", "publish")
@@ -38,29 +24,37 @@ PHASES: Final = ("plan", "wait", "run", "commit", "publish")
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """In seconds; requests have two finer ones, batches two coarser ones."""
-LISTENER: Final = "kafka-listener"
-"""What the file of the listener's figures is called after."""
-_FOLDER_KEY: Final = "PROMETHEUS_MULTIPROC_DIR"
-_FILE_BYTES: Final = 1 << 16
-"""What all figures of a worker fit into: the file never grows."""
-WORKERS: Final = "histogram_"
-"""How the names of workers' files begin."""
-FEW: Final = 4
-"""So many files are merged by the client itself."""
-_WORD: Final = 8
-"""All entries are aligned to words; a value is one, and so is the time after it."""
+_ROWS: Final = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+LANES: Final = ("arrow", "spark")
+"""What rows go through: Arrow alone, or Spark."""
+REST, KAFKA = "rest", "kafka"
+"""The listeners, in the label of metrics."""
+FAILURES: Final = "auth_failures", "Requests and clients that did not prove who they are."
+DENIALS: Final = "auth_denials", "Requests without the right to all that they ask for."
+HANDSHAKES: Final = "tls_failed_handshakes", "TLS handshakes that failed."
+CERTIFICATE_END: Final = (
+    "certificate_not_after_timestamp_seconds",
+    "When the certificate of a listener expires.",
+)
+"""Names and meanings of what all listeners have."""
+
+
+def _counter(name: str, text: str, *labels: str) -> Counter:
+    return Counter(f"fairlead_{name}", text, labels, registry=None)
+
+
+def _gauge(
+    name: str, text: str, *labels: str, of_all: Literal["livesum", "livemax"] = SUM
+) -> Gauge:
+    return Gauge(f"fairlead_{name}", text, labels, registry=None, multiprocess_mode=of_all)
 
 
 class RequestMetrics:
-    """Counts the requests that this process answers."""
+    """Counts the requests that this process answers, and those that it refuses."""
 
     def __init__(self) -> None:
-        self.total = Counter(
-            "fairlead_rest_requests",
-            "Requests answered by this REST process.",
-            ["method", "route", "code"],
-            registry=None,
-        )
+        text = "Requests answered by this REST process."
+        self.total = _counter("rest_requests", text, "method", "route", "code")
         self.duration = Histogram(
             "fairlead_rest_request_duration_seconds",
             "Time from a request's head to the end of its answer.",
@@ -68,6 +62,13 @@ class RequestMetrics:
             registry=None,
             buckets=(0.001, 0.0025, *_BUCKETS),
         )
+        self.failures = _counter(*FAILURES, "listener", "mechanism")
+        self.denials = _counter(*DENIALS, "listener", "request")
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        """The families, for a registry."""
+        return self.total, self.duration, self.failures, self.denials
 
     def observe(self, method: str, route: str, code: int, seconds: float) -> None:
         """Count a request; `route` is a template, which bounds the number of series."""
@@ -75,34 +76,116 @@ class RequestMetrics:
         self.total.labels(method, route, str(code)).inc()
         self.duration.labels(method, route).observe(seconds)
 
+    def count_failure(self, mechanism: str) -> None:
+        """Count a request whose sender is not known, by how they tried to prove who they are."""
+        self.failures.labels(REST, mechanism).inc()
+
+    def count_denial(self, request: str) -> None:
+        """Count a request without the right to it, by its method and the template of its route."""
+        self.denials.labels(REST, request).inc()
+
 
 class WorkerMetrics:
     """The metrics of one worker; only its own process may write them."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         """Count in a folder; on a full disk nothing is counted."""
+        self._files: FigureFiles | None = None
+        """None: they could not be made on a full disk."""
         self._phases: dict[str, Histogram] = {}
         """By name."""
+        self._rows: Histogram | None = None
+        """How many rows batches read."""
+        self._lanes: dict[str, tuple[Counter, Counter]] = {}
+        """The ranges and the rows of each lane."""
+        self._errors: dict[ErrorClass, Counter] = {}
+        self._fenced: Counter | None = None
+        self._slots: tuple[Gauge, Gauge] | None = None
+        """How many batches run on the engine, and how many wait for a place on it."""
+        self._open_batch: Gauge | None = None
         try:
-            _allocate(folder / f"histogram_{quote(worker, safe='')}.db")
+            self._files = FigureFiles(folder, worker)
         except OSError as error:
             LOGGER.warning("nothing is measured here: %s", error)
             return
-        with _values_in(folder, worker):
-            seconds = Histogram(
-                "fairlead_task_batch_seconds",
-                "Time that the phases of batches took at the workers of this node.",
-                ["phase"],
-                registry=None,
-                buckets=(*_BUCKETS, 30.0, 60.0),
+        with self._files.holding():
+            self._make_of_batches()
+            self._make_of_errors()
+            self._slots = (
+                _gauge("engine_running_batches", "Batches that run on the engine."),
+                _gauge("engine_waiting_batches", "Batches that wait for a place on the engine."),
             )
-            self._phases = {phase: seconds.labels(phase) for phase in PHASES}
+            text = "How long ago the batch was planned that has been at work for longest."
+            self._open_batch = _gauge("task_open_batch_seconds", text, of_all=MAX)
+        self.tell_slots(0, 0)  # it may have been killed during batches
+        self.tell_open_batch(0.0)
 
-    def observe_batch(self, seconds: Mapping[str, float]) -> None:
-        """Count a batch by how long each of its phases took."""
+    def _make_of_batches(self) -> None:
+        seconds = Histogram(
+            "fairlead_task_batch_seconds",
+            "Time that the phases of batches took at the workers of this node.",
+            ["phase"],
+            registry=None,
+            buckets=(*_BUCKETS, 30.0, 60.0),
+        )
+        self._phases = {phase: seconds.labels(phase) for phase in PHASES}
+        text = "Rows that each batch has read at the workers of this node."
+        self._rows = Histogram("fairlead_task_batch_rows", text, registry=None, buckets=_ROWS)
+        text = "Ranges of sources (files, say) that went through Arrow alone, or through Spark."
+        ranges = _counter("task_ranges", text, "lane")
+        text = "Rows of sources that went through Arrow alone, or through Spark."
+        rows = _counter("task_rows", text, "lane")
+        self._lanes = {lane: (ranges.labels(lane), rows.labels(lane)) for lane in LANES}
+
+    def _make_of_errors(self) -> None:
+        text = "Errors of connectors and tasks, retried ones among them, by who can mend them."
+        errors = _counter("task_errors", text, "error")
+        self._errors = {each: errors.labels(each.value) for each in ErrorClass}
+        self._fenced = _counter(
+            "task_fenced", "Tasks that ended because another worker may own them by now."
+        )
+
+    def observe_batch(self, seconds: Mapping[str, float], rows: int = 0) -> None:
+        """Count a batch by how long each of its phases took, and by the rows that it has read."""
         for phase, histogram in self._phases.items():
             if phase in seconds:
                 histogram.observe(seconds[phase])
+        if self._rows is not None:
+            self._rows.observe(rows)
+
+    def count_lane(self, lane: str, ranges: int, rows: int) -> None:
+        """Count what went through one of `LANES`."""
+        for counter, amount in zip(self._lanes.get(lane, ()), (ranges, rows), strict=False):
+            counter.inc(max(0, amount))
+
+    def count_error(self, error: ErrorClass) -> None:
+        """Count an error that a connector or a task has reported."""
+        if (counter := self._errors.get(error)) is not None:
+            counter.inc()
+
+    def count_fenced(self) -> None:
+        """Count a task whose token was no longer current."""
+        if self._fenced is not None:
+            self._fenced.inc()
+
+    def tell_slots(self, running: int, waiting: int) -> None:
+        """Set how many batches run on the engine now, and how many wait for a place on it."""
+        for gauge, count in zip(self._slots or (), (running, waiting), strict=False):
+            gauge.set(count)
+
+    def tell_open_batch(self, seconds: float) -> None:
+        """Set for how long the oldest open batch has been open; 0: none is."""
+        if self._open_batch is not None:
+            self._open_batch.set(seconds)
+
+    def close(self) -> None:
+        """Count nothing more, and close the files."""
+        self._open_batch = None
+        self._phases, self._lanes, self._errors = {}, {}, {}
+        self._rows, self._fenced, self._slots = None, None, None
+        if self._files is not None:
+            self._files.close()
+            self._files = None
 
 
 class ListenerMetrics:
@@ -110,55 +193,67 @@ class ListenerMetrics:
 
     def __init__(self, folder: Path) -> None:
         """Count in a folder; on a full disk nothing is counted."""
-        self._folder = folder
-        self._requests: Counter | None = None
-        self._refused: Counter | None = None
+        self._files: FigureFiles | None = None
+        self._counters: dict[str, Counter] = {}
+        """By the name of the family."""
+        self._by_label: dict[tuple[str, str], Counter] = {}
+        """By the name of the family, and the value of its label."""
         self._connections: Gauge | None = None
+        self._certificate_end: Gauge | None = None
+        """None: none was told, or there is no encryption."""
         try:
-            for kind in ("counter", "gauge_livesum"):
-                _allocate(folder / f"{kind}_{LISTENER}.db")
+            self._files = FigureFiles(folder, LISTENER, ("counter_", f"gauge_{SUM}_"))
         except OSError as error:
             LOGGER.warning("nothing is counted here: %s", error)
             return
-        with _values_in(folder, LISTENER):
-            self._requests = Counter(
-                "fairlead_kafka_requests",
-                "Requests of Kafka's clients to the listener of this node.",
-                ["api"],
-                registry=None,
-            )
-            self._refused = Counter(
-                "fairlead_kafka_refused",
-                "Connections of Kafka's clients that the listener has closed.",
-                ["reason"],
-                registry=None,
-            )
-            self._connections = Gauge(
-                "fairlead_kafka_connections",
-                "Connections of Kafka's clients to the listener of this node.",
-                registry=None,
-                multiprocess_mode="livesum",
-            )
-            self._connections.set(0)
-        self._by_label: dict[tuple[Counter, str], Counter] = {}
-        """The counter of each api and of each reason."""
+        with self._files.holding():
+            self._make()
+
+    def _make(self) -> None:
+        text = "Requests of Kafka's clients to the listener of this node."
+        requests = _counter("kafka_requests", text, "api")
+        text = "Connections of Kafka's clients that the listener has closed."
+        refused = _counter("kafka_refused", text, "reason")
+        self._counters = {
+            "requests": requests,
+            "refused": refused,
+            FAILURES[0]: _counter(*FAILURES, "listener", "mechanism"),
+            DENIALS[0]: _counter(*DENIALS, "listener", "request"),
+            HANDSHAKES[0]: _counter(*HANDSHAKES, "listener"),
+        }
+        text = "Connections of Kafka's clients to the listener of this node."
+        self._connections = _gauge("kafka_connections", text)
+        self._connections.set(0)
 
     def count_request(self, api: str) -> None:
         """Count a request by its API name."""
-        self._count(self._requests, api)
+        self._count("requests", api)
 
     def count_refusal(self, reason: str) -> None:
         """Count a closed connection by its reason."""
-        self._count(self._refused, reason)
+        self._count("refused", reason)
 
-    def _count(self, counter: Counter | None, label: str) -> None:
+    def count_failed_authentication(self, mechanism: str) -> None:
+        """Count a client that did not prove who it is, by its mechanism."""
+        self._count(FAILURES[0], KAFKA, mechanism)
+
+    def count_denial(self, api: str) -> None:
+        """Count a request whose client did not have the rights for all of it."""
+        self._count(DENIALS[0], KAFKA, api)
+
+    def count_failed_handshake(self) -> None:
+        """Count a TLS handshake that failed."""
+        self._count(HANDSHAKES[0], KAFKA)
+
+    def _count(self, family: str, *labels: str) -> None:
         """Add 1; the counter of a new label is kept in the folder too."""
-        if counter is None:
+        if self._files is None:
             return
-        labelled = self._by_label.get((counter, label))
+        labelled = self._by_label.get((family, labels[-1]))
         if labelled is None:
-            with _values_in(self._folder, LISTENER):
-                labelled = self._by_label[counter, label] = counter.labels(label)
+            with self._files.holding():
+                labelled = self._counters[family].labels(*labels)
+            self._by_label[family, labels[-1]] = labelled
         labelled.inc()
 
     def count_connection(self, change: int) -> None:
@@ -166,128 +261,18 @@ class ListenerMetrics:
         if self._connections is not None:
             self._connections.inc(change)
 
+    def tell_certificate_end(self, seconds: float) -> None:
+        """Set when the certificate expires, in seconds since 1970."""
+        if self._files is None:
+            return
+        if self._certificate_end is None:
+            with self._files.holding():
+                self._certificate_end = _gauge(*CERTIFICATE_END, "listener").labels(KAFKA)
+        self._certificate_end.set(seconds)
 
-def _allocate(path: Path) -> None:
-    """Create a worker's file if there is none; raises `OSError` on a full disk.
-
-    A mapped file with holes would end the process when the disk is full.
-    """
-    if path.exists():
-        return
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    made = path.with_suffix(".new")
-    with made.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, _FILE_BYTES)
-    made.rename(path)
-
-
-@contextmanager
-def _values_in(folder: Path, worker: str) -> Generator[None]:
-    """Keep the metrics that are made meanwhile in a folder.
-
-    Neither the choice nor the variable outlives it: what else runs in this process, or is started
-    by it, is not to count there.
-    """
-    before, name = values.ValueClass, quote(worker, safe="")
-    os.environ[_FOLDER_KEY] = str(folder)
-    kept_by = cast("Any", values.MultiProcessValue)  # pyright: ignore[reportUnknownMemberType]
-    values.ValueClass = kept_by(lambda: name)
-    try:
-        yield
-    finally:
-        values.ValueClass = before
-        del os.environ[_FOLDER_KEY]
-
-
-class WorkerFiles(Collector):
-    """The metrics of the processes that count in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._entries = b""
-        """The file with which others are compared, without its values."""
-        self._places: list[int] = []
-        """In which words of it the values are."""
-        self._alike: set[Path] = set()
-        """The files with the same entries."""
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the sums over all files; none if there is no folder."""
-        files = sorted(self._folder.glob("*.db"))
-        workers = [each for each in files if each.name.startswith(WORKERS)]
-        others = [each for each in files if not each.name.startswith(WORKERS)]
-        if len(workers) <= FEW:
-            return _merge(files)
-        summed, different = self._sum(workers)
-        if not summed:
-            return _merge(files)
-        with suppress(OSError), TemporaryDirectory() as made:
-            path = Path(made, "histogram_sum.db")
-            path.write_bytes(summed)
-            return _merge([path, *different, *others])
-        return _merge(files)  # slower, but it needs no room
-
-    def _sum(self, files: Sequence[Path]) -> tuple[bytes, list[Path]]:
-        """Return a file with the sums of those that have the same entries, and the others.
-
-        It is empty if no file has entries yet.
-        """
-        if not self._places:
-            self._choose(files)
-        rows, different = list[Sequence[float]](), list[Path]()
-        pick: Callable[[array[float]], Sequence[float]] = itemgetter(*self._places or (0, 0))
-        for file in files:
-            words = array("d", _used(file))
-            if self._is_alike(file, words):
-                rows.append(pick(words))
-            else:
-                different.append(file)
-        sums = array("d", self._entries)
-        for at, value in zip(self._places, map(sum, zip(*rows, strict=True)), strict=False):
-            sums[at] = value
-        return sums.tobytes(), different
-
-    def _choose(self, files: Sequence[Path]) -> None:
-        """Choose the first file that has entries; with it all others are compared."""
-        for file in files:
-            places = _places(file)
-            if len(places) > 1:
-                self._places = places
-                self._entries = self._without_values(array("d", _used(file)))
-                return
-
-    def _is_alike(self, file: Path, words: "array[float]") -> bool:
-        """Return whether a file has these entries; they are only ever added to."""
-        size = len(words) * _WORD
-        if size != len(self._entries) or not size:
-            return False
-        if file not in self._alike and self._without_values(words) == self._entries:
-            self._alike.add(file)
-        return file in self._alike
-
-    def _without_values(self, words: "array[float]") -> bytes:
-        entries = words[:]
-        for at in self._places:
-            entries[at] = entries[at + 1] = 0.0
-        return entries.tobytes()
-
-
-def _places(file: Path) -> list[int]:
-    """Return in which words of a file its values are."""
-    read = cast("Any", MmapedDict).read_all_values_from_file
-    return [at // _WORD for *_, at in read(str(file))]
-
-
-def _used(file: Path) -> bytes:
-    """Return the used part of a file, whose length is in its first four bytes."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        content = os.read(descriptor, 1 << 16)
-    finally:
-        os.close(descriptor)
-    return content[: int.from_bytes(content[:4], "little")]
-
-
-def _merge(files: Iterable[Path]) -> Iterable[Metric]:
-    merge = cast("Any", MultiProcessCollector).merge
-    return [*cast("Iterable[Metric]", merge([str(each) for each in files]))]
+    def close(self) -> None:
+        """Count nothing more, and close the files."""
+        self._connections, self._certificate_end = None, None
+        if self._files is not None:
+            self._files.close()
+            self._files = None

@@ -5,10 +5,11 @@ for ever; what is counted here begins with the process that reads, as a new one 
 is told to: to read a long log again at each start would take minutes.
 """
 
+import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...events.log.errors import TrimmedError
 from ...events.model import NEVER_RESTARTED, AutoRestart, Resource
@@ -25,22 +26,34 @@ PENDING_MAX: Final = 1_000
 """How many rebalances, and moves, are waited for at once: the latest ones."""
 
 
+class DurationExample(NamedTuple):
+    """A duration of a bucket, and the epoch that it is of, which `explain` explains."""
+
+    epoch: int
+    took_ms: int
+    counted_ms: int
+    """When it was counted, in ms of the wall clock."""
+
+
 @dataclass(slots=True)
 class Durations:
     """A histogram of durations by `SECONDS`, with their count and sum."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     total_ms: int = 0
+    examples: dict[int, DurationExample] = field(default_factory=dict[int, DurationExample])
+    """The latest duration of each bucket, by the bucket's number."""
 
-    def add(self, took_ms: int) -> None:
-        """Count one duration."""
+    def add(self, took_ms: int, epoch: int) -> None:
+        """Count one duration, of an epoch."""
         bound = next((n for n, each in enumerate(SECONDS) if took_ms <= each * 1000), len(SECONDS))
         self.counts[bound] += 1
         self.total_ms += took_ms
+        self.examples[bound] = DurationExample(epoch, took_ms, time.time_ns() // 1_000_000)
 
     def copy(self) -> "Durations":
         """Return a copy, which does not change."""
-        return Durations([*self.counts], self.total_ms)
+        return Durations([*self.counts], self.total_ms, dict(self.examples))
 
 
 @dataclass(slots=True)
@@ -127,7 +140,7 @@ class GroupWatch:
         """Count a rebalance whose end is known; return whether it needs no more watching."""
         took_ms = reading.explain().total_ms
         if took_ms is not None:
-            self.counted.rebalances.add(took_ms)
+            self.counted.rebalances.add(took_ms, reading.report.group_epoch)
         return took_ms is not None or reading.report.target_change is None
 
     def _is_moved(self, followed: FollowedHandover) -> bool:
@@ -136,5 +149,5 @@ class GroupWatch:
         took_ms = each.downtime_ms
         took_ms = each.downtime_at_least_ms if took_ms is None else took_ms
         if took_ms is not None:
-            self.counted.moves.add(took_ms)
+            self.counted.moves.add(took_ms, followed.assignment_epoch)
         return took_ms is not None or not followed.is_pending

@@ -1,0 +1,1 @@
+"""Folds of a group for its page: the last records, the shapes and the rates of connectors."""
