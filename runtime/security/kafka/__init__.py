@@ -1,0 +1,1 @@
+"""Credentials and names of clients of the Kafka listener."""
