@@ -1,14 +1,30 @@
-"""Conflicts between settings that are each valid, such as timeouts that do not fit together."""
+"""Conflicts between settings that are each valid, such as timeouts that do not fit together.
+
+Each function yields those of one subject, with the keys that are concerned and what to do. The
+listener for Kafka clients has to be safe to reach, and has to be able to know its clients.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Final
 
 from ...actors.group.state.settings import flaw_in_bounds
 from ...actors.worker.instructions import flaw_in_session
+from ...events.placement import split_list
 from ..pipeline.distribution import pip_install
 from ..pipeline.engines.connect.address import ConnectAddress, missing_packages
 from ..pipeline.engines.settings import AUTH_SECRET, HOST, STANDALONE
+from ..security.kafka.listeners import (
+    NO_CLIENT_AUTH,
+    SASL_PLAINTEXT,
+    SASL_SSL,
+    KafkaListener,
+    parse_kafka_listener,
+)
+from .kafka_keys import BY_BROKER, HERE, OAUTHBEARER, KafkaSettings
 from .keys import NodeSettings
+from .kinds import ANYWHERE
+from .references.trace_target import ENDPOINT, has_exporter
 from .setting import Contradiction
 
 CORES_MAX: Final = "spark.cores.max"
@@ -45,6 +61,16 @@ def flaws_in_times(config: NodeSettings) -> Iterator[Contradiction]:
             ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
             f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
             f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
+        )
+
+
+def flaws_in_traces(config: NodeSettings) -> Iterator[Contradiction]:
+    """Yield what is missing to send traces."""
+    if config.traces_endpoint and not has_exporter():
+        yield Contradiction(
+            (ENDPOINT,),
+            f"{ENDPOINT} = {config.traces_endpoint} needs packages that are not installed:"
+            f" {pip_install('otel')}",
         )
 
 
@@ -113,3 +139,80 @@ def connect_needs(master: str, folders: str, kind: str) -> Iterator[Contradictio
             f"{at} needs paths.allow: the folders that this node, the server and its executors"
             " share, in which sources and sinks lie; that they do is checked when a session begins",
         )
+
+
+def flaws_in_kafka(settings: KafkaSettings) -> Iterator[Contradiction]:
+    """Yield conflicts between the settings of the listener."""
+    if not settings.kafka_listeners:
+        return
+    listener, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
+    if find_spec("kio") is None:
+        yield Contradiction((at,), f"{at} needs kio: {pip_install('kafka-listener')}")
+    if not settings.kafka_bootstrap_servers:
+        servers = "kafka.bootstrap.servers"
+        text = f"{at} is set and {servers} is not: name the brokers behind"
+        yield Contradiction((at, servers), text)
+    yield from _flaws_in_listener(settings, listener)
+    if settings.group_consumer_session_timeout_ms <= settings.group_consumer_heartbeat_interval_ms:
+        names = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
+        text = f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
+        yield Contradiction(names, text)
+
+
+def _flaws_in_listener(settings: KafkaSettings, listener: KafkaListener) -> Iterator[Contradiction]:
+    """Yield what keeps the listener from knowing its clients, or from being reached safely."""
+    at, is_local = "kafka.listeners", listener.address.is_loopback
+    if not (listener.is_encrypted or is_local or settings.kafka_plaintext == ANYWHERE):
+        yield Contradiction(
+            (at, "kafka.plaintext"),
+            f"{at} = {settings.kafka_listeners} is not a loopback address, and what clients send"
+            " there could be read and changed on its way: use SSL:// (which requires client"
+            " certificates) or SASL_SSL://, or set kafka.plaintext = anywhere",
+        )
+    stores = {"kafka.ssl.keystore.location": settings.kafka_ssl_keystore_location}
+    if listener.client_auth(settings.kafka_ssl_client_auth) != NO_CLIENT_AUTH:
+        stores["kafka.ssl.truststore.location"] = settings.kafka_ssl_truststore_location
+    if listener.is_encrypted and not all(stores.values()):
+        text = f"{at} is encrypted, and needs {' and '.join(stores)}"
+        yield Contradiction((at, *stores), text)
+    if listener.has_sasl:
+        yield from _flaws_in_sasl(settings)
+    yield from _flaws_in_upstream(settings)
+
+
+def _flaws_in_sasl(settings: KafkaSettings) -> Iterator[Contradiction]:
+    """Yield what keeps clients from being authenticated."""
+    mechanisms, at = split_list(settings.kafka_sasl_enabled_mechanisms), "kafka.sasl"
+    protocol = settings.kafka_upstream_security_protocol
+    if settings.kafka_sasl == BY_BROKER and protocol not in {SASL_PLAINTEXT, SASL_SSL}:
+        other = "kafka.upstream.security.protocol"
+        text = f"{at} = {BY_BROKER} needs {other} = {SASL_SSL} or {SASL_PLAINTEXT}, not {protocol}"
+        yield Contradiction((at, other), text)
+    bearer = "kafka.sasl.oauthbearer"
+    provider = {
+        f"{bearer}.jwks.endpoint.url": settings.kafka_sasl_oauthbearer_jwks_endpoint_url,
+        f"{bearer}.expected.issuer": settings.kafka_sasl_oauthbearer_expected_issuer,
+        f"{bearer}.expected.audience": settings.kafka_sasl_oauthbearer_expected_audience,
+    }
+    missing = [name for name, value in provider.items() if not value]
+    if settings.kafka_sasl == HERE and OAUTHBEARER in mechanisms and missing:
+        other = "kafka.sasl.enabled.mechanisms"
+        text = (
+            f"{OAUTHBEARER} in {other} needs {', '.join(missing)}: whose tokens count, and for"
+            f" whom; or {at} = {BY_BROKER}"
+        )
+        yield Contradiction((at, other, *missing), text)
+
+
+def _flaws_in_upstream(settings: KafkaSettings) -> Iterator[Contradiction]:
+    """Yield what keeps the listener from logging in to the brokers."""
+    at, protocol = "kafka.upstream.security.protocol", settings.kafka_upstream_security_protocol
+    needed = {
+        "kafka.upstream.sasl.mechanism": settings.kafka_upstream_sasl_mechanism,
+        "kafka.upstream.sasl.username": settings.kafka_upstream_sasl_username,
+        "kafka.upstream.sasl.password.file": settings.kafka_upstream_sasl_password_file,
+    }
+    if protocol in {SASL_PLAINTEXT, SASL_SSL} and not all(needed.values()):
+        missing = [name for name, value in needed.items() if not value]
+        text = f"{at} = {protocol} needs {', '.join(missing)}: the user of the node itself"
+        yield Contradiction((at, *missing), text)

@@ -17,7 +17,7 @@ from ...actors.group.state.settings import DEFAULT_ASSIGNOR, MigrationPolicy
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import word
 from . import kinds
-from .kafka_keys import KafkaSettings
+from .access_keys import AccessKeys
 from .setting import SAME, Domain
 from .setting import handed_on as _handed_on
 from .setting import setting as _setting
@@ -39,11 +39,15 @@ _REMOTE_ASSIGNOR: Final = Domain(
     word("", "uniform", "range"), "uniform or range, or nothing: the workers compute"
 )
 _MIGRATION_POLICY: Final = Domain(word(*MigrationPolicy), ", ".join(MigrationPolicy))
+_RETENTION: Final = 1 << 53
+_RETENTION_MS: Final = kinds.number(-1, _RETENTION, "ms", "a whole number of milliseconds")
+_RETENTION_EPOCHS: Final = kinds.number(-1, kinds.INT32_MAX, "epochs")
+_RETENTION_BYTES: Final = kinds.number(-1, _RETENTION, "bytes", "a whole number of bytes")
 _GROUP_PROTOCOL: Final = Domain(word("connect", "classic"), "connect or classic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupKeys(KafkaSettings):
+class GroupKeys(AccessKeys):
     """The settings of a node about its group, each of them valid; times in milliseconds."""
 
     session_timeout_ms: int = _setting(
@@ -166,5 +170,24 @@ class GroupKeys(KafkaSettings):
         "connect",
         "The protocol of workers and group: connect follows KIP-848; with classic one of the"
         " workers assigns.",
+        SAME,
+    )
+    log_retention_ms: int = _setting(
+        _RETENTION_MS,
+        7_776_000_000,
+        "How long the history of a group is kept, in its control log; the last ten epochs stay"
+        " however old they are. What is older is summed up. -1 or 0: for ever.",
+        SAME,
+    )
+    log_retention_epochs: int = _setting(
+        _RETENTION_EPOCHS,
+        -1,
+        "How many of its last epochs the history of a group keeps. -1 or 0: no limit.",
+    )
+    log_retention_bytes: int = _setting(
+        _RETENTION_BYTES,
+        1 << 30,
+        "How many bytes the history in a control log may take; the oldest part of it is summed up."
+        " -1 or 0: no limit.",
         SAME,
     )

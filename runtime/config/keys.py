@@ -10,7 +10,7 @@ from typing import Final
 
 from ...actors.transport.log_format import LogOutput
 from . import kinds
-from .group_keys import GroupKeys
+from .rest_keys import RestKeys
 from .setting import SAME, NodeSetting
 from .setting import handed_on as _handed_on
 from .setting import setting as _setting
@@ -19,31 +19,10 @@ SPARK_CONF: Final = "spark.conf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings(GroupKeys):
+class NodeSettings(RestKeys):
     """All settings of a node, each of them valid; times in milliseconds."""
 
     group_id: str = _setting(kinds.GROUP_ID, "connect", "The group that the workers join.", SAME)
-    listeners: str = _setting(
-        kinds.LISTENER_URL,
-        "http://127.0.0.1:8083",
-        "Where the REST interface listens; loopback only. Port 0: a free one.",
-        SAME,
-    )
-    rest_advertised_host_name: str = _setting(
-        kinds.HOST,
-        "",
-        "The host name of this node for others. Empty: that of listeners.",
-        SAME,
-    )
-    rest_advertised_port: int = _setting(
-        kinds.PORT, 0, "The port of this node for others. 0: that of listeners.", SAME
-    )
-    rest_allowed_hosts: str = _setting(
-        kinds.HOSTS,
-        "",
-        "More host names, with commas, that requests to the REST interface and the origins of"
-        " their pages may have: those of a proxy in front of it.",
-    )
     task_shutdown_graceful_timeout_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
         5_000,
@@ -120,6 +99,12 @@ class NodeSettings(GroupKeys):
         " one. The longest wait in a worker, weighted by placement.weight, is next. 0: twice the"
         " JVM's cores.",
     )
+    engine_lane: str = _setting(
+        kinds.LANE,
+        "auto",
+        "What reads and writes rows that nothing transforms: Arrow, in tasks of Spark, where that"
+        " is proved to be the same (auto), or always Spark (spark). A connector may choose spark.",
+    )
     spark_master: str = _setting(
         kinds.SPARK_MASTER,
         "",
@@ -149,6 +134,21 @@ class NodeSettings(GroupKeys):
         "What SQL of transforms may use in addition to its input: functions of the clock, random"
         " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
+    connectors_dir: str = _setting(
+        kinds.FOLDER_OR_NONE,
+        "",
+        "A folder of connector files that the connectors are kept in step with. Empty: none.",
+    )
+    connectors_dir_mode: str = _setting(
+        kinds.FOLDER_MODE,
+        "plan",
+        "Whether what differs from connectors.dir is only told (plan), or changed (apply).",
+    )
+    connectors_dir_prune: str = _setting(
+        kinds.TRUE_OR_FALSE,
+        "false",
+        "Whether connectors that came from connectors.dir are deleted once their file is gone.",
+    )
     log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "The lowest level of messages in the logs.")
     log_format: str = _setting(
         kinds.LOG_FORMAT, "text", "How log lines are written: as text, or each as a JSON object."
@@ -158,6 +158,32 @@ class NodeSettings(GroupKeys):
         "file",
         "Where all processes of the node log: file (in logs/ of data.dir), or stdout of"
         " `fairlead up`, for containers.",
+    )
+    log_file_max_bytes: int = _setting(
+        kinds.LOG_BYTES, 16 << 20, "The size of a log file at which the next one begins."
+    )
+    log_file_count: int = _setting(
+        kinds.LOG_FILES, 2, "How many files each log of the node has, the older ones included."
+    )
+    metrics_task_series: str = _setting(
+        kinds.TRUE_OR_FALSE,
+        "false",
+        "Whether /metrics has series of each task, beside those of its connector: true or false.",
+    )
+    traces_endpoint: str = _setting(
+        kinds.TRACE_ENDPOINT,
+        "",
+        "The URL of an OpenTelemetry collector that gets traces of batches and epochs, by OTLP over"
+        " HTTP; without a path, /v1/traces is added. Empty: none are sent.",
+    )
+    traces_headers: str = _setting(
+        kinds.TRACE_HEADERS,
+        "",
+        "Headers of requests to traces.endpoint, NAME=VALUE with commas; a value may be"
+        " ${file:PATH:KEY}, ${dir:PATH:FILE} or ${env:NAME}.",
+    )
+    traces_service_name: str = _setting(
+        kinds.SERVICE_NAME, "fairlead", "The name of the service that the traces are of."
     )
     offset_flush_interval_ms: int = _setting(
         kinds.MILLISECONDS,
@@ -174,7 +200,8 @@ class NodeSettings(GroupKeys):
 
     def log_output(self) -> LogOutput:
         """Return the logging of the node's processes."""
-        return LogOutput(self.log_level, self.log_format, self.log_to)
+        files = self.log_file_max_bytes, self.log_file_count
+        return LogOutput(self.log_level, self.log_format, self.log_to, *files)
 
 
 def _setting_of(name: str, made: NodeSetting) -> NodeSetting:

@@ -1,6 +1,8 @@
 """The value domains of settings: parsing, allowed values, and units.
 
-Each domain describes its allowed values in words, which error messages quote.
+Each domain describes its allowed values in words, which error messages quote. A `_check_` function
+parses the text of one kind: it returns the value as it is stored, and raises `ValueError` with the
+reason.
 """
 
 import re
@@ -8,7 +10,6 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from ...actors.settings import SettingType, whole, word
-from ...actors.transport.ports import LOOPBACK, HostPort
 from ...events.placement import (
     LARGEST_CAPACITY,
     LONGEST_LABEL,
@@ -18,6 +19,7 @@ from ...events.placement import (
 )
 from ..pipeline.engines.connect.address import ConnectAddress
 from ..pipeline.engines.settings import is_connect
+from .references.trace_target import check_trace_endpoint, parse_trace_headers
 from .setting import Domain
 
 INT32_MAX: Final = (1 << 31) - 1
@@ -29,9 +31,9 @@ HEAP_MIN_MIB: Final = 466
 """Below this Spark does not start: it needs 450 MiB without one survivor space of the heap."""
 MEMORY_MIN_MIB: Final = 64
 """An idle assignor process uses half of it."""
+LOOPBACK_ONLY, ANYWHERE = "loopback", "anywhere"
+"""Where a listener may be without encryption."""
 WORKER_MEMORY_MIN_MIB: Final = 2_048  # 1.3 GiB of these Arrow sets aside, used or not
-
-REST_PORT: Final = 8083
 
 _CLUSTER = re.compile(
     r"spark://[^\s,:/]+:\d{1,5}(?:,[^\s,:/]+:\d{1,5})*|yarn|k8s://(?:https?://)?[^\s,:/]+(?::\d{1,5})?"
@@ -40,22 +42,8 @@ _HEAP = re.compile(r"([1-9]\d{0,8})([kmg]?)", re.IGNORECASE)
 _HEAP_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
-
-
-def parse_listener(text: str) -> HostPort:
-    """Parse the URL of a listener of REST; raises `ValueError` with the reason.
-
-    As in Kafka Connect the host may be omitted, but the default is loopback, not all interfaces.
-    """
-    if "," in text:
-        raise ValueError("only one listener is supported")
-    parts = urlsplit(text.strip())
-    if parts.scheme != "http":
-        raise ValueError("only http is supported")
-    if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError("the URL may only have a host and a port")
-    return HostPort(parts.hostname or LOOPBACK, REST_PORT if parts.port is None else parts.port)
 
 
 def cores_of(master: str, available: int) -> int:
@@ -64,16 +52,6 @@ def cores_of(master: str, available: int) -> int:
     if found is None:
         return available  # a cluster: its number is not known here
     return available if found[1] == "*" else int(found[1] or 1)
-
-
-def _check_listener(text: str) -> str:
-    listener = parse_listener(text)
-    if not listener.is_loopback:
-        raise ValueError(
-            f"{listener.host} is not a loopback address, and the REST interface has no"
-            " authentication: listen on loopback and put a proxy in front of it"
-        )
-    return text
 
 
 def _check_group_id(text: str) -> str:
@@ -146,6 +124,19 @@ def _check_hosts(text: str) -> str:
     return ",".join(hosts)
 
 
+def _check_jwks(text: str) -> str:
+    text = text.strip()
+    path = text.removeprefix("file://")
+    if "://" in path:
+        parts = urlsplit(text)
+        is_here = parts.scheme == "http" and (parts.hostname or "") in _LOOPBACK
+        if not parts.hostname or not (parts.scheme == "https" or is_here):
+            raise ValueError("keys that come over a network come by https")
+    elif path and not path.startswith("/"):
+        raise ValueError("it is no absolute path")
+    return path
+
+
 def _check_path(text: str) -> str:
     if not text.strip():
         raise ValueError("it is blank")
@@ -189,6 +180,17 @@ def _check_names(text: str) -> str:
     return text
 
 
+def _check_trace_headers(text: str) -> str:
+    parse_trace_headers(text)
+    return text.strip()
+
+
+def _check_service(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("it is blank or cannot be printed")
+    return text.strip()
+
+
 def _log_level(text: str) -> str:
     return str(_LEVEL(text.upper()))
 
@@ -213,12 +215,20 @@ PORT: Final = number(0, PORT_MAX, "port", "a port")
 GROUP_ID: Final = Domain(
     _check_group_id, f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"
 )
-LISTENER_URL: Final = Domain(_check_listener, f"one URL such as http://{LOOPBACK}:{REST_PORT}")
 HOST: Final = Domain(_check_host, "a host's name or address, or nothing")
+JWKS: Final = Domain(
+    _check_jwks, "an absolute path, also as file:///PATH, an https URL, or nothing"
+)
 HOSTS: Final = Domain(
     _check_hosts, "hosts as HOST or HOST:PORT, with commas between them, or nothing"
 )
 FOLDER: Final = Domain(_check_path, "a folder")
+FOLDER_OR_NONE: Final = Domain(str, "a folder, or nothing")
+FILE: Final = Domain(str.strip, "a file, or nothing")
+TEXT: Final = Domain(str.strip, "a text, or nothing")
+SECRET: Final = Domain(str.strip, "a text, or nothing", type=SettingType.PASSWORD)
+FOLDER_MODE: Final = Domain(word("plan", "apply"), "plan or apply")
+TRUE_OR_FALSE: Final = Domain(word("true", "false"), "true or false")
 FOLDERS: Final = Domain(
     _check_folders, "absolute paths of folders, with commas between them, or nothing"
 )
@@ -244,10 +254,23 @@ WORKER_MEMORY: Final = Domain(
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
+LANE: Final = Domain(word("auto", "spark"), "auto or spark")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
 LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
+PLAINTEXT: Final = Domain(word(LOOPBACK_ONLY, ANYWHERE), f"{LOOPBACK_ONLY} or {ANYWHERE}")
+LOG_BYTES: Final = number(1 << 16, 1 << 40, "bytes")
+LOG_FILES: Final = number(1, 1_000, "files")
 LOG_FORMAT: Final = Domain(word("text", "json"), "text or json")
 LOG_TO: Final = Domain(word("file", "stdout"), "file or stdout")
+TRACE_ENDPOINT: Final = Domain(
+    check_trace_endpoint, "a URL such as http://127.0.0.1:4318, without a password, or nothing"
+)
+TRACE_HEADERS: Final = Domain(
+    _check_trace_headers,
+    "NAME=VALUE, with commas between them, or nothing",
+    type=SettingType.PASSWORD,
+)
+SERVICE_NAME: Final = Domain(_check_service, "a name")
 ZONE: Final = Domain(
     _check_zone, f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"
 )

@@ -1,9 +1,14 @@
 """Loads and validates the configuration of a node, and derives its values.
 
 A `Config` is always valid: conflicting values are refused, with the minimum value that is allowed.
+
+`load_with_sources` gathers texts (`sources.py`), parses each by its domain (`keys.py`), and makes a
+`Config` of them, which looks for contradictions. All that is wrong is refused at once, each with
+the source of its value.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +16,11 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from ...actors.group.state.settings import GroupSettings, MigrationPolicy
-from ...actors.settings import Value
-from ...actors.transport.ports import HostPort, bracketed
+from ...actors.settings import HIDDEN, SettingType, Value
+from ...actors.transport.ports import LOOPBACK, bracketed
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities, split_list
+from ...events.retention import Retention
 from ..pipeline.engines.settings import (
     SettingRefused,
     is_cluster,
@@ -23,16 +29,29 @@ from ..pipeline.engines.settings import (
     without_parameters,
 )
 from ..pipeline.spi.context import AccessLimits
-from .contradictions import Contradictory, cluster_needs, connect_needs, flaws_in_times
+from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
+from .access_keys import flaws_in_access
+from .contradictions import (
+    Contradictory,
+    cluster_needs,
+    connect_needs,
+    flaws_in_kafka,
+    flaws_in_times,
+    flaws_in_traces,
+)
 from .group_keys import ASSIGNOR_CONF
-from .kafka_keys import flaws_in_kafka
 from .keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
-from .kinds import bytes_of, cores_of, parse_listener
+from .kinds import bytes_of, cores_of
+from .references.trace_target import TRACES
+from .rest_keys import AS_LISTENERS, flaws_in_certificates, flaws_in_rest
 from .setting import Contradiction
-from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
+from .sources import PASSED_ON, PROPERTIES, SPARK, SSL, ConfigError, GivenValue, gather
 
+KAFKA_USERS: Final = "kafka-users.json"
+"""The default file of the users of Kafka's listener, in the data folder."""
 BATCHES_PER_CORE: Final = 2
 """The default of `engine.concurrent.batches`, for each core."""
+_USER_IN_URL: Final = re.compile(r"//[^/\s]*@")
 ASSIGNOR: Final = "assignor."
 """The prefix of the assignors' settings: all but the memory limit are passed to each assignor."""
 
@@ -55,10 +74,57 @@ class Config(NodeSettings):
         """The folder of the group's logs `control` and `offsets`."""
         return self.data_path / "groups" / quote(self.group_id, safe="")
 
+    def rest_listeners(self) -> tuple[RestListener, ...]:
+        """Return where the REST interface listens, besides the socket of the data folder."""
+        return parse_listeners(self.listeners)
+
+    def only_admin_listeners(self) -> tuple[RestListener, ...] | None:
+        """Return where /admin alone is served; None: where everything is."""
+        is_elsewhere = self.admin_listeners != AS_LISTENERS
+        return parse_listeners(self.admin_listeners) if is_elsewhere else None
+
+    def all_rest_listeners(self) -> tuple[RestListener, ...]:
+        """Return where the REST interface listens, those of /admin among them, each once."""
+        return tuple(dict.fromkeys((*self.rest_listeners(), *(self.only_admin_listeners() or ()))))
+
     @property
-    def listener(self) -> HostPort:
-        """The address on which the REST interface listens."""
-        return parse_listener(self.listeners)
+    def kafka_users_path(self) -> Path:
+        """The file of the users of Kafka's listener."""
+        path = self.kafka_sasl_users
+        return Path(path).expanduser().absolute() if path else self.data_path / KAFKA_USERS
+
+    @property
+    def rest_socket(self) -> Path:
+        """The Unix socket on which the REST interface always listens."""
+        return self.data_path / "run" / "rest.sock"
+
+    @property
+    def rest_url(self) -> str:
+        """The URL of the REST interface: of its first listener, or of its socket."""
+        listeners = self.rest_listeners()
+        return listeners[0].url if listeners else f"unix://{quote(str(self.rest_socket))}"
+
+    @property
+    def needs_tls(self) -> bool:
+        """Whether a listener of REST is encrypted."""
+        return any(each.is_encrypted for each in self.all_rest_listeners())
+
+    def tls_values(self) -> Mapping[str, str]:
+        """Return the `ssl.*` settings of https listeners, with absolute paths; "": no value.
+
+        Some are secret.
+        """
+        values = {key: getattr(self, name) for key, name in KEYS.items() if key.startswith(SSL)}
+        return {
+            key: str(Path(text).expanduser().absolute())
+            if text and key.endswith(".location")
+            else text
+            for key, text in values.items()
+        }
+
+    def trace_values(self) -> Mapping[str, str]:
+        """Return the `traces.*` settings; some are secret."""
+        return {key: getattr(self, name) for key, name in KEYS.items() if key.startswith(TRACES)}
 
     def allowed_hosts(self) -> tuple[str, ...]:
         """Return the host names that requests may use besides those of the listener."""
@@ -74,9 +140,11 @@ class Config(NodeSettings):
 
     def place(self, port: int | None = None) -> str:
         """Return the advertised `host:port`; `port` is the actual port of the listener."""
-        listener = self.listener
-        host = self.rest_advertised_host_name or listener.host
-        return f"{bracketed(host)}:{self.rest_advertised_port or port or listener.port}"
+        ports = (each.address for each in self.rest_listeners() if not each.is_unix)
+        own = next(ports, None)
+        host = self.rest_advertised_host_name or (own.host if own else LOOPBACK)
+        listens_at = port or (own.port if own else REST_PORT)
+        return f"{bracketed(host)}:{self.rest_advertised_port or listens_at}"
 
     @property
     def is_shared(self) -> bool:
@@ -149,6 +217,11 @@ class Config(NodeSettings):
             fence_margin_ms=self.fence_margin_ms,
         )
 
+    def retention(self) -> Retention:
+        """Return how much of their history the control logs keep."""
+        limits = self.log_retention_ms, self.log_retention_epochs, self.log_retention_bytes
+        return Retention(*(max(0, each) for each in limits))
+
     def abilities(self) -> Abilities:
         """Return the capacity and the tags of this node's workers."""
         return Abilities(self.worker_capacity, frozenset(split_list(self.worker_tags)))
@@ -199,13 +272,27 @@ def load_with_sources(
         config = Config(**values, spark_conf=spark, assignor_conf=assignors)
     except Contradictory as error:
         raise ConfigError(_with_sources(each, gathered) for each in error.found) from None
-    return Loaded(config, {key: each.source for key, each in gathered.items()}, passed_over)
+    sources = {key: each.source for key, each in gathered.items()}
+    unused = () if config.needs_tls else _ssl_keys_of_connect(file, sources)
+    return Loaded(config, sources, (*passed_over, *unused))
+
+
+def _ssl_keys_of_connect(file: Path | None, sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys of a Connect worker's file that are for its connections to Kafka."""
+    if file is not None and file.suffix == PROPERTIES:
+        yield from (
+            key
+            for key, source in sources.items()
+            if key.startswith(SSL) and source == f"file {file}"
+        )
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
     yield from flaws_in_times(config)
     yield from _flaws_in_parts(config)
     yield from flaws_in_kafka(config)
+    yield from flaws_in_access(config)
+    yield from flaws_in_traces(config)
 
 
 def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
@@ -222,7 +309,10 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
     elif config.cluster:
         drivers = 1 if config.is_shared else config.workers
         yield from cluster_needs(config.cluster, config.spark_conf, config.paths_allow, drivers)
-    if config.actor_port and config.actor_port == config.listener.port:
+    yield from flaws_in_rest(config, config.rest_listeners(), "listeners")
+    yield from flaws_in_rest(config, config.only_admin_listeners() or (), "admin.listeners")
+    yield from flaws_in_certificates(config, config.all_rest_listeners())
+    if config.actor_port in {each.port for each in config.all_rest_listeners()} - {0}:
         yield Contradiction(
             ("listeners", "actor.port"),
             f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
@@ -264,10 +354,17 @@ def _parsed(gathered: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
             why = f"{error}; " if str(error) else ""
             allowed = SETTINGS[key].allowed
             problems.append(
-                f"{key} = {without_parameters(text)!r} (from {source}): {why}allowed is {allowed}"
+                f"{key} = {_shown(key, text)!r} (from {source}): {why}allowed is {allowed}"
             )
     if problems:
         raise ConfigError(problems)
+
+
+def _shown(key: str, text: str) -> str:
+    """Return a refused value for display, without what may be a secret."""
+    if SETTINGS[key].type is SettingType.PASSWORD:
+        return HIDDEN
+    return _USER_IN_URL.sub(f"//{HIDDEN}@", without_parameters(text))
 
 
 def _with_sources(contradiction: Contradiction, gathered: Mapping[str, GivenValue]) -> str:

@@ -18,18 +18,13 @@ from urllib.parse import unquote
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from ...actors.settings import HIDDEN
-from .redaction import LONGEST, Redaction
+from ...actors.settings import HIDDEN, sounds_secret
+from .references.redaction import LONGEST, Redaction
 from .references.resolving import is_reference, resolve
 
 PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"
 _PURPOSE: Final = b"fairlead seal 1"
-_SECRET_WORD = re.compile(
-    r"pas+w|passphr|pass(?![a-z])|pwd|pswd|secr|token|cred|authoriz|bearer|cookie"
-    r"|(?<![a-z])(auth|sas|pw)(?![a-z])|(api|access|private|account|encryption|shared|client|master)[._-]?key|key[._-]?pem",
-    re.IGNORECASE,
-)
 _USER_INFO = re.compile(
     r"://[^\s:/?#@]*:([^\s/?#]+)@"  # scheme://user:password@host
     r"|^jdbc:oracle:\w+:[^\s/]*/([^\s@]+)@"  # jdbc:oracle:thin:user/password@host
@@ -47,14 +42,6 @@ class CannotUnseal(Exception):  # noqa: N818  # says what it is about
 def is_sealed(value: str) -> bool:
     """Return whether a value is in its sealed form."""
     return value.startswith(PREFIX)
-
-
-def sounds_secret(key: str) -> bool:
-    """Return whether the name of an undefined key suggests a secret value, also a misspelt one.
-
-    It is used for keys that are passed through, such as `source.option.password`.
-    """
-    return _SECRET_WORD.search(key) is not None
 
 
 def passwords_in(value: str) -> frozenset[str]:

@@ -49,7 +49,8 @@ def setting(domain: Domain, default: str | int, documentation: str, in_connect: 
         unit=domain.unit,
         in_connect=in_connect,
     )
-    return field(default=default, metadata={NodeSetting: node_setting})
+    is_shown = domain.type is not SettingType.PASSWORD
+    return field(default=default, repr=is_shown, metadata={NodeSetting: node_setting})
 
 
 def handed_on(allowed: str, documentation: str) -> Any:  # noqa: ANN401

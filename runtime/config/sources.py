@@ -34,56 +34,82 @@ PASSED_ON: Final = (SPARK, ASSIGNORS)
 """The prefixes of settings that are passed through to Spark or assignors, with any name."""
 
 ENVIRONMENT: Final = "FAIRLEAD_"
-NOT_SETTINGS: Final = frozenset({"FAIRLEAD_DEBUG"})
+NOT_SETTINGS: Final = frozenset(
+    f"{ENVIRONMENT}{each}"
+    for each in (
+        *("DEBUG", "URL", "CONTEXT", "CA", "CERT"),
+        *("TOKEN", "TOKEN_FILE", "USER", "PASSWORD_FILE"),
+    )
+)
 PROPERTIES: Final = ".properties"
 COMMAND_LINE: Final = "the command line"
 FIRST_PRINTABLE: Final = " "
 DELETE: Final = "\x7f"
 
-CONNECT: Final = (
-    "bootstrap.servers",
-    "client.",
-    "key.converter",
-    "value.converter",
-    "header.converter",
-    "config.storage.",
-    "offset.storage.",
-    "status.storage.",
-    "config.providers",
-    "plugin.",
-    "producer.",
-    "consumer.",
-    "admin.",
-    "ssl.",
-    "sasl.",
-    "security.",
-    "topic.",
-    "inter.worker.",
-    "worker.sync.",
-    "worker.unsync.",
-    "exactly.once.source.support",
-    "connector.client.config.override.policy",
-    "metric",
-    "rest.extension.classes",
-    "response.http.headers.config",
-    "access.control.",
-    "offset.flush.",
-    "internal.key.converter",
-    "internal.value.converter",
-    "metadata.",
-    "reconnect.backoff.",
-    "retry.backoff.",
-    "request.timeout.ms",
-    "send.buffer.bytes",
-    "receive.buffer.bytes",
-    "connections.max.idle.ms",
-    "socket.connection.setup.",
-    "auto.include.jmx.reporter",
-    "rest.advertised.listener",
-    "enable.metrics.push",
-)
-"""Prefixes of Kafka Connect's worker settings (`WorkerConfig`, `DistributedConfig`) without a
-meaning here."""
+_STORED: Final = "configs, states and offsets are in the event log below data.dir"
+_CONVERTED: Final = "each connector has its own formats (source.format, sink.format)"
+_CONNECTED: Final = "each connector has its own connections to Kafka (source.*, sink.*)"
+_MEASURED: Final = "GET /metrics has all metrics, for Prometheus"
+_NOTHING: Final = ""
+
+CONNECT: Final[Mapping[str, str]] = {
+    "offset.storage.": _STORED,
+    "config.storage.": _STORED,
+    "status.storage.": _STORED,
+    "key.converter": _CONVERTED,
+    "value.converter": _CONVERTED,
+    "header.converter": _CONVERTED,
+    "internal.key.converter": _CONVERTED,
+    "internal.value.converter": _CONVERTED,
+    "bootstrap.servers": _CONNECTED,
+    "producer.": _CONNECTED,
+    "consumer.": _CONNECTED,
+    "admin.": _CONNECTED,
+    "sasl.": _CONNECTED,
+    "security.": _CONNECTED,
+    "connector.client.config.override.policy": _CONNECTED,
+    "metric": _MEASURED,
+    "auto.include.jmx.reporter": _MEASURED,
+    "enable.metrics.push": _MEASURED,
+    "plugin.": "plugins are Python packages of this node's environment",
+    "rest.extension.classes": "rest.authentication says who may call",
+    "rest.port": "listeners has the port",
+    "rest.host.name": "listeners has the host",
+    "config.providers": "${file:…}, ${dir:…} and ${env:…} need no provider",
+    "exactly.once.source.support": "each batch is committed exactly once",
+    "topic.": "a Kafka sink says what topic it writes to",
+    "client.": _NOTHING,
+    "rest.advertised.listener": _NOTHING,
+    "inter.worker.": _NOTHING,
+    "worker.sync.": _NOTHING,
+    "worker.unsync.": _NOTHING,
+    "offset.flush.": _NOTHING,
+    "metadata.": _NOTHING,
+    "reconnect.backoff.": _NOTHING,
+    "retry.backoff.": _NOTHING,
+    "request.timeout.ms": _NOTHING,
+    "default.api.timeout.ms": _NOTHING,
+    "send.buffer.bytes": _NOTHING,
+    "receive.buffer.bytes": _NOTHING,
+    "connections.max.idle.ms": _NOTHING,
+    "socket.connection.setup.": _NOTHING,
+    "confluent.": _NOTHING,
+    "ssl.provider": _NOTHING,
+    "ssl.keymanager.algorithm": _NOTHING,
+    "ssl.trustmanager.algorithm": _NOTHING,
+    "ssl.secure.random.implementation": _NOTHING,
+    "ssl.engine.factory.class": _NOTHING,
+    "ssl.endpoint.identification.algorithm": _NOTHING,
+    "ssl.allow.": _NOTHING,
+}
+"""Prefixes of the settings of Kafka Connect's workers (`WorkerConfig`, `DistributedConfig`) that
+have no meaning here, and what there is instead."""
+
+HTTPS: Final = "listeners.https."
+"""What precedes settings of Connect for listeners of https alone."""
+SSL: Final = "ssl."
+PEM: Final = (".keystore.key", ".certificate.chain", ".truststore.certificates")
+"""How the settings end whose values may have several lines."""
 
 _SERVICE: Final = re.compile(
     r"FAIRLEAD(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?"
@@ -123,6 +149,7 @@ def gather(
     problems: list[str] = []
     passed_over: list[str] = []
     values: dict[str, GivenValue] = {}
+    of_https: dict[str, GivenValue] = {}
     may_be_connects = f"file {file}" if file and file.suffix == PROPERTIES else None
     for settings in (
         _from_file(file) if file else (),
@@ -130,15 +157,38 @@ def gather(
         _from_overrides(overrides, problems),
     ):
         for key, value in settings:
-            if value.source == may_be_connects and key not in names and is_of_connect(key):
+            own = key.removeprefix(HTTPS) if key.startswith(HTTPS + SSL) else key
+            if value.source == may_be_connects and own not in names and is_of_connect(own):
                 passed_over.append(key)
                 continue
             if problem := _problem(key, value, names):
                 problems.append(problem)
-            values[key] = value
+            (values if own == key else of_https)[own] = value
     if problems:
         raise ConfigError(problems)
-    return GivenSettings(values, tuple(passed_over))
+    return GivenSettings(_with_those_of_https(values, of_https), tuple(passed_over))
+
+
+def _with_those_of_https(
+    values: Mapping[str, GivenValue], of_https: Mapping[str, GivenValue]
+) -> dict[str, GivenValue]:
+    """Return all settings; if one is of https alone, no other of `ssl.*` counts, as in Connect."""
+    if not of_https:
+        return dict(values)
+    others = {key: each for key, each in values.items() if not key.startswith(SSL)}
+    return {**others, **of_https}
+
+
+def describe_passed_over(keys: Sequence[str]) -> list[str]:
+    """Return lines that list keys without a meaning here, and what there is instead."""
+    instead: dict[str, list[str]] = {}
+    for key in keys:
+        prefix = next((each for each in CONNECT if key.startswith(each)), "")
+        named = f"{prefix}*" if prefix.endswith(".") else key
+        names = instead.setdefault(CONNECT.get(prefix, _NOTHING), [])
+        names.extend([named] if named not in names else [])
+    lines = [f"instead of {', '.join(names)}: {text}" for text, names in instead.items() if text]
+    return [f"these keys have no meaning here: {', '.join(keys)}", *lines] if keys else []
 
 
 def _advice(key: str, known: Collection[str]) -> str:
@@ -147,11 +197,13 @@ def _advice(key: str, known: Collection[str]) -> str:
 
 
 def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
-    if key not in known and not _is_passed_on(key):
-        if is_of_connect(key):
+    own = key.removeprefix(HTTPS) if key.startswith(HTTPS + SSL) else key
+    if own not in known and not _is_passed_on(key):
+        if is_of_connect(own):
             return f"{key} (from {value.source}) is only for Kafka Connect: remove it"
-        return f"unknown setting {key!r} (from {value.source}): {_advice(key, known)}"
-    if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in value.text):
+        return f"unknown setting {key!r} (from {value.source}): {_advice(own, known)}"
+    text = "".join(value.text.splitlines()) if own.endswith(PEM) else value.text
+    if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in text):
         return f"{key} (from {value.source}) has control characters in its value: remove them"
     return None
 
@@ -253,7 +305,7 @@ def _from_overrides(
 
 def is_of_connect(key: str) -> bool:
     """Return whether only a worker of Kafka Connect has this setting, if it is unknown here."""
-    return key.startswith(CONNECT)
+    return key.startswith(tuple(CONNECT))
 
 
 def is_of_kubernetes(variable: str, value: str) -> bool:

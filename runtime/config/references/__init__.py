@@ -1,1 +1,1 @@
-"""References in configs to what is not written in them."""
+"""References in configs to what is not written in them, and secrets in texts."""
