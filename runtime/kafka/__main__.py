@@ -10,11 +10,11 @@ import json
 import logging
 import signal
 import socket
-import ssl
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,10 +23,16 @@ from setproctitle import setproctitle
 from ...actors.transport import log_levels
 from ...actors.transport.log_format import LogOutput
 from ...actors.transport.ports import HostPort
+from ..cluster.data_version import VersionSkewError, require_version_of_node
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
+from ..security.followed_files import FileRefused
+from ..security.tls import TlsRefusedError
+from .broker.upstream import Upstream
 from .counts import Counts
 from .groups import Groups
+from .security.access import BY_BROKER, ListenerAccess, open_access
+from .security.broker_acls import BrokerAcls
 from .server import Limits, Listener
 from .shard_connection import ShardConnection, ShardLookup
 from .topics import Topics
@@ -43,9 +49,10 @@ def main() -> int:
     data_dir = Path(brief["data_dir"])
     try:
         LogOutput(**brief["log"]).begin(data_dir / "logs" / "kafka.log")
+        require_version_of_node(data_dir)
         asked = [socket.socket(fileno=int(each)) for each in sys.argv[1:]]
         asyncio.run(serve(KafkaSpec.read(brief["kafka"]), data_dir, str(brief["group"]), asked))
-    except (OSError, ssl.SSLError) as error:
+    except (FileRefused, TlsRefusedError, VersionSkewError, OSError) as error:
         LOGGER.error("the listener for Kafka's clients cannot start: %s", error)  # noqa: TRY400  # the message says it all
         sys.stderr.write(f"the listener for Kafka's clients cannot start: {error}\n")
         return EXIT_FAILED
@@ -69,9 +76,12 @@ async def serve(
     workers = ShardConnection(ShardLookup(data_dir, workers_group), host)
     counts = Counts(RunFolder(data_dir).metrics)
     brokers = [HostPort(*each) for each in spec.brokers]
-    topics = Topics(shards, brokers, counts)
+    access = open_access(spec.security, RunFolder(data_dir).key())
+    topics = Topics(shards, brokers, counts, access.upstream)
     groups = Groups(shards, topics, workers_group, workers)
-    listener = Listener(groups, counts, Limits(spec.connections, spec.of_address), _tls(spec))
+    limits = Limits(spec.connections, spec.of_address)
+    listener = Listener(groups, counts, limits, access)
+    acls = await _open_broker_acls(spec, access, brokers, counts)
     bind = HostPort(spec.host, spec.port)
     await listener.open(bind, HostPort(spec.advertised_host, spec.port), brokers)
     LOGGER.info("Kafka's clients are served at %s:%d", spec.host, spec.port)
@@ -81,7 +91,9 @@ async def serve(
             listener.open_broker_ports(brokers),
             listener.sweep(),
             topics.watch(),
+            listener.follow_files(),
             _follow_levels(data_dir),
+            *([acls.watch(listener.renew_rights)] if acls else []),
         )
     ]
     for each in background:
@@ -91,17 +103,19 @@ async def serve(
         each.cancel()
     await listener.close()
     groups.close()
+    counts.close()
 
 
-def _tls(spec: KafkaSpec) -> ssl.SSLContext | None:
-    """Return the TLS context, which requires client certificates; raises `OSError`."""
-    if not spec.is_encrypted:
+async def _open_broker_acls(
+    spec: KafkaSpec, access: ListenerAccess, brokers: Sequence[HostPort], counts: Counts
+) -> BrokerAcls | None:
+    """Read the access control lists of the brokers, None if these do not hold here."""
+    if access.authorizer is None or spec.security.acls != BY_BROKER:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(spec.keystore)
-    context.load_verify_locations(spec.truststore)
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context
+    connect = partial(Upstream, brokers, access.upstream)
+    acls = BrokerAcls(access.authorizer, connect, counts.warn)
+    await acls.refresh()
+    return acls
 
 
 def _echo(loop: asyncio.AbstractEventLoop, end: socket.socket) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ...projections.metrics.processes import ListenerMetrics
-from .wire.bounds import FrameRefused
+from .wire.bounds import TLS, FrameRefused
 from .wire.served import NAMES
 
 LOGGER = logging.getLogger(__name__)
@@ -32,10 +32,29 @@ class Counts:
         """Count a connection that was opened (1) or closed (-1)."""
         self._metrics.count_connection(change)
 
+    def count_failed_authentication(self, mechanism: str) -> None:
+        """Count a client that did not prove who it is, by its mechanism."""
+        self._metrics.count_failed_authentication(mechanism or "none")
+
+    def count_denial(self, api: int, principal: str, missing: str) -> None:
+        """Count a call whose client did not have a right, and warn about it."""
+        self._metrics.count_denial(NAMES.get(api, "other"))
+        self.warn("no right:", f"{principal!a} may not {missing}")
+
     def count_refusal(self, refused: FrameRefused, address: str) -> None:
         """Count a refusal, and warn about it."""
         self._metrics.count_refusal(refused.reason)
+        if refused.reason == TLS:
+            self._metrics.count_failed_handshake()
         self.warn("closed the connection of", f"{address}: {refused}")
+
+    def tell_certificate_end(self, seconds: float) -> None:
+        """Set when the certificate expires, in seconds since 1970."""
+        self._metrics.tell_certificate_end(seconds)
+
+    def close(self) -> None:
+        """Count nothing more."""
+        self._metrics.close()
 
     def warn(self, what: str, whom: str) -> None:
         """Log a warning, unless the last one was less than `WARN_SECONDS` ago."""

@@ -6,7 +6,6 @@ and is the same after restarts and in all responses.
 
 import asyncio
 import logging
-import ssl
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -14,12 +13,14 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from ...actors.transport.ports import HostPort
-from .broker_responses import Broker, brokers_of
+from .broker.login import BrokerSecurity
+from .broker.responses import Broker, brokers_of
+from .broker.upstream import BrokerUnavailable, Upstream
 from .client.stream import Stream
 from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
-from .upstream import BrokerUnavailable, Upstream
+from .security.access import ListenerAccess
 from .wire.bounds import BUDGET, RECEIVING, Budget, Budgets, FrameRefused
 from .wire.served import METADATA
 
@@ -50,9 +51,13 @@ class Listener:
     """All ports, and their connections."""
 
     def __init__(
-        self, groups: Groups, counts: Counts, limits: Limits, encryption: ssl.SSLContext | None
+        self,
+        groups: Groups,
+        counts: Counts,
+        limits: Limits,
+        access: ListenerAccess,
     ) -> None:
-        self._groups, self._counts, self._limits, self._tls = groups, counts, limits, encryption
+        self._groups, self._counts, self._limits, self._access = groups, counts, limits, access
         self._budgets = Budgets(Budget(RECEIVING), Budget(BUDGET))
         self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
@@ -76,7 +81,7 @@ class Listener:
         brokers: list[Broker] = []
         while not brokers:
             try:
-                brokers = await _ask_for_brokers(bootstrap)
+                brokers = await _ask_for_brokers(bootstrap, self._access.upstream)
                 for broker in brokers:
                     self.address_of(broker)
             except (BrokerUnavailable, FrameRefused, asyncio.IncompleteReadError, OSError) as error:
@@ -90,6 +95,28 @@ class Listener:
             now = time.monotonic()
             for each in [*self._connections]:
                 each.close_if_late(now)
+
+    async def follow_files(self) -> None:
+        """Read the files of access again when they change; runs until it is cancelled."""
+        while True:
+            try:
+                self._tell_certificate_end()
+                if self._access.refresh():
+                    self.renew_rights()
+            except Exception:
+                LOGGER.exception("the files of who has access are as before; it is tried again")
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    def _tell_certificate_end(self) -> None:
+        """Tell the metrics the end of the certificate, as its file is now."""
+        if (tls := self._access.tls) is not None:
+            tls.context()
+            self._counts.tell_certificate_end(tls.not_after)
+
+    def renew_rights(self) -> None:
+        """Look up the rights of each client at its next request."""
+        for each in self._connections:
+            each.renew_rights()
 
     async def close(self) -> None:
         """Close all ports and connections."""
@@ -134,15 +161,15 @@ class Listener:
             self._counts.warn(f"port {port} is taken, broker {broker} not reached:", str(error))
 
     async def _listen(self, port: int, shared: ListenerPort) -> None:
-        make = partial(Stream, partial(self._accept, shared))
+        is_encrypted = self._access.tls is not None
+        make = partial(Stream, partial(self._accept, shared), waits_for_tls=is_encrypted)
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            make, self._bind.host, port, backlog=BACKLOG, ssl=self._tls
-        )
+        server = await loop.create_server(make, self._bind.host, port, backlog=BACKLOG)
         self._servers.append(server)
 
     async def _accept(self, shared: ListenerPort, stream: Stream) -> None:
-        client = ClientConnection(stream, shared, self._groups, self._budgets, self._counts)
+        shares = shared, self._groups, self._budgets, self._counts, self._access
+        client = ClientConnection(stream, *shares)
         if self._exceeds_limits(client):
             stream.transport.abort()
             return
@@ -168,9 +195,9 @@ class Listener:
         return True
 
 
-async def _ask_for_brokers(bootstrap: Sequence[HostPort]) -> list[Broker]:
+async def _ask_for_brokers(bootstrap: Sequence[HostPort], security: BrokerSecurity) -> list[Broker]:
     """Return all brokers, according to one of them."""
-    upstream = Upstream(bootstrap)
+    upstream = Upstream(bootstrap, security)
     try:
         asked = dict.fromkeys(NOT_ASKED, False)
         return brokers_of(await upstream.ask(METADATA, METADATA_VERSION, topics=(), **asked))

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import HostCall
 from .client.reply_handler import RepeatedCall
-from .client.stream import Stream
+from .client.stream import Stream, consume_nothing
 from .client.timeout import ConnectionState, ConnectionTimeout
 from .counts import Counts
 from .groups import Groups, refuse_lost
@@ -31,6 +31,9 @@ NUMBER_START: Final = NUMBER_END - LENGTH.size
 """The size of length prefix, API key and version, in bytes."""
 LONGEST: Final = 512
 """The maximum size of a remembered request, in bytes: longer ones are parsed each time."""
+
+AddRights = Callable[[HostCall], HostCall]
+"""Returns a call with the rights of its client that its group has to know."""
 
 
 class ParsedRequest(NamedTuple):
@@ -50,16 +53,23 @@ class LastRequest:
         """The bytes after the correlation id."""
         self._parsed: ParsedRequest | None = None
 
-    def read(self, head: Head, frame: bytes, client_host: str) -> ParsedRequest:
+    def read(
+        self, head: Head, frame: bytes, client_host: str, add_rights: AddRights
+    ) -> ParsedRequest:
         """Parse a request, unless it equals the last one; raises `FrameRefused`."""
         data = LENGTH.pack(len(frame)) + frame
         if (parsed := self.find(data)) is not None:
             return parsed
         request = read_request(head, frame)
-        parsed = ParsedRequest(request, calls_of(request, client_host))
+        calls = [add_rights(each) for each in calls_of(request, client_host)]
+        parsed = ParsedRequest(request, calls)
         self._parsed = parsed if len(frame) <= LONGEST else None
         self._start, self._body = data[:NUMBER_START], data[NUMBER_END:][:LONGEST]
         return parsed
+
+    def forget(self) -> None:
+        """Parse the next request, whatever it is: the rights of its client are looked up again."""
+        self._parsed = None
 
     def find(self, data: bytes) -> ParsedRequest | None:
         """Return the last request if these bytes are exactly that request again, else None."""
@@ -120,6 +130,10 @@ class SynchronousHeartbeats:
             self._answered = asyncio.get_running_loop().create_future()
             await self._answered
             self._answered = None
+
+    def switch_off(self) -> None:
+        """Leave all requests to the task."""
+        self._stream.on_data = consume_nothing
 
     def close(self) -> None:
         """Cancel the call."""

@@ -8,6 +8,7 @@ created a moment ago. A shard gets them when they have changed, and when its pro
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
@@ -21,10 +22,11 @@ from ...actors.messages.offsets import OffsetCommit
 from ...actors.transport.ports import HostPort
 from ...events.model import is_topic_name
 from ...events.records import Topic
+from .broker.login import UNPROTECTED, BrokerSecurity
+from .broker.upstream import BrokerUnavailable, Upstream
 from .client.reply_handler import CallLost
 from .counts import Counts
 from .shard_connection import ShardConnection
-from .upstream import BrokerUnavailable, Upstream
 from .wire.bounds import FrameRefused
 from .wire.served import METADATA
 
@@ -46,10 +48,15 @@ class Topics:
     """The topics as of the last poll, and the shards that know them."""
 
     def __init__(
-        self, shards: Sequence[ShardConnection], bootstrap: Sequence[HostPort], counts: Counts
+        self,
+        shards: Sequence[ShardConnection],
+        bootstrap: Sequence[HostPort],
+        counts: Counts,
+        security: BrokerSecurity = UNPROTECTED,
     ) -> None:
-        self._shards, self._bootstrap, self._counts = shards, bootstrap, counts
-        self._upstream = Upstream(bootstrap)
+        self._shards, self._counts = shards, counts
+        self._connect = partial(Upstream, bootstrap, security)
+        self._upstream = self._connect()
         self._topics: Mapping[str, Topic] | None = None
         """By name; None: no poll has succeeded yet."""
         self._sent: dict[ShardConnection, tuple[int, Mapping[str, Topic]]] = {}
@@ -72,7 +79,7 @@ class Topics:
                     self._missing.clear()
             except (BrokerUnavailable, FrameRefused, OSError, EOFError, TimeoutError) as error:
                 self._upstream.close()
-                self._upstream = Upstream(self._bootstrap)
+                self._upstream = self._connect()
                 self._counts.warn("the topics cannot be seen:", str(error))
             await self._send_topics()
             async with self._refreshed:

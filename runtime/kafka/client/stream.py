@@ -14,6 +14,7 @@ task copies them later.
 """
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
@@ -26,7 +27,8 @@ MOST_UNREAD = 2 * PIECE
 Serve = Callable[["Stream"], Coroutine[Any, Any, None]]
 
 
-def _consume_nothing(_: bytes) -> bool:
+def consume_nothing(_: bytes) -> bool:
+    """Leave all bytes in the read buffer."""
     return False
 
 
@@ -35,11 +37,14 @@ class Stream(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, serve: Serve | None = None) -> None:
-        """`serve` runs as a task once the connection is open; None: there is no such task."""
-        self._serve = serve
+    def __init__(self, serve: Serve | None = None, *, waits_for_tls: bool = False) -> None:
+        """`serve` runs as a task once the connection is open; None: there is no such task.
+
+        With `waits_for_tls` nothing is read before `start_tls`.
+        """
+        self._serve, self._waits_for_tls = serve, waits_for_tls
         self._task: asyncio.Task[None] | None = None
-        self.on_data: Callable[[bytes], bool] = _consume_nothing
+        self.on_data: Callable[[bytes], bool] = consume_nothing
         """Called with new bytes if the read buffer is empty; returns whether it consumed them."""
         self._unread = bytearray()
         self.has_ended = False
@@ -61,6 +66,8 @@ class Stream(asyncio.Protocol):
         """Start the task."""
         self.transport = cast("asyncio.Transport", transport)  # it is a stream
         self.transport.set_write_buffer_limits(PIECE)
+        if self._waits_for_tls:
+            self.transport.pause_reading()
         if self._serve is not None:
             self._task = asyncio.create_task(self._serve(self))
 
@@ -97,6 +104,23 @@ class Stream(asyncio.Protocol):
         self._wake_writer()
 
     # -- methods for tasks
+
+    async def start_tls(self, context: ssl.SSLContext, seconds: float) -> None:
+        """Encrypt the connection, as a server; raises `ssl.SSLError`, `OSError`, `TimeoutError`."""
+        loop = asyncio.get_running_loop()
+        encrypted = await loop.start_tls(
+            self.transport, self, context, server_side=True, ssl_handshake_timeout=seconds
+        )
+        if encrypted is None:
+            raise ConnectionResetError
+        self.transport = encrypted
+        self.transport.set_write_buffer_limits(PIECE)
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The certificate of the other end in DER; None: it has none, or there is no TLS."""
+        encryption = self.transport.get_extra_info("ssl_object")
+        return encryption.getpeercert(binary_form=True) if encryption else None
 
     @property
     def is_full(self) -> bool:

@@ -33,6 +33,13 @@ IDLE_SECONDS: Final = 600.0
 """The idle timeout of a connection, as on a broker."""
 
 
+NOT_AUTHENTICATED: Final = "not authenticated"
+TLS: Final = "TLS"
+"""Reasons of refusals for which there are metrics of their own."""
+SESSION_OVER: Final = "session over"
+"""The reason if a client did not authenticate again before its session was over (KIP-368)."""
+
+
 class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connection
     """Invalid or unsupported bytes from a client; the connection is closed without a response.
 

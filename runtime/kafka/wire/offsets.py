@@ -131,7 +131,11 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
 def _group_fields(kind: Any, reply: OffsetFetchReply, asked: Any) -> dict[str, Any]:
     has_names = reply.error is Error.NONE
     names = [each.name for each in asked.topics or ()] if has_names else ()
-    topics = _offsets(kind, reply.offsets, Error.NONE, names)
+    topics = _offsets(
+        kind, reply.offsets, Error.NONE, [each for each in names if each not in reply.denied]
+    )
+    denied = (TopicOffset(topic, each) for topic in reply.denied for each in reply.denied[topic])
+    topics += _offsets(kind, denied, Error.TOPIC_AUTHORIZATION_FAILED)
     return {"topics": topics, "error_code": code(reply.error)}
 
 

@@ -10,6 +10,7 @@ JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
 DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
 OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE = 8, 9, 47
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
 CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL = 10_848, 10_849, 10_850
 """The API keys of the proposals: no broker has them, and clients ignore unknown keys."""
@@ -47,13 +48,21 @@ REWRITTEN: Final = {
 CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
 """The APIs with limited versions: responses of later versions may have broker addresses."""
 
-RANGES: Final = {**SERVED, **REWRITTEN, **CAPPED}
+SASL: Final = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
+"""The APIs of authentication, which the listener answers for itself."""
+
+RANGES: Final = {**SERVED, **REWRITTEN, **CAPPED, **SASL}
 """The advertised version ranges; for other APIs those of the broker."""
 
 WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})
 """APIs of group coordinators that are not supported, and so not advertised: transactions with group
 offsets of groups (their coordinator is a broker), share groups and streams groups. ApiVersions does
 not name them."""
+
+OF_EVERYBODY: Final = frozenset({PRODUCE, FETCH, 2, 22, 23, 24, 26, 71, 72, 75})
+"""The proxied APIs of producers and consumers; all others administer the brokers, or look at them:
+ListOffsets, InitProducerId, OffsetForLeaderEpoch, AddPartitionsToTxn, EndTxn, telemetry,
+DescribeTopicPartitions."""
 
 TRANSACTIONS: Final = "transaction.version"
 """A broker feature that needs later versions of Produce, and so is not advertised."""
@@ -78,6 +87,8 @@ NAMES: Final = {
     OFFSET_COMMIT: "OffsetCommit",
     OFFSET_FETCH: "OffsetFetch",
     OFFSET_DELETE: "OffsetDelete",
+    SASL_HANDSHAKE: "SaslHandshake",
+    SASL_AUTHENTICATE: "SaslAuthenticate",
     CONSUMER_GROUP_HEARTBEAT: "ConsumerGroupHeartbeat",
     CONSUMER_GROUP_DESCRIBE: "ConsumerGroupDescribe",
     CONNECT_HEARTBEAT: "ConnectGroupHeartbeat",

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from ...actors.transport.ports import HostPort
-from .wire.frames import Request, item_class, make, response_class
-from .wire.served import (
+from ....actors.transport.ports import HostPort
+from ..wire.frames import Request, item_class, make, response_class
+from ..wire.served import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
     FIND_COORDINATOR,
@@ -25,7 +25,7 @@ from .wire.served import (
     TRANSACTIONS,
     WITHHELD,
 )
-from .wire.terms import NO_TIME
+from ..wire.terms import NO_TIME
 
 COORDINATOR_ID: Final = 1_000_000_000
 """The node id of the coordinator of all groups; no broker has such a large id."""
@@ -35,6 +35,15 @@ OF_BROKERS: Final = 1
 """The endpoint type of brokers in DescribeCluster; others are controllers."""
 MANY_KEYS: Final = 4
 """The first version of FindCoordinator with several keys."""
+
+NOT_AUTHORIZED: Final = {
+    "node_id": -1,
+    "host": "",
+    "port": -1,
+    "error_code": ErrorCode.group_authorization_failed,
+    "error_message": None,
+}
+"""The coordinator of a group that the client may not find."""
 
 
 class Broker(NamedTuple):
@@ -54,16 +63,24 @@ def is_for_groups(request: Request) -> bool:
     return getattr(request.message, "key_type", OF_GROUPS) == OF_GROUPS
 
 
-def find_group_coordinator(request: Request, here: HostPort) -> Any:
-    """Build the FindCoordinator response: all of these groups are at `here`."""
+def find_group_coordinator(
+    request: Request, here: HostPort, may_find: Callable[[str], bool]
+) -> Any:
+    """Build the FindCoordinator response: all groups that the client may find are at `here`."""
     kind = response_class(*request.head[:2])
-    fields: dict[str, Any] = {"node_id": COORDINATOR_ID, "host": here.host, "port": here.port}
-    fields |= {"error_code": ErrorCode.none, "error_message": None}
+
+    def fields_of(group_id: str) -> dict[str, Any]:
+        if not may_find(group_id):
+            return NOT_AUTHORIZED
+        place = {"node_id": COORDINATOR_ID, "host": here.host, "port": here.port}
+        return {**place, "error_code": ErrorCode.none, "error_message": None}
+
     if request.head.version < MANY_KEYS:
-        return make(kind, throttle_time=NO_TIME, **fields)
+        return make(kind, throttle_time=NO_TIME, **fields_of(request.message.key))
     item = item_class(kind, "coordinators")
-    found = tuple(make(item, key=key, **fields) for key in request.message.coordinator_keys)
-    return make(kind, throttle_time=NO_TIME, coordinators=found)
+    keys = request.message.coordinator_keys
+    coordinators = tuple(make(item, key=key, **fields_of(key)) for key in keys)
+    return make(kind, throttle_time=NO_TIME, coordinators=coordinators)
 
 
 def rewrite_response(api: int, message: Any, here: HostPort, map_broker: MapBroker) -> Any:
