@@ -1,4 +1,10 @@
-"""One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows."""
+"""One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows.
+
+The source gives its rows as a frame of Spark, as a table that this process holds, or as parts that
+Arrow reads. Parts and tables without transforms pass by the JVM, if the sink takes them so. What
+fails is asked again: by the source whether it can read otherwise, or name the range that is to
+blame; by a bisection for the rows that a transform or the sink refuses.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +23,7 @@ from ..spi.errors import (
     SinkBroken,
     Unreadable,
 )
-from ..spi.rows import ArrowSchema, ArrowTable, Rejects
+from ..spi.rows import ArrowSchema, ArrowTable, LaneCount, PartedRows, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .bisection import (
@@ -31,7 +37,7 @@ from .bisection import (
 )
 from .counting import RowCount, above_queries
 from .dead_letters import BadRows
-from .frames import arrow_schema_of, frame_of, rows_of
+from .frames import arrow_schema_of, frame_of, plain_rows_of, rows_of
 from .session import TaskSession
 
 if TYPE_CHECKING:
@@ -51,8 +57,12 @@ class Staged:
     rejected: int = 0
     failed: tuple[tuple[str, Rejects], ...] = ()
     """The rows that transforms or the sink fail for, each with the stage."""
+    lanes: LaneCount | None = None
+    """How much went by Arrow; None: nothing did."""
 
 
+_OF_SINK: Final = "the sink's format, options, partitions or columns need Spark"
+_OF_ENDS: Final = "the source or the sink needs Spark"
 _NOTHING: Final = Staged(Manifest("", "", 0, 0, 0), 0)
 """A batch of which no row reaches the sink."""
 
@@ -72,10 +82,13 @@ class Target:
         if not self._prepares:
             return
         table = _arrow(rows)
-        schema = (
+        self.prepare_for(
             table.schema if table is not None else arrow_schema_of(cast("DataFrame", rows).schema)
         )
-        if schema != self._schema:
+
+    def prepare_for(self, schema: ArrowSchema) -> None:
+        """Prepare the sink for a schema if it is new; raises `SchemaRefused`."""
+        if self._prepares and schema != self._schema:
             self._sink.prepare(schema)
             self._schema = schema
 
@@ -109,7 +122,65 @@ class Batch:
         self.pipeline.source.verify(self.plan.ranges)
         staged = staged if staged.manifest.rows else self._without_files(staged)
         manifest = replace(staged.manifest, dead_letters=rejected.dead_letters)
-        return Staged(manifest, staged.rows_in + rejected.unread, rejected.rows)
+        lanes = staged.lanes or self._lanes_of_spark()
+        return Staged(manifest, staged.rows_in + rejected.unread, rejected.rows, lanes=lanes)
+
+    def _lanes_of_spark(self) -> LaneCount:
+        """Return why the whole batch went through Spark."""
+        if self.pipeline.transforms:
+            return LaneCount(why_spark="transforms")
+        if not self.pipeline.by_arrow:
+            return LaneCount(why_spark="engine.lane=spark")
+        of_source = self.pipeline.source.lane_count()
+        if of_source.why_spark and (self.pipeline.sink.takes_arrow or not of_source.ranges):
+            return of_source._replace(ranges=0)
+        return LaneCount(why_spark=_OF_SINK if of_source.ranges else _OF_ENDS)
+
+    def run_held(self) -> Staged | None:
+        """Stage rows that this process holds, without Spark; None: it needs Spark.
+
+        Spark is needed for rows that are bad, or that the sink refuses while that is tolerated.
+        """
+        source, ranges = self.pipeline.source, self.plan.ranges
+        try:
+            table = source.table(ranges)
+            staged = None if table is None else self._stage_held(table)
+        except Unreadable:
+            return None
+        except RowsRefused:
+            if self.pipeline.tolerance.most_searched:
+                return None
+            raise
+        except _SELF_EXPLANATORY:
+            raise
+        except Exception as error:
+            if blamed := source.blame(error):
+                raise blamed from error
+            raise
+        if staged is None or any(each.count() for each in source.rejects()):
+            return None
+        source.verify(ranges)
+        return staged if staged.manifest.rows else self._without_files(staged)
+
+    def _stage_held(self, table: ArrowTable, spark: "SparkSession | None" = None) -> Staged | None:
+        """Stage a table without a job of Spark's; None: Spark has to stage it."""
+        sink, rows = self.pipeline.sink, table.num_rows
+        lanes = LaneCount(len(self.plan.ranges), rows)
+        if _lacks_columns(table):
+            return replace(_NOTHING, lanes=lanes)
+        held = table if sink.takes_arrow else plain_rows_of(table)
+        if held is None:
+            return None
+        self.target.prepare(held)
+        self.pipeline.lineage.columns(held, held)
+        if sink.takes_arrow:
+            write = sink.write if sink.writes_at_once else sink.stage
+            manifest: Manifest | None = write(held, self.commit_id, self.plan.bytes)
+        else:
+            manifest = sink.stage_table(held, self.commit_id, self.plan.bytes, spark)
+        if manifest is None:
+            return None
+        return Staged(replace(manifest, rows=rows), rows, lanes=lanes)
 
     def _stage_readable(self, spark: "SparkSession", lost: list[LostRange]) -> Staged:
         """Stage the ranges of the plan, but for those that turn out to be unreadable."""
@@ -151,12 +222,26 @@ class Batch:
 
     def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         rows = self.pipeline.source.read(spark, ranges)
+        if isinstance(rows, PartedRows):
+            return self._stage_parts(spark, rows) or self._stage_rows(spark, ranges, rows.frame())
+        return self._stage_rows(spark, ranges, rows)
+
+    def _stage_rows(
+        self, spark: "SparkSession", ranges: Sequence[Any], rows: "DataFrame | ArrowTable"
+    ) -> Staged:
         table = _arrow(rows)
         if table is not None and _lacks_columns(table):
             return _NOTHING  # transforms and the sink would miss them
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
             self.pipeline.lineage.columns(table, table)
-            return self._stage_table(spark, table)
+            lanes = LaneCount(len(ranges), table.num_rows)
+            return replace(self._stage_table(spark, table), lanes=lanes)
+        if (
+            table is not None
+            and self.pipeline.by_arrow
+            and (staged := self._stage_held(table, spark))
+        ):
+            return staged
         is_planned = len(ranges) == len(self.plan.ranges)
         rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
         frame = cast("DataFrame", rows) if table is None else frame_of(spark, table)
@@ -179,6 +264,30 @@ class Batch:
         rows_in = incoming.rows if incoming else rows_in
         return staged if rows_in < 0 else replace(staged, rows_in=rows_in)
 
+    def _stage_parts(self, spark: "SparkSession", rows: PartedRows) -> Staged | None:
+        """Stage rows that Arrow reads, in this process or in tasks of Spark; None: Spark has to."""
+        sink = self.pipeline.sink
+        if self.pipeline.transforms or (rows.rest is not None and sink.takes_arrow):
+            return None
+        empty = cast("Any", rows.schema).empty_table()
+        self.pipeline.lineage.columns(empty, empty)
+        lanes = self.pipeline.source.lane_count()
+        if sink.takes_arrow:
+            staged = self._stage_table(spark, rows.table())
+            return replace(staged, lanes=lanes._replace(rows=staged.rows_in))
+        if sink.writes_at_once:
+            return None
+        self.target.prepare_for(rows.schema)
+        parts = sink.stage_parts(spark, rows, self.commit_id, self.plan.bytes)
+        if parts is None:
+            return None
+        return Staged(parts.manifest, parts.manifest.rows, lanes=lanes._replace(rows=parts.rows))
+
+    def _whole(self, spark: "SparkSession", ranges: Sequence[Any]) -> "DataFrame | ArrowTable":
+        """Return rows that are not in parts."""
+        rows = self.pipeline.source.read(spark, ranges)
+        return rows.frame() if isinstance(rows, PartedRows) else rows
+
     def _transformed(self, frame: "DataFrame") -> "DataFrame":
         for transform in self.pipeline.transforms:
             frame = transform.apply(frame)
@@ -193,7 +302,7 @@ class Batch:
 
     def _stage_passing(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that no transform fails for; all of them are held in the worker."""
-        rows = self.pipeline.source.read(spark, ranges)
+        rows = self._whole(spark, ranges)
         is_table = _arrow(rows) is not None
         held = _held(rows if is_table else with_files(cast("DataFrame", rows)))
         table, files = without_files(held)
@@ -211,7 +320,7 @@ class Batch:
 
     def _stage_accepted(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that the sink does not refuse; all of them are held in the worker."""
-        table = _held(self.pipeline.source.read(spark, ranges))
+        table = _held(self._whole(spark, ranges))
         rows = _held(self._transformed(frame_of(spark, table)))
         return replace(self._stage_table(spark, rows), rows_in=table.num_rows)
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
 from ..spi.errors import BadInput, LostRange, RowsRefused
-from ..spi.rows import Rejects
+from ..spi.rows import ERROR_STAGES, Rejects
 from ..spi.sink import Sink
 from ..spi.source import Source
 from ..spi.transform import Transform
@@ -40,7 +40,6 @@ _REJECT: Final = pa.schema(
 class _Stage(NamedTuple):
     """A stage of the pipeline, as Connect's error headers describe it."""
 
-    name: str
     plugin: type
     """The class that rejects a row there."""
     error: type[Exception]
@@ -48,9 +47,9 @@ class _Stage(NamedTuple):
 
 
 _STAGES: Final = {
-    "source": _Stage("VALUE_CONVERTER", Source, BadInput),
-    "transform": _Stage("TRANSFORMATION", Transform, BadInput),
-    "sink": _Stage("TASK_PUT", Sink, RowsRefused),
+    "source": _Stage(Source, BadInput),
+    "transform": _Stage(Transform, BadInput),
+    "sink": _Stage(Sink, RowsRefused),
 }
 
 
@@ -118,7 +117,7 @@ class BadRows:
             *record,
         ]
         if self.pipeline.tolerance.has_headers:
-            letters.append(_headers(connector, task, _STAGES[stage]).alias("headers"))
+            letters.append(_headers(connector, task, stage).alias("headers"))
         return rejects.frame.select(*letters)
 
     def _check_limit(self, letters: "DataFrame", count: int, read: int) -> None:
@@ -172,17 +171,18 @@ def _lines(letters: "DataFrame", most: int) -> Iterator[str]:
         yield f"{row.stage}, {position}: {row.reason}".replace("\n", " ")
 
 
-def _headers(connector: str, task: int, stage: _Stage) -> "Column":
+def _headers(connector: str, task: int, stage: str) -> "Column":
     """Return the context of a dead letter, under the names that Connect gives its headers.
 
     The position is among them: that of a record is Connect's, that of a row in a file is its file.
     """
-    error, reason = _full_name(stage.error), sf.col("reason")
+    plugin, error_class = _STAGES[stage]
+    error, reason = _full_name(error_class), sf.col("reason")
     headers = {
         "connector.name": sf.lit(connector),
         "task.id": sf.lit(str(task)),
-        "stage": sf.lit(stage.name),
-        "class.name": sf.lit(_full_name(stage.plugin)),
+        "stage": sf.lit(ERROR_STAGES[stage]),
+        "class.name": sf.lit(_full_name(plugin)),
         "exception.class.name": sf.lit(error),
         "exception.message": reason,
         "exception.stacktrace": sf.concat(sf.lit(f"{error}: "), reason),

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 _DAY_END: Final = "24:00:00.000000"
 _DAY_US: Final = 86_400_000_000
+_PLAIN: Final = (
+    *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.date32()),
+)
+"""Types whose values Spark takes from Arrow as they are."""
 _IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
 _UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
 """The time zone of timestamps, UTC: PySpark asks for it from 4.2 on, and takes UTC before."""
@@ -39,12 +44,28 @@ cast("Any", conversion).SCCallSiteSync = nullcontext
 
 def frame_of(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
     """Return rows as a frame; times without a zone stay so, and times of day are texts."""
-    sent: Any = table
-    for at, (name, kind) in enumerate(zip(sent.schema.names, sent.schema.types, strict=True)):
-        if _has_times(kind):
-            sent = sent.set_column(at, name, times_as_texts(sent.column(at)))
-    schema = from_arrow_schema(sent.schema, prefer_timestamp_ntz=True)
-    return cast("DataFrame", cast("Any", spark).createDataFrame(sent, schema))
+    sent = _without_times(table)
+    return cast("DataFrame", cast("Any", spark).createDataFrame(sent, _spark_schema_of(sent)))
+
+
+def spark_schema_of(table: ArrowTable) -> "StructType":
+    """Return the columns that `frame_of` makes of rows, without Spark."""
+    return _spark_schema_of(_without_times(table))
+
+
+def plain_rows_of(table: ArrowTable) -> ArrowTable | None:
+    """Return rows with the types that `rows_of` gives them from `frame_of`, without Spark.
+
+    None: only Spark can tell, since they have columns of types that are not plain.
+    """
+    if not all(map(_is_plain, cast("Any", table).schema.types)):
+        return None
+    try:
+        sent = _without_times(table)
+        wanted = arrow_schema_of(_spark_schema_of(sent))
+        return cast("ArrowTable", sent.cast(wanted))
+    except pa.ArrowInvalid:  # for example a time that microseconds cannot tell
+        return None
 
 
 def rows_of(frame: "DataFrame") -> ArrowTable:
@@ -81,6 +102,26 @@ def times_as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
         [*map(_text, each)] if is_list and each is not None else _text(each) for each in values
     ]
     return pa.chunked_array([pa.array(texts, pa.list_(pa.string()) if is_list else pa.string())])
+
+
+def _spark_schema_of(sent: Any) -> "StructType":  # noqa: ANN401  # a table of pyarrow
+    return from_arrow_schema(sent.schema, prefer_timestamp_ntz=True)
+
+
+def _without_times(table: ArrowTable) -> Any:  # noqa: ANN401  # a table of pyarrow
+    """Return rows with times of day as texts."""
+    sent: Any = table
+    for at, (name, kind) in enumerate(zip(sent.schema.names, sent.schema.types, strict=True)):
+        if _has_times(kind):
+            sent = sent.set_column(at, name, times_as_texts(sent.column(at)))
+    return sent
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Return whether Arrow and Spark convert all values of a type alike."""
+    is_decimal = pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision
+    is_time = pa.types.is_timestamp(kind) and kind.unit != "ns"
+    return is_decimal or is_time or pa.types.is_time(kind) or kind in _PLAIN
 
 
 def _text(micros: int | None) -> str | None:

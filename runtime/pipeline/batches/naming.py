@@ -1,6 +1,6 @@
-"""Names of batches and files in messages."""
+"""Names of batches, files and bad rows in messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....events.commits import Commit, CommitId, Manifest, Part
@@ -23,6 +23,11 @@ def describe_batch(commit_id: CommitId, manifest: Manifest) -> str:
 def describe_parts(parts: Sequence[Part]) -> str:
     """Return the first few files of a manifest."""
     return _join([each.path for each in parts[:_MOST_NAMED]], len(parts), ", ")
+
+
+def describe_position(position: Mapping[str, object]) -> str:
+    """Return where a bad row is, in one line."""
+    return ", ".join(f"{name} {each}" for name, each in position.items())
 
 
 def _batch_with_files(commit: Commit) -> str:

@@ -213,18 +213,18 @@ def _topic(
     staging = config.get(_STAGING) or config.get(kafka.STAGING, "")
     topic, replicas = settings.text(QUEUE_TOPIC), settings.number(_REPLICAS)
     return dead_letter_topic(
-        context, config, LetterTopic(_end_of(config), topic, replicas, staging)
+        context, config, LetterTopic(end_of_topic(config), topic, replicas, staging)
     )
 
 
-def _end_of(config: Mapping[str, str]) -> str:
+def end_of_topic(config: Mapping[str, str]) -> str:
     """Return the prefix of the keys that configure the topic's cluster; empty: there are none."""
     ends = (QUEUE, *(end for end in ("sink", "source") if config.get(f"{end}.type") == "kafka"))
     return next((end for end in ends if config.get(f"{end}.{SERVERS}")), "")
 
 
 def _flaw_in_topic(config: Mapping[str, str], topic: str) -> str:
-    end = _end_of(config)
+    end = end_of_topic(config)
     if not end:
         return f"neither the sink nor the source is of type kafka: set {_SERVERS} as well"
     named = [config.get(kafka.SINK_TOPIC, ""), *config.get(kafka.TOPICS, "").split(",")]

@@ -18,7 +18,7 @@ from ..spi.config import ConfigDef, Definition, Importance, has_reference, strip
 from ..spi.errors import PluginUnknown
 from ..spi.keys.common import COMMON
 from ..spi.keys.delivery import GUARANTEE_KEY
-from ..spi.keys.kinds import number_key, text_key, with_group
+from ..spi.keys.kinds import choice_key, number_key, text_key, with_group
 from ..spi.types import SinkType, SourceType
 from ..stores.files.sink.sink_type import FilesSinkType
 from ..stores.files.source.source_type import FilesSourceType
@@ -38,10 +38,12 @@ BATCH_MAX_ROWS = "batch.max.rows"
 RATE_ROWS = "rate.limit.rows.per.second"
 RATE_BYTES = "rate.limit.bytes.per.second"
 SPARK_CONF = "spark.conf."
+LANE = "engine.lane"
 TASK_COUNT = "task.count"
 
 FILES = "files"
 JDBC = "jdbc"
+SPARK = "spark"
 
 T = TypeVar("T")
 
@@ -143,7 +145,7 @@ def _find(types: InstalledClasses[T], name: str) -> type[T] | None:
 def _keys_between(source: type[SourceType] | None, sink: type[SinkType] | None) -> ConfigDef:
     """Return the keys of all pipelines between two types: a hundred definitions, made once."""
     errors = with_group("Error Handling", ERRORS, first=3)  # after those of retries
-    found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), *LINEAGE])
+    found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), _LANE, *LINEAGE])
     for group, kind in (("Source", source), ("Sink", sink)):
         if kind is not None:
             found = _with(found, group, kind)
@@ -237,15 +239,24 @@ _BATCHES = (
     ),
 )
 
-(_SPARK_SETTING,) = with_group(
+_LANE, _SPARK_SETTING = with_group(
     "Spark",
     [
+        choice_key(
+            LANE,
+            "What reads and writes rows that nothing transforms: Arrow, in tasks of Spark, where "
+            "that is proved to be the same (`auto`), or always Spark (`spark`). The node's setting "
+            f"of this name may be `{SPARK}` for all connectors.",
+            "auto",
+            SPARK,
+            importance=Importance.LOW,
+        ),
         text_key(
             f"{SPARK_CONF}spark.sql.*",
             "A setting of Spark SQL for this connector alone, such as "
             f"`{SPARK_CONF}spark.sql.session.timeZone`: its tasks run in a session of their own.",
             importance=Importance.LOW,
-        )
+        ),
     ],
 )
 

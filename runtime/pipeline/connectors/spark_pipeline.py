@@ -19,6 +19,7 @@ from ..spi.config import (
 from ..spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.offsets import Offsets, Seek
+from ..spi.rows import LetterPage, LetterQuery
 from ..spi.source import Limit
 from ..spi.types import SinkType, SourceType
 from ..transforms import catalogue as transforms
@@ -26,6 +27,7 @@ from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
 from .config_check import probe
 from .error_keys import tolerance_of
+from .queue_reading import read_letters
 
 _MOST_RANGES = 4096
 """The most ranges in a batch, since each has a fixed cost."""
@@ -104,6 +106,13 @@ class SparkPipeline(Connector):
         """Return the lag, which the source's type computes."""
         return keys.PipelineTypes.of(config).source.lag(config, outside, offsets)
 
+    @classmethod
+    def read_letters(
+        cls, config: Mapping[str, str], outside: ExternalAccess, query: LetterQuery
+    ) -> LetterPage:
+        """Return a page of what its folder or topic of dead letters has."""
+        return read_letters(config, outside, query)
+
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""
         validation = self.validate(config)
@@ -151,17 +160,22 @@ class SparkPipeline(Connector):
         types = keys.PipelineTypes.of(task_config)
         chain = transforms.make_chain(task_config, context)
         may_use = any(each.may_use_file_names for each in chain)
-        source_context = replace(context, may_use_file_names=may_use)
+        by_arrow = context.by_arrow and not chain and settings.text(keys.LANE) != keys.SPARK
+        source_context = replace(context, may_use_file_names=may_use, by_arrow=by_arrow)
+        spark_settings = strip_prefix(keys.SPARK_CONF, task_config)
+        known = context.spark_settings
+        of_task = None if known is None else {**known, **spark_settings}
         return Pipeline(
             types.source.source(source_context, task_config, settings),
             chain,
-            types.sink.sink(context, task_config, settings),
+            types.sink.sink(replace(context, spark_settings=of_task), task_config, settings),
             _pace(settings, types.sink),
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),
-            strip_prefix(keys.SPARK_CONF, task_config),
+            spark_settings,
             task_config.get(keys.SINK_TYPE, keys.FILES),
             lineage_of(context, task_config, types.source, types.sink),
+            by_arrow,
         )
 
 

@@ -7,12 +7,22 @@ driver.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+
+
+class JvmHeap(NamedTuple):
+    """The heap of a JVM, in bytes, and for how long it has collected garbage since its start."""
+
+    used: int
+    committed: int
+    max: int
+    gc_ms: int
+
 
 DEFAULT_POOL = "default"
 """Spark's name of the pool for jobs without a pool."""
@@ -77,6 +87,11 @@ class Engine(Protocol):
         """The process id of its driver; None if there is none that ends with this process."""
         ...
 
+    @property
+    def heap(self) -> JvmHeap | None:
+        """The heap of its own driver, some seconds old; None: it is not known."""
+        ...
+
     def open(self) -> None:
         """Start or request a driver unless there is one; returns at once, while it warms up.
 
@@ -102,8 +117,9 @@ class Engine(Protocol):
     def cancel(self, tag: str) -> None:
         """Cancel the running jobs of a tag; returns at once.
 
-        These runs raise `Cancelled`, and their Python code on executors ends within 0.2 s. Code of
-        a job on the driver is not interrupted: it ends at its next Spark job. A later run with the
+        These runs raise `Cancelled`. Their Python code on executors ends within about 2 s, since
+        Spark looks at that interval whether code that yields no rows is to end. Code of a job on
+        the driver is not interrupted: it ends at its next Spark job. A later run with the
         same tag is not affected. If cancelled jobs keep their cores for 15 s, the engine ends its
         driver and is `DOWN`, since Spark has no other way to stop them.
         """

@@ -14,6 +14,7 @@ _ABORTED = re.compile(r"Lost task .*?: (.*?)(?:\n\tat |\n\nDriver stacktrace|\Z)
 _NOISE = ("\n\nJVM stacktrace:", "\n\tat ", ";\n'", "\n SQLSTATE: 38000")
 """The beginnings of stack traces, unresolved plans, and the SQL state of all Python errors."""
 
+_STAGE_FAILED = "Job aborted due to stage failure"
 _NO_ANSWER = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
 """The gRPC status codes of a call without an answer."""
 
@@ -26,6 +27,15 @@ def may_be_lost_jvm(error: Exception, text: str | None) -> bool:
         isinstance(each, Py4JError | ConnectionError | EOFError)
         for each in (error, error.__cause__)  # a guard may have wrapped it as the plugin's error
     )
+
+
+def is_of_spark_task(error: Exception) -> bool:
+    """Return whether a job failed because one of its tasks did, and was not cancelled, say.
+
+    If a Python worker is killed, there are many texts for it, such as an `EOFException`.
+    """
+    is_of_spark = isinstance(error, Py4JJavaError | PySparkException)
+    return is_of_spark and _STAGE_FAILED in str(error)
 
 
 def session_is_gone(error: BaseException | None) -> bool:

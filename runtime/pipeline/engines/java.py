@@ -69,8 +69,9 @@ def archive_of(java: Java) -> Path:
 
     It is in the Python environment, as the jars are: users who can write there can run code in a
     node anyway. Its name has the modification time of the jars, so that other jars get another one.
+    Layers of a container's image keep whole seconds of it.
     """
-    jars = (spark_home() / "jars").stat().st_mtime_ns
+    jars = int((spark_home() / "jars").stat().st_mtime)
     return Path(sys.prefix) / "share" / "fairlead" / f"spark-{java.version}-{jars}.jsa"
 
 

@@ -12,7 +12,15 @@ from typing import Generic, Protocol, TypeVar
 from pyspark.sql import SparkSession
 
 from ....actors.timing import Attempts, Backoff
-from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
+from .engine import (
+    DEFAULT_POOL,
+    STEPS,
+    Cancelled,
+    EngineDown,
+    EngineState,
+    JvmHeap,
+    TaskError,
+)
 from .failures import failure_text, may_be_lost_jvm
 from .sessions import cancel_tagged, count_running, tagged
 
@@ -75,6 +83,9 @@ class _Run:
 
 class JobEngine(Generic[J]):
     """The state and the running jobs of an engine; the base of all engines."""
+
+    heap: JvmHeap | None = None
+    """That of its own driver, some seconds old; None: it is not known."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         """Use `hide` to mask secrets in the errors of jobs."""

@@ -29,6 +29,8 @@ _READERS: Final = "_fairlead_readers"
 _MOST_READERS: Final = 256
 _SETTINGS_OF: Final = "_fairlead_settings"
 """The session attribute with settings that were asked for."""
+_RUNS_ARROW: Final = "fairlead.executors.run.arrow"
+"""The property of a JVM that says so, for all processes that share it."""
 _SCRATCH_OF: Final = "_fairlead_scratch"
 """The session attribute with the path of its folder for temporary files."""
 
@@ -125,6 +127,27 @@ def cores_of(session: SparkSession) -> int:
 def runs_elsewhere(session: SparkSession) -> bool:
     """Return whether jobs run on other hosts or a server, which do not see files held open here."""
     return is_remote() or is_cluster(str(session.sparkContext.master))
+
+
+def may_run_arrow(session: SparkSession) -> bool:
+    """Return whether tasks of Spark may run Arrow; executors elsewhere were asked at the start."""
+    if not runs_elsewhere(session):
+        return True
+    there: Any = session
+    if is_remote():
+        return bool(there.runs_arrow.is_set())
+    return str(there.sparkContext._jvm.System.getProperty(_RUNS_ARROW)) == "true"  # noqa: SLF001
+
+
+def allow_arrow(session: SparkSession, *, is_allowed: bool) -> None:
+    """Note for all sessions on a driver or a server whether tasks may run Arrow."""
+    there: Any = session
+    if not is_remote():
+        there.sparkContext._jvm.System.setProperty(_RUNS_ARROW, str(is_allowed).lower())  # noqa: SLF001
+    elif is_allowed:
+        there.runs_arrow.set()
+    else:
+        there.runs_arrow.clear()
 
 
 def scratch_of(session: SparkSession) -> str | None:

@@ -15,7 +15,7 @@ BIND_ADDRESS = "spark.driver.bindAddress"
 
 _LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
 _ONE_DRIVER = "the node's own setting spark.master says where Spark runs"
-_CANCELLATION = "the Python code of a cancelled job must end within 0.2 s"
+_CANCELLATION = "the Python code of a cancelled job must end soon"
 _AUTHENTICATED = "its ports accept only clients with the secret that each JVM creates for itself"
 _INTERPRETER = "Python code must run where fairlead itself is installed"
 
@@ -65,6 +65,8 @@ OF_SESSIONS: Mapping[str, str] = {
     "spark.sql.session.localRelationCacheThreshold": str(1 << 18),
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # As for a JVM of ours: files are the same wherever Spark runs.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionOverwriteMode": "static",
     "spark.sql.sources.commitProtocolClass": (
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
@@ -157,6 +159,10 @@ _SECURED: Mapping[str, str] = {
 """Settings that override those of the user."""
 
 
+_DAEMON = "fairlead.runtime.pipeline.engines.embedded.python_daemon"
+"""What starts Python workers here; executors elsewhere do not have it."""
+
+
 class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
     """A `spark.conf.*` setting that an engine refuses."""
 
@@ -219,9 +225,20 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
         **conf,
         "spark.master": master or f"local[{cores}]",
         HOST: host,
-        **({} if master else {BIND_ADDRESS: host}),
+        **({} if master else {BIND_ADDRESS: host, "spark.python.daemon.module": _DAEMON}),
         **_SECURED,
     }
+
+
+def known_settings(conf: Mapping[str, str], master: str = "") -> dict[str, str] | None:
+    """Return the settings of sessions but for Spark's own defaults, before there is a driver.
+
+    None: they are not known, since they are a server's, or options of the JVM define some.
+    """
+    defined = _defined_properties(conf.get(JAVA_OPTIONS, ""))
+    if is_connect(master) or any(name.startswith("spark.") for name in defined):
+        return None
+    return {**_DEFAULTS, **SQL_AS_WRITTEN, **conf}
 
 
 def properties(conf: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ Nothing here knows where a sample comes from: the store names the file, or the r
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -113,6 +114,7 @@ def _parsed(
     tolerant: bool,
     has_empty: bool = False,
 ) -> pa.Table:
+    sample, style = _with_marks_of_a_byte(sample, style)
     return pacsv.read_csv(
         io.BytesIO(sample.lstrip(b"\r\n")),
         # By position, since several columns may have no name.
@@ -138,6 +140,26 @@ def _parsed(
             quoted_strings_can_be_null=not has_empty,
         ),
     )
+
+
+def _with_marks_of_a_byte(sample: bytes, style: CsvStyle) -> tuple[bytes, CsvStyle]:
+    """Replace separator, quote and escape of several bytes, which Arrow does not take.
+
+    Bytes that the sample has nowhere stand for them. Raises `BadInput` if there is none.
+    """
+    free = (byte for byte in range(1, 0x20) if byte not in b"\t\n\r" and byte not in sample)
+    others: dict[str, str] = {}
+    for mark in (style.separator, style.quote, style.escape):
+        if len(mark.encode()) > 1 and mark not in others:
+            byte = next(free, None)
+            if byte is None:
+                raise BadInput(f"set `source.schema`: Arrow does not take {mark!r} here")
+            sample = sample.replace(mark.encode(), bytes([byte]))
+            others[mark] = chr(byte)
+    separator, quote, escape = (
+        others.get(each, each) for each in (style.separator, style.quote, style.escape)
+    )
+    return sample, replace(style, separator=separator, quote=quote, escape=escape)
 
 
 def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:

@@ -20,9 +20,10 @@ from ....events.commits import CommitId, Document, Lag, Manifest
 from ....events.model import Resource, Token
 from .config import ConfigDef, Definition, Validation
 from .context import Context, ExternalAccess, ProbeResult
-from .errors import Renamed, SinkBroken
+from .errors import LettersRefused, Renamed, SinkBroken
 from .lineage import NO_LINEAGE, Lineage
 from .offsets import Offsets, Seek, seek_from_the_beginning
+from .rows import LetterPage, LetterQuery
 from .sink import Sink, TaskOwnership
 from .source import Limit, Source
 from .transform import Transform
@@ -197,6 +198,19 @@ class Connector(Renamed, ABC):
         del config, outside, offsets
         return None
 
+    @classmethod
+    def read_letters(
+        cls, config: Mapping[str, str], outside: ExternalAccess, query: LetterQuery
+    ) -> LetterPage:
+        """Return a page of the dead letters of a connector, the newest first.
+
+        It reads some MB at most: a page may have fewer letters than are asked for, and even none,
+        although there are more. Limits and references are those of `seek`. Raises
+        `LettersRefused`, `Away`.
+        """
+        del config, outside, query
+        raise LettersRefused("connectors of this class keep no dead letters that can be read here")
+
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config; raises `ConfigInvalid`."""
@@ -239,6 +253,14 @@ class Pipeline:
     sink_type: str = ""
     """The `sink.type` of the config; a batch is published only by the type that staged it."""
     lineage: Lineage = NO_LINEAGE
+    by_arrow: bool = True
+    """Whether rows may pass by Spark: nothing transforms them, and `engine.lane` allows it."""
+
+    @property
+    def needs_engine(self) -> bool:
+        """Whether no batch can do without Spark."""
+        is_plain = self.by_arrow and not self.transforms
+        return not (is_plain and self.source.holds_tables and self.sink.takes_tables)
 
     def with_sink_type(self, manifest: Manifest) -> Manifest:
         """Return a manifest that names the type of sink that must publish it."""

@@ -141,6 +141,10 @@ class Context:
     """Tells an idle task, from any thread, that its source may have new input."""
     may_use_file_names: bool = True
     """Whether a transform may use the name of a row's file."""
+    by_arrow: bool = True
+    """Whether Arrow may read what is proved to be read alike by Spark; not for transforms."""
+    spark_settings: Mapping[str, str] | None = None
+    """The settings of Spark that differ from its defaults; None: only its server knows them."""
     on_spark: Callable[[SparkJob], Any] = _no_spark
     """Runs a Spark job of the source, apart from `Source.read`, on the task's engine."""
     deferred: dict[str, object] = field(default_factory=dict[str, object])

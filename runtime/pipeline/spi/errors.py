@@ -123,8 +123,23 @@ class SinkBroken(Exception):  # noqa: N818  # names who is to blame
     """
 
 
+class LettersRefused(Exception):  # noqa: N818  # says what was done
+    """A connector has no dead letters that can be read here; the text says why, and what to do."""
+
+
+class CursorRefused(LettersRefused):
+    """A cursor is none that a page of these dead letters has had."""
+
+    def __init__(self) -> None:
+        super().__init__("cursor: it is no place among these dead letters: begin without one")
+
+
 class OffsetRefused(Exception):  # noqa: N818  # names what it is about
     """A partition, an offset or a position that a user gave is not valid for the source.
 
     The text names the key and the valid values.
     """
+
+
+class SampleRefused(Exception):  # noqa: N818  # says what was refused
+    """A sample of a source's rows is not read; the text says why, and what can be done."""

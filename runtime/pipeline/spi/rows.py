@@ -1,16 +1,23 @@
-"""The rows of a batch between the stages, and the rows that a stage rejects.
+"""The rows of a batch between the stages, the rows that a stage rejects, and dead letters.
 
 Rows are a Spark frame or an Arrow table. pyarrow has no type hints, so the protocols here declare
 the parts of it that are used.
 """
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ERROR_STAGES: Final = {
+    "source": "VALUE_CONVERTER",
+    "transform": "TRANSFORMATION",
+    "sink": "TASK_PUT",
+}
+"""The stages that find bad rows, and their names in Connect's error headers."""
 RECORD_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "_offset"}
 """The columns with the place of a Kafka record, by their names in a bad row's position."""
 
@@ -80,3 +87,87 @@ class Rejects:
 
     count: Callable[[], int]
     """Returns the number of rows; called after the batch's job, which counts them."""
+
+
+class DeadLetter(NamedTuple):
+    """A bad row, as the dead letter queue has it; what a queue does not have is "" or None."""
+
+    time_ms: int
+    reason: str
+    stage: str
+    """A key of `ERROR_STAGES`."""
+    place: str
+    """Where the source had the row."""
+    raw: str | None
+    """Its text; bytes that are no text are U+FFFD."""
+    task: int | None = None
+    batch: int | None = None
+    """The number of its batch, among those of its task's attempt."""
+
+
+class LetterQuery(NamedTuple):
+    """The dead letters that are asked for."""
+
+    limit: int
+    cursor: str = ""
+    """The `next` of an earlier page; empty: begin with the newest one."""
+
+
+class LetterPage(NamedTuple):
+    """Some dead letters, the newest first."""
+
+    letters: Sequence[DeadLetter]
+    next: str | None
+    """The cursor of older ones; None: there are none."""
+    where: str
+    """The queue that has them, for users."""
+
+
+class LaneCount(NamedTuple):
+    """How much of a batch went through Arrow alone, and why Spark had the rest."""
+
+    ranges: int = 0
+    """The ranges that Arrow has read; of a source: those that it may read."""
+    rows: int = 0
+    why_spark: str = ""
+    """Why Spark had the rest, or the last of it; empty: it is not known, or there is no rest."""
+    is_news: bool = False
+    """Whether the status of the task is to say so; seldom, since it is a record in the log."""
+
+
+class Unproved(Exception):  # noqa: N818  # a state of the input, not a mistake
+    """Rows could not be read in parts after all: `PartedRows.frame` has them."""
+
+
+class PartedRows(ABC):
+    """Rows that tasks of Spark, or this process, read with Arrow as Spark's reader would."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> ArrowSchema:
+        """The columns' names and types."""
+
+    @abstractmethod
+    def parts(self, most: int) -> Sequence[Callable[[], Iterator[ArrowTable]]]:
+        """Return functions that yield the rows, each a part of about the same size.
+
+        They can be pickled, and need Arrow alone. What they raise shows that Spark must read.
+        """
+
+    @abstractmethod
+    def table(self) -> ArrowTable:
+        """Read the parts in this process; raises `Unproved`."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a job would take longer than `table`."""
+        return False
+
+    @property
+    def rest(self) -> "Callable[[], DataFrame] | None":
+        """Returns the rows that no part has, as Spark's reader has them; None: parts have all."""
+        return None
+
+    @abstractmethod
+    def frame(self) -> "DataFrame":
+        """Return all rows as Spark's reader has them."""

@@ -5,14 +5,14 @@ All methods of one object are called from one thread.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from ....events.commits import CommitId, Manifest
 from ....events.model import Resource, Token
-from .rows import ArrowSchema, ArrowTable
+from .rows import ArrowSchema, ArrowTable, PartedRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Rows = TypeVar("Rows", "DataFrame", ArrowTable)
 """The type of rows that a sink takes; the pipeline converts the source's rows to it."""
@@ -34,11 +34,24 @@ class TaskOwnership:
     """The path of the log, which distinguishes it from its copies."""
 
 
+class StagedParts(NamedTuple):
+    """A batch that was staged by `Sink.stage_parts`."""
+
+    manifest: Manifest
+    rows: int
+    """The rows of the parts, without those of `PartedRows.rest`."""
+
+
 class Sink(ABC, Generic[Rows]):
     """The target of a task's rows: a batch is staged, and published after its commit."""
 
     takes_arrow: ClassVar[bool] = False
     """Whether `stage` takes an Arrow table in the worker's memory instead of a Spark frame."""
+
+    @property
+    def takes_tables(self) -> bool:
+        """Whether it stages tables in the worker's memory without Spark."""
+        return self.takes_arrow
 
     @property
     def counts_rows(self) -> bool:
@@ -74,6 +87,31 @@ class Sink(ABC, Generic[Rows]):
         The staged rows must be durable when it returns. The manifest has all that `publish` needs;
         a manifest whose `files` is 0 is not published. Raises `SinkAway`.
         """
+
+    def stage_parts(
+        self, spark: "SparkSession", rows: PartedRows, commit_id: CommitId, input_bytes: int
+    ) -> StagedParts | None:
+        """Write a batch as `stage` does, but in tasks of Spark that read and write with Arrow.
+
+        None: the sink cannot, and nothing is staged. Raises as `stage` does, and `Unproved`.
+        """
+        del spark, rows, commit_id, input_bytes
+        return None
+
+    def stage_table(
+        self,
+        table: ArrowTable,
+        commit_id: CommitId,
+        input_bytes: int,
+        spark: "SparkSession | None" = None,
+    ) -> Manifest | None:
+        """Write a table in the worker's memory as `stage` does, but without a Spark job.
+
+        Called for sinks that are not `takes_arrow`; `spark` is None unless the engine is there.
+        None: Spark has to write these rows, and nothing is staged. Raises as `stage` does.
+        """
+        del table, commit_id, input_bytes, spark
+        return None
 
     def write(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
         """Publish a batch without staging, if `writes_at_once`; raises as `stage` does.

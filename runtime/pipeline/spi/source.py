@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, Document, Lag
 from .errors import BadInput, Renamed
-from .rows import ArrowTable, Rejects
+from .rows import ArrowTable, LaneCount, PartedRows, Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,11 +62,27 @@ class Source(Renamed, ABC, Generic[R]):
         """
 
     @abstractmethod
-    def read(self, spark: "SparkSession", ranges: Sequence[R]) -> "DataFrame | ArrowTable":
+    def read(
+        self, spark: "SparkSession", ranges: Sequence[R]
+    ) -> "DataFrame | ArrowTable | PartedRows":
         """Return the rows of the ranges, and no others; raises `BadInput`.
 
-        Called once per batch, inside the job.
+        Called once per batch, inside the job; not if `table` has returned the rows.
         """
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether `table` returns the rows of most batches; then the task waits for no engine."""
+        return False
+
+    def table(self, ranges: Sequence[R]) -> ArrowTable | None:
+        """Return the rows of the ranges as `read` does, but without Spark; None: it needs Spark.
+
+        Called if no transform needs Spark, and the sink needs none. After None, or if the rows need
+        Spark later on, `read` is called for the same ranges.
+        """
+        del ranges
+        return None
 
     def verify(self, ranges: Sequence[R]) -> None:
         """Raise `BadInput` if ranges changed during the read; called before the commit."""
@@ -101,6 +117,13 @@ class Source(Renamed, ABC, Generic[R]):
         """Return the bad rows of the last read; called after the batch's job."""
         return ()
 
+    def lane_count(self) -> LaneCount:
+        """Return how many ranges of the last read Arrow may read, and why not the others.
+
+        Called after `read`; by default it is not known.
+        """
+        return LaneCount()
+
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Confirm the offsets of a committed batch to the external system, if it needs that."""
 
@@ -130,7 +153,26 @@ class Fetched(NamedTuple):
     backlog: bool = False
 
 
-class FetchingSource(Source[ArrowTable]):
+class ArrowSource(Source[ArrowTable]):
+    """A source whose plans hold the rows: a range is a table in the worker's memory."""
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether the rows are those of the plan; a `read` of its own may return others."""
+        return type(self).read is ArrowSource.read
+
+    def table(self, ranges: Sequence[ArrowTable]) -> ArrowTable | None:
+        """Return the rows of the plan."""
+        return ranges[0] if self.holds_tables else None
+
+    def read(self, spark: "SparkSession", ranges: Sequence[ArrowTable]) -> ArrowTable:
+        """Return the rows of the plan."""
+        del spark
+        (table,) = ranges
+        return table
+
+
+class FetchingSource(ArrowSource):
     """A source that must fetch a batch to know its end: a query, a page, a generator.
 
     The plan holds the fetched rows, so `limit` must keep them within the worker's memory.
@@ -147,9 +189,3 @@ class FetchingSource(Source[ArrowTable]):
             return BatchPlan()
         table, advances, backlog = fetched
         return BatchPlan((table,), advances, table.nbytes, table.num_rows, backlog)
-
-    def read(self, spark: "SparkSession", ranges: Sequence[ArrowTable]) -> ArrowTable:
-        """Return the fetched rows."""
-        del spark
-        (table,) = ranges
-        return table

@@ -16,7 +16,7 @@ from ....events.commits import Document, Lag, Manifest
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, ExternalAccess, ProbeResult
-from .errors import Renamed
+from .errors import Renamed, SampleRefused
 from .lineage import Dataset
 from .offsets import Offsets, Seek, SeekEnd, seek_from_the_beginning
 from .sink import Sink
@@ -172,6 +172,17 @@ class SourceType(_Type):
         """
         del max_tasks
         return ({},)
+
+    def split_sample(self) -> Mapping[str, str]:
+        """Return the keys of a task that reads the first rows, without any change outside.
+
+        The source of that task plans and reads, and is closed; nothing is acknowledged. Raises as
+        `split`, and `SampleRefused` if the rows cannot be read without a change.
+        """
+        raise SampleRefused(
+            f"{type(self).__name__} does not tell how its rows are read without a change outside"
+            " (`SourceType.split_sample`): no sample is read"
+        )
 
     def needs_reconfiguration(self) -> bool:
         """Tell whether to call `split` again; it is polled and must be cheap."""

@@ -12,8 +12,8 @@ the task does nothing else until the outcome is known.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +29,7 @@ from ..engines.engine import Cancelled, Engine
 from ..spi.connector import Pipeline
 from ..spi.context import SparkJob
 from ..spi.errors import SinkBroken
+from ..spi.rows import LaneCount
 from ..spi.sink import TaskOwnership
 from ..spi.source import BatchPlan
 from .failures import LastFailure
@@ -88,6 +89,8 @@ class TaskCommits:
         """The source partitions whose earlier rows are known to be in the sink."""
         self._last_partitions: frozenset[str] = frozenset()
         """The source partitions of the last batch, which this task has published."""
+        self.lanes = LaneCount()
+        """Of the last batch that was staged."""
         self._sweep_at = 0.0
         """The monotonic time of the next sweep."""
         connector, task = launch.resource
@@ -140,26 +143,52 @@ class TaskCommits:
         `begins` is called when the engine runs the job. Raises `BatchSplit` if the batch failed
         and the source has deferred its ranges.
         """
-        commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
-        self._memory.next_batch += 1
-        batch = Batch(pipeline, self._target, plan, commit_id, self._session)
+        batch = self._new_batch(pipeline, plan)
 
         def run(spark: Any) -> Staged:  # noqa: ANN401  # tasks do not import Spark
             begins()
             return batch.run(spark)
 
+        with self._staging(batch):
+            staged = self._engine.run(self.tag, run, self._resource.connector)
+        return self._commit_of(batch, staged)
+
+    def stage_held(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit | None:
+        """Stage a batch without the engine, as `stage` does; None: the batch needs it."""
+        batch = self._new_batch(pipeline, plan)
+        with self._staging(batch):
+            staged = batch.run_held()
+        if staged is None:
+            _discard(pipeline, batch.commit_id)
+            return None
+        return self._commit_of(batch, staged)
+
+    def _new_batch(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Batch:
+        commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
+        self._memory.next_batch += 1
+        return Batch(pipeline, self._target, plan, commit_id, self._session)
+
+    @contextmanager
+    def _staging(self, batch: Batch) -> Generator[None]:
+        """Limit the time for a batch; after an error, discard it and defer its ranges."""
         try:
             with self._calls.batch():
-                staged = self._engine.run(self.tag, run, self._resource.connector)
+                yield
         except BaseException as error:
-            _discard(pipeline, commit_id)
-            defer(pipeline.source, plan.ranges, error)
+            _discard(batch.pipeline, batch.commit_id)
+            defer(batch.pipeline.source, batch.plan.ranges, error)
             raise
+
+    def _commit_of(self, batch: Batch, staged: Staged) -> Commit:
+        """Return the commit of a staged batch; raises `Cancelled`."""
+        pipeline, plan = batch.pipeline, batch.plan
         if self._halt.is_cancelled:
-            _discard(pipeline, commit_id)
+            _discard(pipeline, batch.commit_id)
             raise Cancelled("cancelled before its commit")
+        self.lanes = staged.lanes or LaneCount()
         manifest = pipeline.with_sink_type(staged.manifest)
-        return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.rejected)
+        read, rejected = staged.rows_in, staged.rejected
+        return Commit(batch.commit_id, plan.advances, manifest, read, plan.lag, rejected)
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
         """Commit a staged batch; return its sequence number, None: nothing to publish.

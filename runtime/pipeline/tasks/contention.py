@@ -109,11 +109,26 @@ class EngineLosses:
         return EngineExhaustedError(text) if is_exhausted else TaskError(text)
 
 
-class BatchSlots:
-    """A semaphore for the batches on one engine; each method may be called from any thread."""
+def _tell_nobody(_running: int, _waiting: int) -> None:
+    """Ignore how many batches have a slot, and how many wait."""
 
-    def __init__(self, most: int, lone: Path | None = None) -> None:
-        """Create `most` slots; workers that share an engine have the same lock file `lone`."""
+
+class BatchSlots:
+    """A semaphore for the batches on one engine, and the age of those that are open.
+
+    Each method may be called from any thread.
+    """
+
+    def __init__(
+        self, most: int, lone: Path | None = None, tell: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Create `most` slots; workers that share an engine have the same lock file `lone`.
+
+        `tell` is called with the number of batches that have a slot, and of those that wait for
+        one, when they change.
+        """
+        self._most = most
+        self._tell = tell or _tell_nobody
         self._lone = lone
         """Locked by the one of those that may have ended the engine; None: they need no lock."""
         self._lock = Lock()
@@ -122,6 +137,26 @@ class BatchSlots:
         """The number of free slots."""
         self._waiting: list[_Waiter] = []
         """The tasks that wait for a slot, oldest first; while there are any, no slot is free."""
+        self._open: dict[object, float] = {}
+        """When each open batch was planned, by the monotonic clock, oldest first."""
+
+    def open_batch(self) -> ExitStack:
+        """Count a batch as open, with a slot or without, until the result is closed."""
+        batch, opened = object(), ExitStack()
+        with self._lock:
+            self._open[batch] = time.monotonic()
+        opened.callback(self._close_batch, batch)
+        return opened
+
+    @property
+    def oldest_batch_s(self) -> float:
+        """For how long the oldest open batch has been open, in seconds; 0: none is open."""
+        with self._lock:
+            return time.monotonic() - next(iter(self._open.values())) if self._open else 0.0
+
+    def _close_batch(self, batch: object) -> None:
+        with self._lock:
+            del self._open[batch]
 
     def acquire(self, weight: int, halt: Halt, losses: EngineLosses | None = None) -> ExitStack:
         """Wait for a slot, or until the task is asked to end; closing the result frees the slot.
@@ -140,14 +175,17 @@ class BatchSlots:
         with self._lock:
             if self._free:
                 self._free -= 1
+                self._tell_load()
                 return self._held_slot()
             waiter = _Waiter(weight, time.monotonic())
             self._waiting.append(waiter)
+            self._tell_load()
         halt.wait_for(waiter.turn)
         with self._lock:
             if waiter not in self._waiting:
                 return self._held_slot()
             self._waiting.remove(waiter)
+            self._tell_load()
             return ExitStack()
 
     def _held_slot(self) -> ExitStack:
@@ -159,11 +197,16 @@ class BatchSlots:
         with self._lock:
             if not self._waiting:
                 self._free += 1
+                self._tell_load()
                 return
             now = time.monotonic()
             first = max(self._waiting, key=lambda each: (now - each.since) * each.weight)
             self._waiting.remove(first)
+            self._tell_load()
             first.turn.set()
+
+    def _tell_load(self) -> None:
+        self._tell(self._most - self._free, len(self._waiting))
 
 
 def _locks(descriptor: int) -> bool:

@@ -9,6 +9,7 @@ from enum import Enum
 from ....events.commits import Commit, Cost
 from ....events.model import (
     NEVER_RESTARTED,
+    NOTE,
     AutoRestart,
     ErrorClass,
     Resource,
@@ -16,6 +17,7 @@ from ....events.model import (
     Token,
 )
 from ....projections.launches import Launch
+from ..spi.rows import LaneCount
 
 
 class Ending(Enum):
@@ -114,6 +116,16 @@ class BatchDone:
     transforming and staging), commit, publish."""
     restarts: AutoRestart = NEVER_RESTARTED
     """The restarts of the task before this batch."""
+    ranges: int = 0
+    """How many ranges of the source it has."""
+    lanes: LaneCount = field(default_factory=LaneCount)
+
+    @property
+    def by_lane(self) -> Mapping[str, tuple[int, int]]:
+        """The ranges and the rows that went through Arrow alone, and through Spark."""
+        ranges, rows, *_ = self.lanes
+        others = self.ranges - ranges, self.commit.rows_in - rows
+        return {"arrow": (ranges, rows), "spark": others}
 
 
 @dataclass(slots=True)
@@ -127,7 +139,7 @@ class BatchClock:
         """Measure a phase."""
         began = time.perf_counter()
         yield
-        self.phases[name] = time.perf_counter() - began
+        self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - began
 
     def cost(self, bytes_in: int, before: "BatchClock") -> Cost:
         """Return the cost of a batch: its phases before the commit, and the others of `before`."""
@@ -216,3 +228,26 @@ class BadRowsRemark:
             ".topic.name, keeps them"
         )
         self.remark = f"{rows} {outcome}"
+
+
+class LaneRemark:
+    """The remark in a status about files that Spark has read because of their texts.
+
+    It is a note, since nothing is wrong. The source says when it changes: each new remark is a
+    record in the group's log.
+    """
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._by_spark = 0
+        self.remark = ""
+        """Empty if there was nothing to say."""
+
+    def count(self, lanes: LaneCount, files: int) -> None:
+        """Add a committed batch of so many files."""
+        self._files += files
+        self._by_spark += files - lanes.ranges
+        if lanes.is_news:
+            of_all = f"{NOTE}{self._by_spark} of the first {self._files} files since the start"
+            were = "was" if self._by_spark == 1 else "were"
+            self.remark = f"{of_all} {were} read by Spark, not by Arrow: {lanes.why_spark}"

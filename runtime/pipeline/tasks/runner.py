@@ -17,10 +17,9 @@ resource fails for good, since each keeps its memory.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from threading import Condition, Thread
 
 from ....events.model import Resource, Resources, RunState, Token
@@ -100,9 +99,9 @@ class Runner:
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is reported as
-    hung. `most_batches` is how many batches may run on the engine at once, and `lone_batches` the
-    lock file for tasks that may have ended it, see `BatchSlots`. `reach` limits what connectors can
-    access on this node. `hide` masks the secrets in a text.
+    hung. `slots` limits how many batches run on the engine at once. `reach` limits what connectors
+    can access on this node. `by_arrow` and `spark_settings` are those of `Context`. `hide` masks
+    the secrets in a text.
     """
 
     def __init__(  # noqa: PLR0913  # five of them have defaults
@@ -114,18 +113,21 @@ class Runner:
         *,
         grace_ms: int = 5_000,
         hung_ms: int = 5_000,
-        most_batches: int = 4,
-        lone_batches: Path | None = None,
+        slots: BatchSlots | None = None,
         reach: AccessLimits = NO_LIMITS,
+        by_arrow: bool = True,
         hide: Callable[[str], str] = str,
+        spark_settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._host = TaskHost(engine, ledger, report, slots=BatchSlots(most_batches, lone_batches))
+        self._host = TaskHost(engine, ledger, report, slots=slots or BatchSlots(4))
         self._ledger = ledger
         self._plugins = plugins
         self._report = report
         self._grace_s = grace_ms / 1000
         self._reach = reach
+        self._by_arrow = by_arrow
         self._hide = hide
+        self._spark_settings = spark_settings
         self._hung_s = hung_ms / 1000
         self._shared = Shared()
         self._slots: dict[Resource, _Slot] = {}
@@ -226,9 +228,11 @@ class Runner:
         return replace(
             context,
             reach=self._reach,
+            by_arrow=self._by_arrow,
             cluster_id=self._ledger.cluster_id,
             hide=self._hide,
             shared=self._shared,
+            spark_settings=self._spark_settings,
             logged_offsets=partial(self._ledger.offsets, connector),
             published_offsets=partial(self._ledger.settled, connector),
         )

@@ -32,7 +32,7 @@ from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
 from .range_bisection import BatchSplit
-from .reports import BadRowsRemark, BatchClock, BatchDone, Ending, Report, StatusReports
+from .reports import BadRowsRemark, BatchClock, BatchDone, Ending, LaneRemark, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, run_with_restarts
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
@@ -81,6 +81,7 @@ class Task:
         )
         self._outage = Outage(self._restarts.policy, self.halt, self._status.report)
         self._bad_rows = BadRowsRemark()
+        self._lanes = LaneRemark()
         self._rate = RateLimit()
         """The rate limit of the current attempt."""
         self._remark = ""
@@ -135,7 +136,8 @@ class Task:
         pipeline = self._make_guarded_pipeline(calls)
         try:
             self._commits.recover(pipeline, calls)
-            if self._wait_warm():
+            if not pipeline.needs_engine or self._wait_warm():
+                self._has_run = True
                 if not self._is_unproven:
                     self._status.report(RunState.RUNNING)
                 polling = self._host.pauses.register()
@@ -178,7 +180,6 @@ class Task:
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:
             if self._host.engine.wait_warm(_WARM_POLL_S):
-                self._has_run = True
                 return True
             detail = self._host.engine.detail
             self._status.report(self._waiting_state, f"waiting for the engine: {detail}")
@@ -214,14 +215,19 @@ class Task:
             if not plan.ranges:
                 self._wait_for_input(pipeline, time.thread_time() - cpu_s)
                 continue
-            commit = self._run_batch(pipeline, plan, clock)
+            with self._calls.holding(self._host.slots.open_batch()):
+                commit = self._run_batch(pipeline, plan, clock)
             if commit is None:
                 return
             advance_offsets(offsets, commit)
             self._rate.consume(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
-            held = Limit(commit.rows_in, plan.bytes, len(plan.ranges))
-            size.learn(clock.worked, held, backlog=plan.backlog)
-            self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
+            size.learn(
+                clock.worked,
+                Limit(commit.rows_in, plan.bytes, len(plan.ranges)),
+                backlog=plan.backlog,
+            )
+            of_plan = self._restarts.made, len(plan.ranges), self._commits.lanes
+            self._host.report(BatchDone(commit, began_ms, first, clock.phases, *of_plan))
             if first:  # the worker resets the status at the first batch, so forget its remark
                 self._status.last = (RunState.RUNNING, "")
             first = False
@@ -238,7 +244,7 @@ class Task:
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
     ) -> BatchPlan[Any]:
         self.wake.clear()  # before the plan, so that no wake-up during it is lost
-        if self._host.engine.state is not EngineState.WARM:
+        if pipeline.needs_engine and self._host.engine.state is not EngineState.WARM:
             raise EngineDown(self._host.engine.detail)
         try:
             plan = plan_within(pipeline.source, offsets, size, self._calls.limits.memory)
@@ -269,8 +275,8 @@ class Task:
         return pause_s > 0
 
     def _report_running(self) -> None:
-        """Report RUNNING with the remarks of the source, the bad rows and the rate limit."""
-        remarks = self._remark, self._bad_rows.remark, self._rate.remark
+        """Report RUNNING with the remarks of the source, of the batches and the rate limit."""
+        remarks = self._remark, self._bad_rows.remark, self._rate.remark, self._lanes.remark
         self._status.report(RunState.RUNNING, "; ".join(filter(None, remarks)))
 
     def _run_batch(
@@ -279,12 +285,14 @@ class Task:
         """Stage, commit and publish a batch; None: the task was asked to end before that."""
         with clock.phase("wait"):
             self._wait_for_earlier_batches(plan)
-            slot = self._host.slots.acquire(self._launch.weight, self.halt, self._engine_losses)
-        with self._calls.holding(slot):
-            if self.halt.is_draining:
-                return None
-            with clock.phase("run"), self._engine_losses.counted() as begins:
-                commit = self._commits.stage(pipeline, plan, begins)
+        commit = None
+        is_warm = pipeline.needs_engine  # then it was when the batch was planned
+        if not (is_warm or self.halt.is_draining):
+            with clock.phase("run"):
+                commit = self._commits.stage_held(pipeline, plan)
+        commit = commit or self._stage_on_engine(pipeline, plan, clock, is_warm=is_warm)
+        if commit is None:
+            return None
         commit = replace(commit, cost=clock.cost(plan.bytes, self._last_clock))
         self._restarts.is_unproven = False
         self._outage.end()
@@ -292,9 +300,26 @@ class Task:
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
         self._bad_rows.count(commit, pipeline.tolerance.queue)
+        self._lanes.count(self._commits.lanes, len(plan.ranges))
         self._report_running()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
         pipeline.lineage.batch(commit)
         self._last_clock = clock
         return commit
+
+    def _stage_on_engine(
+        self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock, *, is_warm: bool
+    ) -> Commit | None:
+        """Stage a batch that needs Spark; None: the task was asked to end before that."""
+        with clock.phase("wait"):
+            if not (is_warm or self._wait_warm()):
+                return None
+            if not self._is_unproven:
+                self._report_running()
+            slot = self._host.slots.acquire(self._launch.weight, self.halt, self._engine_losses)
+        with self._calls.holding(slot):
+            if self.halt.is_draining:
+                return None
+            with clock.phase("run"), self._engine_losses.counted() as begins:
+                return self._commits.stage(pipeline, plan, begins)

@@ -22,9 +22,9 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ..cluster import NotShared, SparkCluster
 from ..embedded.attach import NOISY_LOGGERS
 from ..engine import DEFAULT_POOL, EngineState
+from ..executors.cluster import NotShared, SparkCluster
 from ..failures import failure_text
 from ..jobs import Driver, JobEngine
 from ..sessions import POOL, session_beside
@@ -168,6 +168,7 @@ class ConnectEngine(JobEngine[ConnectServer]):
         session.set_up(self._conf)
         made = cast("SparkSession", session)  # it has all methods that jobs use
         self._cluster.check_folders(made)
+        self._cluster.check_python(made)
         driver.session = made
 
     def _end_former_sessions(self, session: ConnectSession) -> None:

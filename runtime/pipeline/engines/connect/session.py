@@ -87,6 +87,8 @@ class ConnectSession(SparkSession):
         """Held while a variant is created."""
         self.defaultParallelism = 1
         """How many tasks of a job run at once; `set_up` sets it."""
+        self.runs_arrow = threading.Event()
+        """Set if Python on the server runs Arrow; its variants share it."""
         for each in ("_on_exit", "_cleanup_ml_cache"):  # 4.1 has the latter
             if at_exit := getattr(self.client, each, None):
                 atexit.unregister(at_exit)  # else it waits for a server that is gone
@@ -118,6 +120,7 @@ class ConnectSession(SparkSession):
                 variant.client.thread_local = self.client.thread_local  # it holds the tags
                 variant._rows = self._rows
                 variant.defaultParallelism = self.defaultParallelism
+                variant.runs_arrow = self.runs_arrow
                 variant._set({**self._settings, **settings})
                 self._variants[key] = variant
         return variant

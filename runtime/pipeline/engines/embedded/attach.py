@@ -8,8 +8,10 @@ private (pyspark 4.1 to 4.3) and are used only in this module.
 import json
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any, cast
 
 import py4j.java_gateway
@@ -19,12 +21,15 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from ..engine import JvmHeap
 from ..java import environment
 from .jvm import JvmGateway
 
 NOISY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """PySpark's loggers that write to the terminal."""
 
+HEAP_SECONDS = 5.0
+"""How often a JVM is asked for its heap."""
 _LEFTOVER_VARIABLES = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 """The environment variables that a context sets for the sockets to its JVM."""
 
@@ -109,6 +114,42 @@ def is_responsive(session: SparkSession) -> bool:
     except Exception:  # noqa: BLE001  # py4j raises many types if a JVM is gone
         return False
     return True
+
+
+def heap_reader(session: SparkSession) -> Callable[[], JvmHeap]:
+    """Return a function that asks the JVM for its heap; both raise py4j's errors.
+
+    The classes of collectors are not public, so their method is called by that of the interface.
+    """
+    context: Any = session.sparkContext
+    java, new_array = context._jvm.java.lang, context._gateway.new_array  # noqa: SLF001
+    runtime, beans = java.Runtime.getRuntime(), java.management.ManagementFactory
+    collectors = [*beans.getGarbageCollectorMXBeans()]
+    kind = java.Class.forName("java.lang.management.GarbageCollectorMXBean")
+    read_ms = kind.getMethod("getCollectionTime", new_array(java.Class, 0))
+    nothing = new_array(java.Object, 0)
+
+    def read() -> JvmHeap:
+        gc_ms = sum(max(0, read_ms.invoke(each, nothing)) for each in collectors)
+        committed = runtime.totalMemory()
+        return JvmHeap(committed - runtime.freeMemory(), committed, runtime.maxMemory(), gc_ms)
+
+    return read
+
+
+def follow_heap(
+    session: SparkSession, ended: Event, set_heap: Callable[[JvmHeap | None], None]
+) -> None:
+    """Set the heap of a JVM every few seconds until it has ended; None while it does not tell."""
+    read: Callable[[], JvmHeap] | None = None
+    while not ended.is_set():
+        try:
+            read = read or heap_reader(session)
+            set_heap(read())
+        except Exception:  # noqa: BLE001  # py4j raises many types if a JVM is gone, or out of memory
+            set_heap(None)
+        ended.wait(HEAP_SECONDS)
+    set_heap(None)
 
 
 def _silence_loggers() -> None:

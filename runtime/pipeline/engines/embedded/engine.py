@@ -12,8 +12,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ....processes.java import JavaNotFound, find_java
-from ..cluster import NotShared, SparkCluster
-from ..engine import EngineDown, EngineState
+from ..engine import EngineDown, EngineState, JvmHeap
+from ..executors.arrow_job import run_job
+from ..executors.cluster import NotShared, SparkCluster
 from ..failures import failure_text
 from ..java import JvmLaunch
 from ..jobs import Driver, JobEngine
@@ -24,6 +25,7 @@ from .attach import (
     detach,
     drop_unused_defaults,
     end_group,
+    follow_heap,
     is_responsive,
     warm_up,
 )
@@ -164,6 +166,10 @@ class Embedded(JobEngine[Jvm]):
                     self._set_state(EngineState.WARM, f"{driver.jvm}")
         finally:
             late.cancel()
+        if self._cluster is None and driver.session is not None and self.gateway is not None:
+            self._start_python(driver.session)
+        if driver.session is not None:
+            follow_heap(driver.session, driver.jvm.ended, self._set_heap)
 
     def _run_first_jobs(self, session: SparkSession, folder: Path) -> None:
         if self._cluster is None:
@@ -171,6 +177,15 @@ class Embedded(JobEngine[Jvm]):
             drop_unused_defaults(session)  # after the first jobs, which load all defaults
         else:
             self._cluster.check_folders(session)
+            self._cluster.check_python(session)
+
+    def _start_python(self, session: SparkSession) -> None:
+        """Start the Python workers of Spark, which takes two seconds of the first large batch."""
+        with suppress(Exception):  # that batch would start them
+            run_job(session, [tuple] * self._cores)
+
+    def _set_heap(self, heap: JvmHeap | None) -> None:
+        self.heap = heap
 
     def _late(self) -> str:
         text = f"the JVM was not warm after {START_SECONDS:.0f} s"

@@ -4,20 +4,18 @@ It dies with its parent. Its output goes to a log of limited size, and the last 
 the reason of its end.
 """
 
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from .....actors.settings import HIDDEN
+from .....actors.settings import HIDDEN, sounds_secret
 from ....processes.logged import LoggedProcess, ProcessOutput
 from ..java import JvmLaunch, prepare
 
 _FOLDER = "jvm-"
 _POLL_SECONDS = 0.01
-_SECRET = re.compile(r"(?i)secret|password|passphrase|token|credential|key")
 
 
 class JvmGateway(NamedTuple):
@@ -91,7 +89,7 @@ def sweep(parent: Path, keep: Path | None = None) -> None:
 
 def mask_of(settings: Mapping[str, str]) -> Callable[[str], str]:
     """Return what masks in a text the values of the settings whose names suggest a secret."""
-    secrets = [value for name, value in settings.items() if value and _SECRET.search(name)]
+    secrets = [value for name, value in settings.items() if value and sounds_secret(name)]
     secrets.sort(key=len, reverse=True)  # one may contain another
 
     def mask(text: str) -> str:

@@ -10,11 +10,13 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
+
+from ....processes.socket_names import short_socket_name
 
 LONGEST_LINE: Final = 16 << 20
 """In bytes; a message may have all secrets of a worker's configs."""
@@ -66,7 +68,7 @@ def connect(path: Path) -> LineChannel:
     """Return a channel to the process that listens at a path; raises `OSError`."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short_name(path) as name:
+        with short_socket_name(path) as name:
             connection.connect(name)
     except OSError:
         connection.close()
@@ -83,7 +85,7 @@ def listen(path: Path) -> socket.socket:
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short_name(path) as name:
+        with short_socket_name(path) as name:
             listener.bind(name)
         path.chmod(OWNER_ONLY)
         listener.listen(BACKLOG)
@@ -91,19 +93,6 @@ def listen(path: Path) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-@contextmanager
-def _short_name(path: Path) -> Generator[str]:
-    """Yield a short name of a path through its open folder; socket names have at most 107 bytes."""
-    if sys.platform != "linux":
-        yield str(path)
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
 
 
 def _user_of(connection: socket.socket) -> int:

@@ -26,9 +26,11 @@ from pyspark.sql.types import (
 )
 
 from .flaws import find_flaw, has_text_behind, without_deep
+from .proof import LONG_INTEGER, JsonReading
 
 _BLOCK: Final = 4 << 20
-_LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
+_MOST_KEPT: Final = 64 << 20
+"""The longest text of which the rows are kept."""
 _OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
 _FIRST: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
 """Matches a block whose first value is an object."""
@@ -51,9 +53,11 @@ class JsonColumns:
         is_one: bool = False,
         refuse: Callable[[int], None] | None = None,
         refuse_text: Callable[[int, str], None] | None = None,
+        reading: JsonReading | None = None,
     ) -> None:
         """Begin a text with the schema so far; `is_one`: it may be one value of many lines.
 
+        `reading`: how to keep the rows of the lines, as long as they are Spark's; see `rows`.
         `refuse` is called with the number, from 1, of a line with text after its first value, which
         readers would ignore. `refuse_text` is called with the number of a line that no reader may
         get, and the reason; without it such lines have no columns.
@@ -69,6 +73,12 @@ class JsonColumns:
         """The last, incomplete line."""
         self._found: pa.Schema = pa.schema([])
         """The columns of the text so far."""
+        self._reading = reading
+        """None: the rows are not kept, or no longer."""
+        self._kept: list[pa.Table] = []
+        """The rows of each block."""
+        self._size = 0
+        """The bytes of these blocks."""
 
     def feed(self, text: bytes) -> None:
         """Parse the next chunk of the text, in UTF-8."""
@@ -85,22 +95,37 @@ class JsonColumns:
         self._parse(block)
         return self._found
 
+    @property
+    def rows(self) -> pa.Table | None:
+        """The rows of the whole text as Spark has them; None: that is not proved."""
+        return pa.concat_tables(self._kept) if self._reading and self._kept else None
+
     def _parse(self, block: bytes) -> None:
         if not block.strip():
             self._lines += _line_count(block)
+            self._reading = None if block else self._reading
             return
         if self._refuse_text and (flaw := find_flaw(block, is_one=self._is_one)):
             self._refuse_text(self._lines + _line_count(block[: flaw.at] + b"x"), flaw.why)
-        columns = self._columns(block)
-        pairs = zip(columns.column_names, columns.columns, strict=True)
-        fields = [
-            pa.field(
-                name, fit_number_type(drop_valueless(values.type), self._known.get(name), values)
-            )
-            for name, values in pairs
-        ]
-        has_values = [each for each in fields if not pa.types.is_null(each.type)]
-        self._found = merge_columns(self._found, pa.schema(has_values))
+        parsed = self._parse_and_keep(block)
+        columns = self._columns(block) if parsed is None else parsed
+        has_values = columns_in(columns, self._known, is_typed=parsed is not None)
+        self._found = merge_columns(self._found, has_values)
+
+    def _parse_and_keep(self, block: bytes) -> pa.Table | None:
+        """Return the columns of a block, and keep its rows; None: they are not Spark's."""
+        if self._reading is None:
+            return None
+        self._size += len(block)
+        parsed = self._reading.parse(block) if self._size <= _MOST_KEPT else None
+        rows = None if parsed is None else self._reading.typed(parsed)
+        if rows is None:
+            self._reading = None
+            self._kept.clear()
+        else:
+            self._kept.append(rows)
+        self._lines += 0 if parsed is None else parsed.num_rows
+        return parsed
 
     def _columns(self, block: bytes) -> pa.Table:
         if self._refuse is None:
@@ -113,6 +138,20 @@ class JsonColumns:
             return table
         lines = [block] if self._is_one else block.splitlines()
         return _by_line(lines, lambda number: refuse(before + number))
+
+
+def columns_in(
+    table: pa.Table, types: Mapping[str, DataType], *, is_typed: bool = True
+) -> pa.Schema:
+    """Return the parsed columns that have values; `is_typed`: their types may tell more than these.
+
+    Numbers have the `types` of known columns, if they fit.
+    """
+    fields: list[pa.Field] = []
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        kind = type_with_values(values) if is_typed else drop_valueless(values.type)
+        fields.append(pa.field(name, fit_number_type(kind, types.get(name), values)))
+    return pa.schema([each for each in fields if not pa.types.is_null(each.type)])
 
 
 def fit_number_type(
@@ -173,6 +212,22 @@ def drop_valueless(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_timestamp(kind) else kind
 
 
+def type_with_values(values: pa.ChunkedArray) -> pa.DataType:
+    """Return a column's type as `drop_valueless` does, by the values themselves."""
+    kind = values.type
+    if values.null_count == len(values):
+        return pa.null()
+    if pa.types.is_struct(kind):
+        inner = [type_with_values(pc.struct_field(values, [at])) for at in range(kind.num_fields)]
+        pairs = zip(kind, inner, strict=True)
+        fields = [field.with_type(one) for field, one in pairs if not pa.types.is_null(one)]
+        return pa.struct(fields) if fields else pa.null()
+    if pa.types.is_list(kind):
+        one = type_with_values(pc.list_flatten(values))
+        return pa.null() if pa.types.is_null(one) else pa.list_(one)
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
 def parse_lines(block: bytes) -> pa.Table:
     """Return the columns of complete lines; lines that are not objects have none.
 
@@ -198,7 +253,7 @@ def _by_arrow(block: bytes) -> pa.Table | None:
     except pa.ArrowException:
         return None
     # Arrow reads an integer of more than 64 bits as a DOUBLE, and loses its last digits.
-    is_exact = "double" not in str(table.schema) or not _LONG_INTEGER.search(block)
+    is_exact = "double" not in str(table.schema) or not LONG_INTEGER.search(block)
     return table if is_exact else None
 
 

@@ -154,10 +154,10 @@ def values_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def find_text_flaws(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the reason why each text must not be parsed; null if it may."""
     found = find_flaws(values).to_pylist()
-    is_text = _is_text(values)
+    are_texts = is_text(values)
     for row, value in enumerate(values.to_pylist()):
         if value is not None and found[row] is None:
-            found[row] = _text_flaw(value, is_text=is_text)
+            found[row] = _text_flaw(value, is_checked=are_texts)
     return pa.chunked_array([pa.array(found, pa.string())])
 
 
@@ -173,7 +173,7 @@ def _value(text: bytes | None) -> bytes | None:
     return None if value.strip(_SPACE) in {b"", b"null"} else value
 
 
-def _is_text(values: pa.ChunkedArray) -> bool:
+def is_text(values: pa.ChunkedArray) -> bool:
     """Return whether all values are UTF-8."""
     try:
         pc.cast(values, pa.string())
@@ -182,8 +182,8 @@ def _is_text(values: pa.ChunkedArray) -> bool:
     return True
 
 
-def _text_flaw(value: bytes, *, is_text: bool) -> str | None:
-    if not is_text and not _is_text(pa.chunked_array([pa.array([value], pa.binary())])):
+def _text_flaw(value: bytes, *, is_checked: bool) -> str | None:
+    if not is_checked and not is_text(pa.chunked_array([pa.array([value], pa.binary())])):
         return _NO_TEXT
     try:
         _IS_ONE(value)

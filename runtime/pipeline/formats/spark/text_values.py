@@ -260,6 +260,10 @@ def _by_pattern(text: "Column", kind: DataType, pattern: str) -> "Column":
 
 
 def _instant(utc: "Column") -> "Column":
-    """Return the instant of a local time in UTC."""
+    """Return the instant of a local time in UTC.
+
+    Spark would add an interval day by day on the clocks of the session's zone.
+    """
     since = utc - sf.expr("timestamp_ntz'1970-01-01 00:00:00'")
-    return sf.expr("timestamp'1970-01-01 00:00:00Z'") + since
+    seconds = since.cast("interval second").cast("decimal(20, 6)")
+    return sf.timestamp_micros((seconds * 1_000_000).cast("bigint"))

@@ -8,6 +8,7 @@ from typing import Final
 from .....actors.settings import SettingType, Value, not_blank, one_of, trimmed
 from ..config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from .kinds import list_key, number_key, text_key, with_group
+from .labels import LABELS, flaw_in_label_list
 from .placement import PLACEMENT
 
 NAME: Final = "name"
@@ -39,6 +40,10 @@ def _name(value: Value) -> str | None:
             f"String may not contain control sequences but had the following ASCII chars: {codes}"
         )
     return None if value else "String may not be empty"
+
+
+def _labels(value: Value) -> str | None:
+    return flaw_in_label_list(value if isinstance(value, tuple) else ()) or None
 
 
 _whole_number = partial(number_key, least=1, kind=SettingType.INT, importance=Importance.LOW)
@@ -84,6 +89,14 @@ _CONNECTOR: Final = (
         "The version that the plugin must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. "
         "Empty: the installed version.",
         display_name="Connector version",
+    ),
+    list_key(
+        LABELS,
+        "Words by which `fairlead get -l team=a` and other verbs select connectors: "
+        "`team=a, env=prod`. They change nothing else.",
+        importance=Importance.LOW,
+        validator=_labels,
+        display_name="Labels",
     ),
 )
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = frozenset({".gz", ".bz2", ".deflate", ".zst"})
+CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""Arrow's names of those that it unpacks."""
 _SPARK_ONLY: Final = frozenset({".lz4", ".lzo", ".snappy"})
 """Hadoop's own formats: only Spark can read them."""
 

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from .....events.log.process import ProcessId, is_alive, process_of
 from ...batches.row_files import COPIES
 from ...engines.spelling import path_to_read, path_to_write
+from ...formats.csv.proof import CsvProof
 from ...spi.errors import SourceAway
+from ...spi.rows import ArrowTable
 from .folders import FolderColumn
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class FileSurvey:
     is_odd: bool = False
     """Whether it may have texts that Spark's reader takes for other values (`odd_texts`)."""
     plain: "StructType | None" = None
-    """The columns for which each record is plain (`plain_records`); None: it is not known to be."""
+    """The columns for which each record is plain (`csv.grammar`); None: it is not known to be."""
     header: tuple[str, ...] = ()
     """The names in the header; empty: unknown."""
     columns: "StructType | None" = None
@@ -67,6 +69,10 @@ class FileSurvey:
     """The folder above these folders, where `path` is."""
     text: bytes | None = field(default=None, repr=False)
     """The whole text in UTF-8, if it is small and `is_by_lines`; None: Spark reads `path`."""
+    proof: CsvProof | None = None
+    """How Arrow reads it; None: only Spark may."""
+    rows: ArrowTable | None = field(default=None, repr=False)
+    """Its rows, which Arrow has read already; None: only Spark may."""
 
 
 @dataclass(slots=True)

@@ -293,6 +293,10 @@ class JdbcSourceType(SourceType):
         count = min(max_tasks, len(names))
         return [{keys.SHARE: json.dumps(names[each::count])} for each in range(count)]
 
+    def split_sample(self) -> Mapping[str, str]:
+        """Return the keys of one task for all tables."""
+        return self.split(1)[0]
+
     @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig

@@ -15,7 +15,7 @@ from ...spi.sink import Sink
 from ...spi.source import Source
 from ...spi.transform import Transform
 from .calls import Calls
-from .results import check_manifest
+from .results import check_manifest, check_staged_parts, check_staged_table
 
 _RELEASING: Final = ("close", "stop")
 """The methods that release resources."""
@@ -82,8 +82,10 @@ def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
     _require(pipeline.sink, Sink, "sink")
     for transform in pipeline.transforms:
         _require(transform, Transform, "transform")
-    jobs = () if pipeline.sink.takes_arrow else ("stage", "write")
+    of_job = "stage", "stage_parts", "stage_table", "write"
+    jobs = () if pipeline.sink.takes_arrow else of_job
     checks = {"stage": check_manifest, "write": check_manifest}
+    of_sink = {**checks, "stage_parts": check_staged_parts, "stage_table": check_staged_table}
     letters = pipeline.dead_letters and _Guarded(
         "dead letters", pipeline.dead_letters, calls, ("stage",), checks, SinkAway
     )
@@ -94,7 +96,7 @@ def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
             cast("Transform", _Guarded(f"transform {type(each).__name__}", each, calls))
             for each in pipeline.transforms
         ),
-        sink=cast("Sink[Any]", _Guarded("sink", pipeline.sink, calls, jobs, checks, SinkAway)),
+        sink=cast("Sink[Any]", _Guarded("sink", pipeline.sink, calls, jobs, of_sink, SinkAway)),
         dead_letters=cast("Sink[Any] | None", letters),
     )
 

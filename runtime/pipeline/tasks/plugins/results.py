@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 
 from .....events.commits import Advance, Document, Lag, Manifest, Part, identity
 from ...spi.errors import ContractBroken
+from ...spi.sink import StagedParts
 from ...spi.source import BatchPlan
 
 T = TypeVar("T")
@@ -56,6 +57,20 @@ def check_manifest(value: object) -> None:
         _check_count("sink.stage: a part's rows", part.rows, -1)
     if flaw := flaw_in(manifest.note, LONGEST_NOTE):
         raise ContractBroken(f"sink.stage: the manifest's note {flaw}")
+
+
+def check_staged_parts(value: object) -> None:
+    """Raise `ContractBroken` if a result of `stage_parts` cannot be committed; None: no parts."""
+    if value is not None:
+        staged = _require("sink.stage_parts", value, StagedParts)
+        check_manifest(staged.manifest)
+        _check_count("sink.stage_parts: its rows", staged.rows, 0)
+
+
+def check_staged_table(value: object) -> None:
+    """Raise `ContractBroken` if a result of `stage_table` cannot be committed; None: no table."""
+    if value is not None:
+        check_manifest(value)
 
 
 def check_task_configs(configs: object) -> tuple[Mapping[str, str], ...]:

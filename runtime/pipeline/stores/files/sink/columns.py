@@ -14,13 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructType,
+)
 
 from ......events.model import Resource
+from ....batches.frames import arrow_schema_of
 from ....engines.spelling import quoted
 from ....formats.evolution.names import find_duplicates, flaw_of_duplicates
 from ....formats.evolution.rules import Difference, unite_schemas
 from ....spi.errors import SchemaRefused, SinkBroken
+from ....spi.rows import ArrowSchema
 from ...staging import escape_name, make_folder
 from .. import keys
 from .root import SinkLocation
@@ -30,6 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COLUMNS: Final = "_fairlead/columns"
+_WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
+"""Types of whole numbers, the narrowest first."""
 _NESTED: Final = (StructType, ArrayType, MapType)
 
 
@@ -68,13 +82,12 @@ def reconcile_columns(
 
 def align_columns(frame: "DataFrame", incoming: StructType, columns: StructType) -> "DataFrame":
     """Return rows with the columns that all files have, in their order."""
-    theirs = {each.name.lower(): each for each in incoming.fields}
-    pairs = [(each, theirs.get(each.name.lower())) for each in columns.fields]
-    is_same = [each.name for each in columns.fields] == [each.name for each in incoming.fields]
-    if is_same and all(there and _is_as(there.dataType, each.dataType) for each, there in pairs):
+    if are_aligned(incoming, columns):
         return frame
+    theirs = {each.name.lower(): each for each in incoming.fields}
     aligned = []
-    for each, there in pairs:
+    for each in columns.fields:
+        there = theirs.get(each.name.lower())
         if there is None:
             column = sf.lit(None).cast(each.dataType)
         else:
@@ -83,6 +96,32 @@ def align_columns(frame: "DataFrame", incoming: StructType, columns: StructType)
                 column = column.cast(each.dataType)
         aligned.append(column.alias(each.name))
     return frame.select(*aligned)
+
+
+def columns_by_arrow(incoming: StructType, columns: StructType) -> ArrowSchema | None:
+    """Return the columns of all files, if Arrow casts rows to them as Spark does; None: it may not.
+
+    What the rows lack is null.
+    """
+    theirs = {each.name.lower(): each.dataType for each in incoming.fields}
+    pairs = [(theirs.get(each.name.lower()), each.dataType) for each in columns.fields]
+    is_alike = all(one is None or one == each or _widens_alike(one, each) for one, each in pairs)
+    return arrow_schema_of(columns) if is_alike else None
+
+
+def _widens_alike(one: object, other: object) -> bool:
+    """Return whether Arrow and Spark cast all values of a type alike, and without loss."""
+    kinds = type(one), type(other)
+    is_whole = all(each in _WHOLE for each in kinds)
+    is_wider = is_whole and _WHOLE.index(kinds[0]) < _WHOLE.index(kinds[1])
+    return is_wider or kinds == (FloatType, DoubleType)
+
+
+def are_aligned(incoming: StructType, columns: StructType) -> bool:
+    """Return whether rows have the columns of all files already."""
+    pairs = zip(incoming.fields, columns.fields, strict=False)
+    is_same = incoming.names == columns.names
+    return is_same and all(_is_as(one.dataType, each.dataType) for one, each in pairs)
 
 
 def _is_as(found: object, known: object) -> bool:

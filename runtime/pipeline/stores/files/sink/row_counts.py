@@ -18,13 +18,13 @@ import pyarrow.parquet as papq
 
 from ....formats.spark.options import ENCODING
 from ....spi.errors import SinkAway
+from ..compression import CODECS
 from .publishing import RowsOf
 from .root import OpenRoot
 from .staging import STAGING
 from .writing import WriteFormat, WrittenRows
 
 _CHUNK: Final = 1 << 20
-_CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _OF_HADOOP: Final = frozenset({"lz4", "snappy"})
 """Compressed files that only Hadoop reads, by option and by ending."""
 _AS_ASCII: Final = frozenset({"utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252"})
@@ -85,7 +85,7 @@ def _chunks(file: Path) -> Iterator[bytes]:
     if file.suffix == ".deflate":
         yield zlib.decompress(file.read_bytes())
         return
-    with pa.input_stream(str(file), compression=_CODECS.get(file.suffix)) as stream:
+    with pa.input_stream(str(file), compression=CODECS.get(file.suffix)) as stream:
         while chunk := stream.read(_CHUNK):
             yield chunk
 

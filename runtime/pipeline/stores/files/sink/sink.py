@@ -9,8 +9,8 @@ depend on the commit alone, so that any process can do it, again or for another 
 the batch afterwards. Before each batch the mark is read again: a newer one ends the task.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,15 +22,16 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....batches.counting import RowCount
 from ....engines.failures import failure_text
-from ....engines.sessions import runs_elsewhere
+from ....engines.sessions import cores_of, runs_elsewhere
 from ....spi.errors import BadInput, RowsRefused, SinkAway, SinkBroken, SinkFull
-from ....spi.rows import ArrowSchema
-from ....spi.sink import Sink, TaskOwnership
+from ....spi.rows import ArrowSchema, ArrowTable, PartedRows
+from ....spi.sink import Sink, StagedParts, TaskOwnership
 from ...marks import PublishedBatch, is_behind, older_sink, refuse_other_log
 from ...staging import escape_name, task_of
 from .. import keys
 from . import marks, staging
-from .columns import align_columns, reconcile_columns
+from .arrow_parts import write_parts, write_table
+from .columns import align_columns, are_aligned, columns_by_arrow, reconcile_columns
 from .marks import SinkClaim, TaskMark
 from .null_folder import NULL_FOLDER, NullFolderCounter, refuse_bytes
 from .publishing import (
@@ -48,7 +49,7 @@ from .staging import STAGING
 from .writing import SmallBatches, WriteFormat, WrittenRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 _LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and also null: both would be in one \
@@ -74,6 +75,7 @@ class FileSink(Sink["DataFrame"]):
         *,
         may_evolve: bool = False,
         count: Callable[[], RowCount] = RowCount,
+        spark_settings: Mapping[str, str] | None = None,
     ) -> None:
         self._place = place
         self._form = form
@@ -91,8 +93,13 @@ class FileSink(Sink["DataFrame"]):
         is_plain = self._names_rows and not (form.partition_by or form.options)
         self._lost = NullFolderCounter(form.partition_by, warn)
         """Counts texts that readers will take for null."""
-        self._small = SmallBatches(form.file_bytes if is_plain else 0)
+        self._small = SmallBatches(form.file_bytes if is_plain else 0, spark_settings)
         """Writes small batches without Spark."""
+
+    @property
+    def takes_tables(self) -> bool:
+        """Whether the files of a table would be as Spark's are, as far as known without it."""
+        return self._small.takes_tables
 
     @property
     def counts_rows(self) -> bool:
@@ -139,17 +146,84 @@ class FileSink(Sink["DataFrame"]):
                 written = self._small.write(rows, folder)
             else:
                 written = self._write(rows, folder, input_bytes, elsewhere=elsewhere)
-            with whole_files(root, where) as compare:
-                self._refuse_absent(root, where, written)
-                staging.make_durable(root.path, root.path / where)
-                manifest = self._manifest(root.path, where, commit_id, written)
-                compare(written, manifest.rows)
+            manifest = self._staged(root, where, commit_id, written)
             self._lost.warn()
             if not is_small:
                 self._small.learn(manifest, input_bytes)
-            if not root.is_current():
-                raise SinkAway(f"{self._place.root} was unmounted or replaced during a batch")
             return manifest
+
+    def _staged(
+        self, root: OpenRoot, where: str, commit_id: CommitId, written: WrittenRows
+    ) -> Manifest:
+        """Make written files durable and return their manifest; raises `SinkAway`."""
+        with whole_files(root, where) as compare:
+            self._refuse_absent(root, where, written)
+            staging.make_durable(root.path, root.path / where)
+            manifest = self._manifest(root.path, where, commit_id, written)
+            compare(written, manifest.rows)
+        if not root.is_current():
+            raise SinkAway(f"{self._place.root} was unmounted or replaced during a batch")
+        return manifest
+
+    def stage_parts(
+        self, spark: "SparkSession", rows: PartedRows, commit_id: CommitId, input_bytes: int
+    ) -> StagedParts | None:
+        """Write a batch by Arrow in tasks of Spark, or here if it is small; None: Spark has to."""
+        if rows.is_small:
+            if not self._small.are_alike(spark, from_arrow_schema(rows.schema)):
+                return None
+            manifest = self.stage_table(rows.table(), commit_id, input_bytes, spark)
+            return None if manifest is None else StagedParts(manifest, manifest.rows)
+        with open_root(self._place) as root:
+            self._refuse_intruders(root, commit_id)
+            schema = self._schema_of_files(root, rows.schema)
+            if schema is None or not self._small.are_alike(spark, from_arrow_schema(schema)):
+                return None
+            where = staging.batch_folder(commit_id)
+            elsewhere = runs_elsewhere(spark)
+            folder = (self._place.root if elsewhere else root.path) / where
+            staging.make_empty_folder(root.path / where)
+            rest = self._write_rest(rows, folder, input_bytes, elsewhere=elsewhere)
+            # Spark's file may have no row, and then its number is not among those of `rest`.
+            first = 1 + max(rest.parts | staging.part_numbers(root.path / where), default=-1)
+            count = self._form.parts_of(input_bytes, cores_of(spark))
+            with self._explaining():
+                parts = write_parts(spark, rows, schema, count, folder, first)
+            numbers = rest.parts | {*range(first, first + len(parts))}
+            in_parts = sum(each.rows for each in parts)
+            written = WrittenRows(rest.rows + in_parts, numbers if elsewhere else frozenset())
+            return StagedParts(self._staged(root, where, commit_id, written), in_parts)
+
+    def _write_rest(
+        self, rows: PartedRows, folder: Path, input_bytes: int, *, elsewhere: bool
+    ) -> WrittenRows:
+        """Write by Spark what has to be read by it."""
+        if rows.rest is None:
+            return WrittenRows(0)
+        frame = rows.rest()
+        frame = align_columns(frame, *self._columns) if self._columns else frame
+        return self._write(frame, folder, input_bytes, elsewhere=elsewhere, with_parts=True)
+
+    def stage_table(
+        self,
+        table: ArrowTable,
+        commit_id: CommitId,
+        input_bytes: int,
+        spark: "SparkSession | None" = None,
+    ) -> Manifest | None:
+        """Write a batch by Arrow in this process; None: its files would not be as Spark's are."""
+        with open_root(self._place) as root:
+            self._refuse_intruders(root, commit_id)
+            schema = self._schema_of_files(root, table.schema)
+            if schema is None or not self._small.are_alike(spark, from_arrow_schema(schema)):
+                return None
+            where = staging.batch_folder(commit_id)
+            staging.make_empty_folder(root.path / where)
+            parts = write_table(
+                table, schema, self._form.parts_of(input_bytes, 1), root.path / where
+            )
+            written = WrittenRows(sum(each.rows for each in parts))
+            return self._staged(root, where, commit_id, written)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Rename the batch's files to their final paths, and record that in the task's mark."""
@@ -182,30 +256,54 @@ class FileSink(Sink["DataFrame"]):
 
     def _aligned(self, root: OpenRoot, rows: "DataFrame") -> "DataFrame":
         """Return rows with the columns of all files, which other tasks may have extended."""
-        if self._columns is None:
+        if self._is_aligned(root) or self._columns is None:
             return rows
+        return align_columns(rows, *self._columns)
+
+    def _schema_of_files(self, root: OpenRoot, schema: ArrowSchema) -> ArrowSchema | None:
+        """Return the columns of all files, for rows of a schema; None: Spark has to cast them."""
+        if self._is_aligned(root) or self._columns is None:
+            return schema
+        return columns_by_arrow(*self._columns)
+
+    def _is_aligned(self, root: OpenRoot) -> bool:
+        """Return whether rows have the columns of all files as they are now."""
+        if self._columns is None:
+            return True
         found, last = self._columns
         columns = reconcile_columns(
             root.path, self._place, found, last=last, may_evolve=self._may_evolve
         )
         self._columns = found, columns
-        return align_columns(rows, found, columns)
+        return are_aligned(found, columns)
 
     def _write(
-        self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
+        self,
+        rows: "DataFrame",
+        where: Path,
+        input_bytes: int,
+        *,
+        elsewhere: bool,
+        with_parts: bool = False,
     ) -> WrittenRows:
         """Write a batch to a folder by Spark; if executors run elsewhere, they create it."""
         if not elsewhere:
             staging.make_batch_folder(where)
-        try:
+        with self._explaining():
             return self._form.write(
                 rows,
                 where,
                 input_bytes,
                 self._count(),
                 is_there=not elsewhere,
-                with_parts=elsewhere or self._rows_in is None,
+                with_parts=with_parts or elsewhere or self._rows_in is None,
             )
+
+    @contextmanager
+    def _explaining(self) -> Generator[None]:
+        """Raise the sink's error behind an error of a job, if there is one."""
+        try:
+            yield
         except Exception as error:
             explained = explain_spark_error(self._place.root, error)
             if explained is None:
@@ -331,11 +429,11 @@ def explain_spark_error(root: Path, error: Exception) -> SinkAway | BadInput | N
 
 
 def explain_lost_files(root: Path, error: Exception) -> SinkAway | None:
-    """Return the error of staged files that vanished during a Spark job; None: it is another.
+    """Return the error of staged files that vanished during a job; None: it is another.
 
     The root itself must have been found there.
     """
-    text = failure_text(error) or ""
+    text = str(error) if isinstance(error, OSError) else failure_text(error) or ""
     if STAGING not in text or not any(each in text for each in _GONE_WORDS):
         return None
     return SinkAway(

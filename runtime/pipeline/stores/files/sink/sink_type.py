@@ -102,7 +102,10 @@ class FilesSinkType(SinkType):
         place = FolderKeys().place(context, settings)
         form = WriteFormat.of(settings, config)
         may_evolve = settings.flag(keys.SINK_AUTO_EVOLVE)
-        return FileSink(place, form, context.warn, may_evolve=may_evolve)
+        settings_of_spark = context.spark_settings
+        return FileSink(
+            place, form, context.warn, may_evolve=may_evolve, spark_settings=settings_of_spark
+        )
 
 
 def flaw_in_folder(text: str, config: Mapping[str, str], outside: ExternalAccess) -> str:

@@ -22,7 +22,9 @@ from ......events.model import Resource, Token
 from ...staging import batch_path, escape_name, folders_up_to, make_folder, task_of
 
 STAGING = "_fairlead/staging"
-_OF_SPARK = "_temporary/0/_temporary"
+ATTEMPTS = "_temporary"
+"""The folder within that of a batch where attempts of tasks write what may not count."""
+_OF_SPARK = f"{ATTEMPTS}/0/_temporary"
 """Hadoop's committer has its task folders here, below the folder of the job."""
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)
 
@@ -35,7 +37,7 @@ def batch_folder(commit_id: CommitId) -> str:
 def data_files(folder: Path) -> Iterator[Path]:
     """Yield the data files in a folder, relative to it, in order."""
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if each != "_temporary")
+        folders[:] = sorted(each for each in folders if each != ATTEMPTS)
         inside = Path(here).relative_to(folder)
         yield from (inside / name for name in sorted(names) if _PART.fullmatch(name))
 

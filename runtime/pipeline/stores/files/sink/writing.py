@@ -1,14 +1,12 @@
 # pyright: basic
 """Spark's file writer: the format, its options, and the number of files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
-from uuid import uuid4
 
-import pyarrow.parquet as papq
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
@@ -20,6 +18,7 @@ from ....engines.spelling import path_to_write
 from ....formats.spark.options import SINK_OPTION, options_of
 from ....spi.config import ParsedConfig
 from .. import keys
+from .arrow_parts import write_table
 from .staging import make_empty_folder
 
 if TYPE_CHECKING:
@@ -122,11 +121,18 @@ class WriteFormat:
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
         """Repartition rows: few files, but all cores write; more files if they must be small."""
-        cores = cores_of(rows.sparkSession)
-        parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
-        files = max(parts, 1 + input_bytes // _LARGEST_PART)
+        files = _parts_of(input_bytes, cores_of(rows.sparkSession))
         wanted = -(-input_bytes // self.file_bytes)
         return rows.repartition(wanted) if wanted > files else rows.coalesce(files)
+
+    def parts_of(self, input_bytes: int, cores: int) -> int:
+        """Return in how many parts to write a batch on so many cores."""
+        return max(_parts_of(input_bytes, cores), -(-input_bytes // self.file_bytes))
+
+
+def _parts_of(input_bytes: int, cores: int) -> int:
+    used = min(cores, 1 + input_bytes // _BYTES_PER_PART)
+    return max(used, 1 + input_bytes // _LARGEST_PART)
 
 
 _MOST_BYTES: Final = 1 << 20
@@ -150,16 +156,24 @@ _SETTINGS: Final = {
 
 
 class SmallBatches:
-    """Decides which batches of one sink are small, and writes them."""
+    """Decides which batches of one sink the worker writes, since they are small or in Arrow."""
 
-    def __init__(self, file_bytes: int) -> None:
-        """Start with the most input of one file; 0: files are not plain, so no batch is small."""
+    def __init__(self, file_bytes: int, settings: Mapping[str, str] | None = None) -> None:
+        """Start with the most input of one file; 0: files are not plain, so Spark writes them.
+
+        `settings` are those of Spark that differ from its defaults; None: a session is asked.
+        """
         self._most_bytes = min(_MOST_BYTES, file_bytes)
         """The most input of a batch that is small."""
         self._rows_per_byte = inf
         """The rows per input byte of the last batch that Spark wrote."""
-        self._is_alike: bool | None = None
+        self._is_alike = None if settings is None else _is_alike({**_SETTINGS, **settings}.get)
         """Whether Spark has the settings above; None: not checked yet."""
+
+    @property
+    def takes_tables(self) -> bool:
+        """Whether Arrow writes the same files as Spark does, as far as known without Spark."""
+        return bool(self._most_bytes and self._is_alike)
 
     def learn(self, manifest: Manifest, input_bytes: int) -> None:
         """Note the rows of a batch that Spark wrote."""
@@ -170,21 +184,19 @@ class SmallBatches:
         most_rows = input_bytes * self._rows_per_byte
         if not 0 < input_bytes <= self._most_bytes or most_rows > _MOST_ROWS:
             return False
-        if self._is_alike is None:
-            self._is_alike = _is_alike(rows.sparkSession)
-        return self._is_alike and all(map(_is_plain, rows.schema.fields))
+        return self.are_alike(rows.sparkSession, rows.schema)
+
+    def are_alike(self, spark: "SparkSession | None", schema: st.StructType) -> bool:
+        """Return whether Spark would write the same files as Arrow does; None: it is not there."""
+        if self._is_alike is None and spark is not None:
+            self._is_alike = _is_alike(spark.conf.get)
+        return self.takes_tables and bool(schema.fields) and all(map(_is_plain, schema.fields))
 
     def write(self, rows: "DataFrame", folder: Path) -> WrittenRows:
         """Write a batch as one file to a new folder."""
         table = rows_of(rows)
         make_empty_folder(folder)
-        papq.write_table(
-            table,
-            folder / f"part-00000-{uuid4()}-c000.snappy.parquet",
-            compression="snappy",
-            store_decimal_as_integer=True,
-            store_schema=False,
-        )
+        write_table(table, table.schema, 1, folder)
         return WrittenRows(table.num_rows)
 
 
@@ -192,5 +204,5 @@ def _is_plain(column: st.StructField) -> bool:
     return isinstance(column.dataType, _PLAIN) or column.dataType == _TEXT
 
 
-def _is_alike(spark: "SparkSession") -> bool:
-    return all(spark.conf.get(name) == value for name, value in _SETTINGS.items())
+def _is_alike(setting: Callable[[str], str | None]) -> bool:
+    return all(setting(name) == value for name, value in _SETTINGS.items())

@@ -39,12 +39,12 @@ from ..folders import FolderColumn, folders_of
 from .formats import ReadFormat
 from .inference import csv_columns
 from .listing import SourceFile, asking_about
-from .text import survey_csv, to_utf8
+from .text import prove_csv, survey_csv, to_utf8, with_text
 
 _SAMPLE: Final = 16 << 20
 """The bytes of a csv file that are sampled for the types of new columns."""
 MOST_HELD: Final = 64 << 20
-"""The most text of compressed files in memory; other text is limited by the batch's bytes."""
+"""The most text of compressed files, or rows, in memory; other text is limited by the batch."""
 
 
 class LookAhead:
@@ -131,8 +131,8 @@ def survey_file(  # two of them have defaults
 ) -> FileSurvey:
     """Scan a file; raises `BadInput`.
 
-    `within` is the parent of temporary folders; folders below `root` may name columns; for
-    `keeps_text` see `survey_csv`.
+    `within` is the parent of temporary folders; folders below `root` may name columns.
+    `keeps_text`: text or rows may stay in memory, see `survey_csv` and `JsonColumns`.
     """
     named = folders_of(file, root)
     survey = _looked_at(form, file, copies, within, named, keeps_text=keeps_text)
@@ -140,11 +140,14 @@ def survey_file(  # two of them have defaults
     folders = tuple(each for each in named if each.name.lower() not in own)
     shadowed = tuple(each.name for each in named if each not in folders)
     survey = replace(survey, folders=folders, shadowed=shadowed)
+    if folders or shadowed:  # Arrow knows nothing of folders
+        survey = replace(survey, proof=None)
     if survey.path != file:
         path = copies.place(survey.path, within, folders) if folders else survey.path
         return replace(survey, path=path, base=copies.base)
     if is_misread(file) or shadowed:
-        return replace(survey, path=copies.link(file, within, folders), base=copies.base)
+        link = copies.link(file, within, folders)
+        return replace(survey, path=link, base=copies.base, proof=None)
     return replace(survey, base=root)
 
 
@@ -162,7 +165,10 @@ def _looked_at(
         # With a line separator of the user, only Spark's reader can tell the lines.
         refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
         text = partial(_refuse_text, file)
-        columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
+        reading = form.json_reading() if keeps_text and not named else None
+        columns = JsonColumns(
+            form.columns, is_one=is_one, refuse=refuse, refuse_text=text, reading=reading
+        )
         odd = OddTextScan(form.odd)
 
         def show(chunk: bytes) -> None:
@@ -171,17 +177,39 @@ def _looked_at(
 
         path = to_utf8(file, form.style.encoding, copies, within, show)
         schema = parse_ddl(to_ddl(columns.end()))
-        return FileSurvey(path, is_odd=odd.found, columns=schema)
+        rows = None if odd.found else columns.rows
+        return FileSurvey(path, is_odd=odd.found, columns=schema, rows=rows)
     if form.name == "parquet":
         if form.tolerant:
             with asking_about(file):
                 rows_of(file)
         return _of_parquet(form, file)
-    records = form.plain_records(named)
-    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, records=records)
-    if not form.style.header or not found.header:
-        return found
-    return replace(found, columns=_of_csv(form, file, found, named))
+    survey = _look_at_csv(form, file, copies, within, named, keeps_text=keeps_text)
+    if not form.style.header or not survey.header:
+        return survey
+    return replace(survey, columns=_of_csv(form, file, survey, named))
+
+
+def _look_at_csv(
+    form: ReadFormat,
+    file: Path,
+    copies: Copies,
+    within: str | None,
+    named: Sequence[FolderColumn],
+    *,
+    keeps_text: bool,
+) -> FileSurvey:
+    """Prove a csv file; if it cannot be proved, scan it."""
+    plain, names = form.plain_form(), form.names_in_files((), named)
+    if form.proves:
+        proved = prove_csv(file, plain, names)
+        if proved is not None:
+            return proved
+    found = survey_csv(file, form.style, copies, within, keeps_text=keeps_text, odd=form.odd)
+    if form.proves and found.path != file:  # the copy has UTF-8, one line end and no comments
+        style = replace(form.style, encoding="UTF-8", comment="")
+        return prove_csv(found.path, replace(plain, style=style), names) or found
+    return found
 
 
 def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
@@ -202,8 +230,24 @@ def _refuse_text(file: Path, line: int, why: str) -> None:
 
 
 def held_of(survey: FileSurvey) -> int:
-    """Return the bytes of a compressed file's text in memory."""
+    """Return the bytes of a file's rows, or of a compressed file's text, in memory."""
+    if survey.rows is not None:
+        return survey.rows.nbytes
     return len(survey.text or b"") if is_compressed(survey.path) else 0
+
+
+def with_texts(surveys: Sequence[FileSurvey]) -> list[FileSurvey]:
+    """Return surveys with the texts of small proved files, so that they may be merged.
+
+    Raises `BadInput`.
+    """
+    held = sum(map(held_of, surveys))
+    found: list[FileSurvey] = []
+    for each in surveys:
+        survey = with_text(each) if held < MOST_HELD else each
+        held += held_of(survey) - held_of(each)
+        found.append(survey)
+    return found
 
 
 def admit(form: ReadFormat, survey: FileSurvey, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
@@ -275,6 +319,9 @@ def _of_csv(
         _check_header(file, header, form.names_in_files(header, named))
         return None
     refuse_duplicates(header, f"{file}: ")
+    if surveyed.proof is not None:
+        types = [each.dataType for each in surveyed.proof.columns.fields]
+        return StructType([*map(StructField, header, types)])
     known = {each.name.lower(): each.dataType for each in form.declared.fields}
     if not form.policy.widens and all(name.lower() in known for name in header):
         return StructType([StructField(name, known[name.lower()]) for name in header])

@@ -6,22 +6,24 @@ bad rows are separated instead (`formats.bad_rows`).
 
 Files whose columns are alike are read together, and their rows are united in the schema's columns.
 Csv is read by Spark's types where these say the same as the texts. Times are read as texts unless
-all records of a file are plain (`formats.csv.plain_records`), and so are all columns of a file that
+all records of a file are plain (`formats.csv.grammar`), and so are all columns of a file that
 Spark would misread. The texts are converted afterwards (`formats.spark.text_values`).
 """
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
+from ....batches.frames import arrow_schema_of
 from ....engines.sessions import has_old_times, read_csv, zone_of
 from ....engines.spelling import path_to_read, quoted
 from ....formats.bad_rows import (
@@ -38,9 +40,11 @@ from ....formats.bad_rows import (
     with_file,
     with_texts,
 )
-from ....formats.csv.plain_records import PlainForm, PlainRecords
+from ....formats.csv.arrow_reader import CsvReading, TextRange
+from ....formats.csv.grammar import PlainForm
 from ....formats.csv.style import CsvStyle
 from ....formats.evolution.policy import EVOLUTION, SchemaPolicy, parse_given
+from ....formats.json.proof import JsonReading, reading_of
 from ....formats.json.values import OF_FILES, JsonValues
 from ....formats.parquet import field_to_read, rows_of
 from ....formats.spark.filling import fill_columns
@@ -49,10 +53,12 @@ from ....formats.spark.options import options_to_read
 from ....formats.spark.text_values import TIMES, TextValues
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
-from ....spi.rows import Rejects
+from ....spi.rows import ArrowTable, PartedRows, Rejects
 from .. import keys
+from ..compression import CODECS
 from ..copies import Copies, FileSurvey
 from ..folders import FolderColumn
+from .parts import FileParts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,6 +66,8 @@ if TYPE_CHECKING:
 
 _OF_FILES: Final = frozenset({"basepath", "header", "multiline", "enforceschema", "columnpruning"})
 """Options of files, which `from_csv` and `from_json` do not take."""
+_ENCODINGS: Final = frozenset({"encoding", "charset"})
+"""The options of text that is given to all readers in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class ReadFormat:
     """The folder above these folders."""
     zone: str = ""
     """The zone of Spark's session; empty: its readers follow old rules, or it is not known."""
+    proves: bool = True
+    """Whether the records of csv files may be proved; else they are scanned."""
     grown: StructType | None = None
     """The schema with the changes of `source.schema.evolution`; None: unchanged."""
     null_stand_in: str = field(default_factory=lambda: f"\ufdd0{uuid4().hex}", compare=False)
@@ -140,11 +150,50 @@ class ReadFormat:
         zone = "" if has_old_times(spark) else zone_of(spark)
         return self if self.zone == zone else replace(self, zone=zone)
 
-    def plain_records(self, folders: Sequence[FolderColumn]) -> PlainRecords:
-        """Return a finder of plain records in a csv file, for files in named folders."""
+    def plain_form(self) -> PlainForm:
+        """Return what decides which records of csv are plain."""
         zone = self.zone and (self.option("timezone") or self.zone)
-        form = PlainForm(self.columns, self.style, self.options, zone, self.is_inferred)
-        return PlainRecords(form, self.names_in_files((), folders), self.odd)
+        return PlainForm(self.columns, self.style, self.options, zone, self.is_inferred)
+
+    def parts(
+        self,
+        files: Sequence[FileSurvey],
+        frame: "Callable[[], DataFrame]",
+        rest: "Callable[[], DataFrame] | None",
+        *,
+        is_small: bool = False,
+    ) -> PartedRows:
+        """Return proved files in parts; see `FileParts`."""
+        proofs = [(each.path, each.proof) for each in files]
+        ranges = [
+            TextRange(
+                str(path),
+                proof.cuts,
+                tuple(proof.columns.names),
+                bool(proof.has_zones),
+                CODECS.get(path.suffix.lower(), ""),
+                proof.state,
+            )
+            for path, proof in proofs
+            if proof is not None
+        ]
+        style = self.style
+        schema = arrow_schema_of(self.columns)
+        how = CsvReading(schema, style.separator, style.quote, tuple(style.nulls))
+        return FileParts(how, ranges, frame, rest, is_small=is_small)
+
+    def json_reading(self) -> JsonReading | None:
+        """Return how Arrow reads files of JSON; None: it may not."""
+        is_plain = self.options.keys() <= _ENCODINGS and not self.folder_names
+        return reading_of(self.columns) if is_plain else None
+
+    def table(self, files: Sequence[FileSurvey]) -> ArrowTable | None:
+        """Return the rows of files that Arrow has read with the current schema; None: not all."""
+        tables = [each.rows for each in files if each.rows is not None]
+        schema = arrow_schema_of(self.columns)
+        if not tables or len(tables) < len(files) or any(each.schema != schema for each in tables):
+            return None
+        return cast("ArrowTable", pa.concat_tables(tables))
 
     def names_in_files(
         self, header: Sequence[str], folders: Sequence[FolderColumn]

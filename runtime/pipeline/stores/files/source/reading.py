@@ -1,4 +1,9 @@
-"""Reads the files of a batch, and finds the file that caused an error of the Spark job."""
+"""Reads the files of a batch, and finds the file that caused an error of the Spark job.
+
+Files that are proved are read by Arrow: in parts, or in this process if they are small. What it
+could not read after all is surveyed again, as if nothing could be proved, and read by Spark, so
+that errors, positions and bad rows are those of Spark's way.
+"""
 
 import errno
 import os
@@ -7,21 +12,26 @@ import sys
 import tempfile
 from collections.abc import Container, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
-from ....engines.sessions import cores_of, runs_elsewhere, scratch_of
+from ....engines.failures import failure_text, is_of_spark_task
+from ....engines.sessions import cores_of, may_run_arrow, runs_elsewhere, scratch_of
 from ....formats.bad_rows import BAD_VALUE
 from ....formats.evolution.policy import DEAD_LETTER
+from ....formats.json.attempts import ProofAttempts
 from ....spi.context import Context
 from ....spi.errors import BadInput, LostRange, SchemaRefused, SourceAway, Unreadable
-from ....spi.rows import Rejects
+from ....spi.rows import ArrowTable, PartedRows, Rejects, Unproved
 from ..copies import Copies, FileSurvey, merge_small_files
-from .file_survey import MOST_HELD, LookAhead, admit, held_of, survey_file
+from ..lanes import LaneCounter
+from .file_survey import MOST_HELD, LookAhead, admit, held_of, survey_file, with_texts
 from .formats import ReadFormat
 from .listing import SourceFile
-from .text import is_about_file
+from .text import find_mismatch_in, is_about_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +62,9 @@ _AWAY_WORDS: Final = (
     "No space left on device",
 )
 _ANY: Final = sys.maxsize
+_LEAST_PARTED: Final = 4 << 20
+"""The least bytes that tasks of Spark read: what is less is read in this process, without a job."""
+_NO_ARROW: Final = "executors do not have the pyarrow and the Python of this node"
 
 
 class DeferredFiles:
@@ -109,6 +122,14 @@ class Reading:
         """Whether small files may be merged."""
         self._merges = False
         """Whether the files of the current batch may be merged."""
+        self._may_be_parted = context.by_arrow and form.name == "csv"
+        """Whether Arrow may read proved files."""
+        self._doubted: Sequence[SourceFile] = ()
+        """The files of a batch that Arrow could not read after all."""
+        self.lanes = LaneCounter(form.name, self._find_mismatch)
+        """Counts the files that Arrow reads."""
+        # When to try whether Arrow may read files of json.
+        self._attempts = ProofAttempts(is_allowed=context.by_arrow and form.name == "json")
         self._ahead = LookAhead(root)
         """Scans the files of the next batch."""
         self._shared = context.reach.paths
@@ -126,7 +147,9 @@ class Reading:
         self._copies = Copies()
         """The temporary files of the last batch."""
 
-    def read(self, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
+    def read(
+        self, spark: "SparkSession", files: Sequence[SourceFile]
+    ) -> "DataFrame | ArrowTable | PartedRows":
         """Return the rows of files; may extend the schema.
 
         Raises `Unreadable` for unreadable files if these are tolerated; else `BadInput`.
@@ -137,10 +160,15 @@ class Reading:
         self._within = _first_writable(self._shared) if elsewhere else scratch_of(spark)
         # With one column, an empty line is a value.
         is_one = len(self._form.columns.fields) == 1
-        self._merges = self._may_merge and not (is_one or elsewhere)
+        is_doubted = files == self._doubted
+        self._merges = self._may_merge and not (is_one or elsewhere or is_doubted)
         self._form = self._form.in_session(spark)
+        proves = not is_doubted
+        if proves is not self._form.proves:
+            self._form = replace(self._form, proves=proves)
+        keeps_rows = self._may_keep_rows(files)
         try:
-            surveys = self._look_through(files)
+            surveys = self._look_through(files, keeps=keeps_rows or self._merges)
         except OSError as error:
             where = self._within or tempfile.gettempdir()
             if error.errno in _NO_ROOM:
@@ -152,10 +180,65 @@ class Reading:
             raise SourceAway(
                 f"cannot copy input files to {where}: {error.strerror}; {remedy}"
             ) from error
+        by_arrow = self._by_arrow(spark, surveys, keeps_rows=keeps_rows)
+        return by_arrow or self._rows(spark, surveys)
+
+    def _by_arrow(
+        self, spark: "SparkSession", surveys: Sequence[FileSurvey], *, keeps_rows: bool
+    ) -> "ArrowTable | PartedRows | None":
+        """Return the rows that Arrow has read, or may read; None: Spark has to."""
+        table = self._form.table(surveys)
+        self._attempts.end_turn(is_tried=keeps_rows, has_failed=table is None)
+        if table is not None:
+            return table
+        parts = self._parts(spark, surveys)
+        if self._may_be_parted:
+            paths = [self._root / each.path for each in self._files]
+            found = [*zip(paths, surveys, strict=True)]
+            form = self._form.plain_form()
+            self.lanes.count(form, found, is_parted=parts is not None)
+        return parts
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the rows of the last batch were a table."""
+        return self._attempts.has_succeeded
+
+    def _may_keep_rows(self, files: Sequence[SourceFile]) -> bool:
+        """Return whether Arrow may read all rows of files while it looks for their columns."""
+        return self._attempts.is_due and sum(each.size for each in files) <= MOST_HELD
+
+    def _may_read_by_arrow(self, spark: "SparkSession") -> bool:
+        if self._may_be_parted and not may_run_arrow(spark):
+            self.lanes.refusal = _NO_ARROW
+            return False
+        return self._may_be_parted
+
+    def _parts(self, spark: "SparkSession", surveys: Sequence[FileSurvey]) -> PartedRows | None:
+        """Return the rows in parts, if there is enough that Arrow may read."""
+        proved = [each for each in surveys if each.proof is not None]
+        size = sum(each.proof.cuts[-1] for each in proved if each.proof is not None)
+        others = [each for each in surveys if each.proof is None]
+        is_small = size < _LEAST_PARTED
+        if not proved or (is_small and others):
+            return None  # Spark has a job to run anyway
+        if not (self._may_be_parted if is_small else self._may_read_by_arrow(spark)):
+            return None
+        rest = partial(self._rows, spark, others) if others else None
+        return self._form.parts(
+            proved, partial(self._rows, spark, surveys), rest, is_small=is_small
+        )
+
+    def _find_mismatch(self, file: Path, survey: FileSurvey) -> str:
+        names = self._form.names_in_files((), survey.folders)
+        return find_mismatch_in(file, self._form.plain_form(), names)
+
+    def _rows(self, spark: "SparkSession", surveys: Sequence[FileSurvey]) -> "DataFrame":
+        """Return the rows of files as Spark reads them."""
         if self._merges:
-            with suppress(OSError):  # without disk space they are read one by one
+            with suppress(OSError, BadInput):  # without disk space they are read one by one
                 surveys = merge_small_files(
-                    surveys, lambda: cores_of(spark), self._copies, self._within
+                    with_texts(surveys), lambda: cores_of(spark), self._copies, self._within
                 )
         good, self.rejects = self._form.rows(spark, surveys, self._copies)
         return good
@@ -166,9 +249,10 @@ class Reading:
 
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
         """Scan the files of the next batch in the background."""
-        self._ahead.begin(self._form, files, self._within, keeps_text=self._merges)
+        keeps = self._merges or self._may_keep_rows(files)
+        self._ahead.begin(self._form, files, self._within, keeps_text=keeps)
 
-    def _look_through(self, files: Sequence[SourceFile]) -> list[FileSurvey]:
+    def _look_through(self, files: Sequence[SourceFile], *, keeps: bool) -> list[FileSurvey]:
         ahead, self._copies = self._ahead.take(self._form)
         surveys: list[FileSurvey] = []
         lost: list[LostRange] = []
@@ -177,14 +261,13 @@ class Reading:
         for each in files:
             file = self._root / each.path
             try:
-                keeps = self._merges and held < MOST_HELD
                 surveyed = ahead.get(each) or survey_file(
                     self._form,
                     file,
                     self._copies,
                     self._within,
                     root=self._root,
-                    keeps_text=keeps,
+                    keeps_text=keeps and held < MOST_HELD,
                 )
                 held += held_of(surveyed)
                 self._form, left_out = admit(self._form, surveyed, file)
@@ -247,8 +330,17 @@ class Reading:
         error.is_deferred = True
 
     def narrow(self, error: Exception) -> bool:
-        """Return whether a merged file caused an error; if so, files are not merged again."""
+        """Return whether the batch is to be read in another way, after an error.
+
+        What Arrow could not read is read by Spark, file by file. If a merged file caused the error,
+        files are not merged again.
+        """
         blamed = _file_and_reason(str(error))
+        is_of_parts = isinstance(error, Unproved) or (blamed is None and is_of_spark_task(error))
+        if self.lanes.last.ranges and is_of_parts:
+            self._doubted = self._files
+            self.lanes.refusal = failure_text(error) or str(error)
+            return True
         is_merged = blamed is not None and unquote(blamed[0]) in self._copies.merged
         self._may_merge = self._may_merge and not is_merged
         return is_merged

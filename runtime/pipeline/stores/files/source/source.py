@@ -1,6 +1,9 @@
 """The files source: each file is a source partition, and is read once, as a whole.
 
 A file that changes after it was read is not read again; a remark in the status reports it.
+
+A plan takes the oldest complete files, up to the limits of the task and of the config. After a
+batch that was a table in memory, the next one is no larger than such a table may be.
 """
 
 import sys
@@ -13,10 +16,11 @@ from ......events.commits import Advance, Document, Lag
 from ....formats.evolution.policy import ADD_COLUMNS, EVOLUTION
 from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady, SourceAway
-from ....spi.rows import Rejects
+from ....spi.rows import ArrowTable, LaneCount, PartedRows, Rejects
 from ....spi.source import BatchPlan, Limit, Source
 from .. import keys
 from .file_index import QuietPeriod, shared_index
+from .file_survey import MOST_HELD
 from .formats import ReadFormat
 from .listing import (
     REMEDY,
@@ -79,7 +83,8 @@ class FileSource(Source[SourceFile]):
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Plan the next files; scans the folder when none are pending."""
         most_files = min(limit.ranges, self._at_most.ranges)
-        most_bytes = min(limit.bytes, self._at_most.bytes)
+        most_held = MOST_HELD if self._reading.has_table else sys.maxsize
+        most_bytes = min(limit.bytes, self._at_most.bytes, most_held)
         self._limit = Limit(limit.rows, most_bytes, most_files)
         if not self._pending:
             self._pending.extend(self._scan(offsets))
@@ -105,16 +110,18 @@ class FileSource(Source[SourceFile]):
         remark = "; ".join(filter(None, remarks))
         return BatchPlan(tuple(taken), advances, size, rows, bool(self._pending), lag, remark)
 
-    def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
+    def read(
+        self, spark: "SparkSession", ranges: Sequence[SourceFile]
+    ) -> "DataFrame | ArrowTable | PartedRows":
         """Return the rows of files; raises `Unreadable` for unreadable ones."""
         self._verify_files(ranges)
         known = set(self._columns_remarks())
-        frame = self._reading.read(spark, ranges)
+        rows = self._reading.read(spark, ranges)
         for remark in self._columns_remarks():
             if remark not in known:
                 self._context.warn(f"{self._folder.root}: {remark}")
         self._reading.look_ahead([*self._likely_next()])
-        return frame
+        return rows
 
     def wake(self) -> None:
         """Wake the task, since a file was moved in."""
@@ -123,6 +130,10 @@ class FileSource(Source[SourceFile]):
     def rejects(self) -> Sequence[Rejects]:
         """Return the bad rows of the last read."""
         return self._reading.rejects
+
+    def lane_count(self) -> LaneCount:
+        """Return how many files of the last read Arrow may read, and why not the others."""
+        return self._reading.lanes.last
 
     def verify(self, ranges: Sequence[SourceFile]) -> None:
         """Raise `BadInput` if a file has changed since the batch was planned.
@@ -157,7 +168,7 @@ class FileSource(Source[SourceFile]):
         return list_some([str(self._folder.root / each.path) for each in ranges])
 
     def narrow(self, error: Exception) -> bool:
-        """Return whether a merged file caused an error; files are then read one by one."""
+        """Return whether the files of a failed batch are to be read in another way."""
         return self._reading.narrow(error)
 
     def close(self) -> None:

@@ -139,6 +139,10 @@ class FilesSourceType(SourceType):
         }
         return [{**common, keys.TASK_BUCKETS: share} for share in shares]
 
+    def split_sample(self) -> Mapping[str, str]:
+        """Return the keys of one task for all files, which are read once they are complete."""
+        return self.split(1)[0]
+
     @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig

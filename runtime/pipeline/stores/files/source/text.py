@@ -11,15 +11,19 @@ import os
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
+from ....formats.csv.arrow_reader import state_of
+from ....formats.csv.grammar import PlainForm
 from ....formats.csv.line_ends import LineEndScan, LineEndUnifier
-from ....formats.csv.plain_records import PlainRecords
+from ....formats.csv.mismatch import find_mismatch
+from ....formats.csv.proof import prove
 from ....formats.csv.style import SOURCE_QUOTE, CsvStyle, header_of
 from ....formats.spark.odd_texts import OddTextScan
 from ....spi.errors import BadInput
-from ..compression import decompress, is_compressed, is_padded, is_spark_only
+from ..compression import CODECS, decompress, is_compressed, is_padded, is_spark_only
 from ..copies import Copies, FileSurvey
 from .listing import asking_about
 
@@ -68,6 +72,52 @@ def is_whole(size: int, limit: int, style: CsvStyle) -> bool:
     return size * (4 if style.needs_copy else 1) <= limit
 
 
+def prove_csv(file: Path, form: PlainForm, names: Sequence[str]) -> FileSurvey | None:
+    """Survey a csv file whose records are all plain; None: it has to be scanned.
+
+    `names` are its columns if it has no header. Raises `BadInput` if it cannot be read.
+    """
+    if is_spark_only(file):
+        return None
+    with _plain(file) as plain:
+        state = state_of(plain)
+        with decompress(file, plain) as stream:
+            proof = prove(stream, form, names)
+    if proof is None or _has_padding(file, proof.cuts[-1]):
+        return None
+    if not proof.header and 0 < proof.cuts[-1] == proof.cuts[0]:  # see `survey_csv`
+        return None
+    proof = replace(proof, state=state)
+    is_unpacked = file.suffix.lower() in CODECS or not is_compressed(file)
+    return FileSurvey(
+        file,
+        proof.line_end,
+        proof.line_end == "\n" and not form.style.separator.isspace(),
+        proof.has_quoted_nothing,
+        plain=proof.columns,
+        header=proof.header,
+        proof=proof if proof.has_zones is not None and is_unpacked else None,
+    )
+
+
+def with_text(survey: FileSurvey) -> FileSurvey:
+    """Return the survey of a plain file with its text, if it may be merged; raises `BadInput`."""
+    if survey.plain is None or survey.text is not None or not survey.is_by_lines:
+        return survey
+    chunks = decode(survey.path, "UTF-8")
+    text = next(chunks)
+    return survey if next(chunks, b"") else replace(survey, text=text)
+
+
+def find_mismatch_in(file: Path, form: PlainForm, names: Sequence[str]) -> str:
+    """Return where the text of a csv file is not proved; empty: it cannot be told."""
+    try:
+        with _opened(file) as stream:
+            return find_mismatch(stream, form, names)
+    except BadInput:  # whoever reads the file reports it
+        return ""
+
+
 def survey_csv(
     file: Path,
     style: CsvStyle,
@@ -75,33 +125,35 @@ def survey_csv(
     within: str | None,
     *,
     keeps_text: bool = False,
-    records: PlainRecords | None = None,
+    odd: str = "",
 ) -> FileSurvey:
     """Scan a csv file, and copy it if Spark cannot read it directly.
 
-    `keeps_text`: the result has the text of a small file with one record per line. What `records`
-    proves to be plain is not scanned. Raises `BadInput` if a quote is never closed, since a reader
+    `keeps_text`: the result has the text of a small file with one record per line. `odd` is the
+    pattern of odd texts. Raises `BadInput` if a quote is never closed, since a reader
     takes all that follows for one value; and for a compression that only Spark can read, since the
     header cannot be checked.
     """
     _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    odd_texts = OddTextScan(records.odd if records else "")
+    odd_texts = OddTextScan(odd)
     comments = style.comments()
     decoded = _Sized(decode(file, style.encoding))
     chunks = comments.without(iter(decoded))
 
     def look(chunk: bytes, *, is_last: bool = False) -> None:
-        left = records.feed(chunk, is_last=is_last) if records else chunk
-        odd_texts.feed(left)
-        scan.feed(left, is_last=is_last)
+        odd_texts.feed(chunk)
+        scan.feed(chunk, is_last=is_last)
 
     head, text = _look_through(chunks, look)
     look(b"", is_last=True)
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
-    if style.needs_copy or comments.found or not line_end or _has_padding(file, decoded.size):
+    # A byte order mark alone ends Spark's parser with an error.
+    is_mark = not decoded.size and file.stat().st_size
+    is_other = style.needs_copy or comments.found or not line_end or is_mark
+    if is_other or _has_padding(file, decoded.size):
         path, line_end = copies.new(file, within), "\n"
         chunks = style.comments().without(decode(file, style.encoding))
         copies.write(path, _unified(chunks, style))
@@ -110,8 +162,8 @@ def survey_csv(
     # If a file begins with an empty line, its header is not in the first line.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
     kept = text if is_small else None
-    values = scan.quotes_nothing, odd_texts.found, records.columns if records else None
-    return FileSurvey(path, line_end, is_by_lines, *values, header, text=kept)
+    values = scan.quotes_nothing, odd_texts.found
+    return FileSurvey(path, line_end, is_by_lines, *values, header=header, text=kept)
 
 
 def _look_through(chunks: Iterator[bytes], look: Callable[[bytes], object]) -> tuple[bytes, bytes]:
@@ -206,15 +258,22 @@ def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(file: Path) -> Generator[IO[bytes]]:
-    """Open a file to read what it unpacks to; a link that took its place is refused.
+    """Open a file to read what it unpacks to; raises as `_plain` does."""
+    with _plain(file) as plain, decompress(file, plain) as stream:
+        yield stream
+
+
+@contextmanager
+def _plain(file: Path) -> Generator[IO[bytes]]:
+    """Open a file; a link that took its place is refused, and errors of unpacking are translated.
 
     Raises `BadInput`, or `SourceAway` if its file system does not answer.
     """
     try:
         with asking_about(file):
-            plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
-            with plain, decompress(file, plain) as stream:
-                yield stream
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(file, flags), "rb") as plain:
+                yield plain
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise BadInput(f"{file}: {why}") from error

@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
-from ....spi.context import Context
+from ....spi.config import ConfigInvalid
+from ....spi.context import Context, ExternalAccess
 from ....spi.errors import SinkAway
 from ....spi.sink import Sink, TaskOwnership
 from .. import keys
 from ..cluster import KafkaCluster
-from ..connection import client_settings, locations
+from ..connection import LOOK_S, client_settings, locations
 from .encoding import LONE, RECORD, Converter, RecordEncoder
+from .letter_records import LetterRecords
 from .publishing import Publisher
 from .sink import KafkaSink, MarkRules
 from .sink_type import staging_root
@@ -109,6 +111,17 @@ def dead_letter_topic(
         context.cluster_id,
     )
     return DeadLetterTopic(sink, cluster, place)
+
+
+def letter_records(
+    outside: ExternalAccess, config: Mapping[str, str], end: str, topic: str
+) -> LetterRecords:
+    """Make the reader of a connector's dead letters; raises `ConfigInvalid`."""
+    for key, path in locations(end, config).items():
+        if flaw := outside.reach.flaw_in_path(path):
+            raise ConfigInvalid(f"{key}: {flaw}")
+    client = client_settings(end, config, keys.PRODUCER)
+    return LetterRecords(client, KafkaCluster(client, SinkAway, LOOK_S), topic)
 
 
 def _headers(texts: pa.ChunkedArray) -> pa.Array:

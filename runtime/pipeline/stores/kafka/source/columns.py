@@ -53,6 +53,7 @@ def decoder(
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
         separates_bad=settings.text(TOLERANCE) == "all",
         keeps_records=bool(config.get(QUEUE_TOPIC)),
+        by_arrow=context.by_arrow,
         sample=sample,
     )
     decodes = _key_decoder(rows, context, config, settings)

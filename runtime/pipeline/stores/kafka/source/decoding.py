@@ -23,8 +23,11 @@ from ....formats.connect import CORRUPT, LONE
 from ....formats.evolution.arrow_columns import to_ddl
 from ....formats.evolution.names import find_duplicates
 from ....formats.evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
-from ....formats.json.columns import JsonColumns
+from ....formats.json.attempts import ProofAttempts
+from ....formats.json.columns import JsonColumns, columns_in
 from ....formats.json.flaws import find_number_flaws, find_text_flaws, objects_in, values_of
+from ....formats.json.proof import reading_of
+from ....formats.json.records import parse_records, with_nulls
 from ....formats.json.values import OF_RECORDS, JsonValues
 from ....formats.spark.odd_texts import may_be_odd, odd_in_json
 from ....formats.spark.text_values import TextValues
@@ -66,6 +69,8 @@ class KafkaRows(NamedTuple):
     """Whether records that cannot be decoded become bad rows; else they fail the batch."""
     keeps_records: bool = False
     """Whether bad records are handed on with their keys and values as they came."""
+    by_arrow: bool = False
+    """Whether Arrow may read what is proved to be read alike by Spark."""
     sample: Callable[[], pa.Table] | None = None
     """Returns the last records of the task's partitions; None: nobody can look."""
 
@@ -80,6 +85,16 @@ class RecordDecoder(ABC):
     @abstractmethod
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows; raises `BadInput`."""
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether `decode_held` returns nothing."""
+        return True
+
+    def decode_held(self, table: pa.Table) -> "pa.Table | None":
+        """Return the rows without Spark; None: it needs Spark. Raises `BadInput`."""
+        del table
+        return None
 
     @property
     def separates_bad_rows(self) -> bool:
@@ -117,9 +132,18 @@ class PlainDecoder(RecordDecoder):
         super().__init__(rows)
         self._has_texts = has_texts
 
+    @property
+    def needs_spark(self) -> bool:
+        """Whether it needs Spark: it never does."""
+        return False
+
     def decode(self, spark: "SparkSession", table: pa.Table) -> pa.Table:
         """Return the rows in Arrow."""
         del spark
+        return self.decode_held(table)
+
+    def decode_held(self, table: pa.Table) -> pa.Table:
+        """Return the rows in Arrow."""
         values = as_text(table["_value"]) if self._has_texts else table["_value"]
         kept = self._metadata(table)
         return pa.table({LONE: values, **dict(zip(kept.column_names, kept.columns, strict=True))})
@@ -140,6 +164,8 @@ class JsonDecoder(RecordDecoder):
         self._rejects: list[Rejects] = []
         self._values = JsonValues(_TEXTS)
         """The values of the session that parses the batch."""
+        self._attempts = ProofAttempts(is_allowed=rows.by_arrow)
+        """When to try whether Arrow may read the records."""
 
     @property
     def separates_bad_rows(self) -> bool:
@@ -159,9 +185,48 @@ class JsonDecoder(RecordDecoder):
         """Return the rows; raises `SchemaRefused` for new columns that are not allowed."""
         self._rejects = []
         schema = self._schema = self._schema or self._given()
+        rows = self._read_by_arrow(schema, table)
+        if rows is not None:
+            return rows
         table = self._admitted(spark, schema, with_flaws(with_values(table)))
         frame = self._sound(self._parsed(spark, table, self._schema), self._schema)
         return frame.select(f"{PARSED}.*", *self._kept()).drop(CORRUPT)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether Spark has to read the next records; it has parsed the schema before."""
+        reading = reading_of(self._schema) if self._schema else None
+        # Sinks take lists and structs from Spark only.
+        return reading is None or reading.is_nested or not self._attempts.is_due
+
+    def decode_held(self, table: pa.Table) -> pa.Table | None:
+        """Return the rows if it is proved that Spark would have the same."""
+        self._rejects = []
+        return self._read_by_arrow(self._schema, table) if self._schema else None
+
+    def _read_by_arrow(self, schema: StructType, table: pa.Table) -> pa.Table | None:
+        """Return the rows if it is proved that Spark would have the same; None: Spark reads them.
+
+        Bad records, and columns that are to be added or refused, are left to Spark's way as well.
+        """
+        reading = reading_of(schema) if self._attempts.is_due else None
+        parsed = reading and parse_records(table["_value"], reading)
+        rows = reading and parsed and self._is_admitted(schema, parsed) and reading.typed(parsed)
+        self._attempts.end_turn(is_tried=reading is not None, has_failed=not rows)
+        if not rows:
+            return None
+        kept, rows = self._metadata(table), with_nulls(rows, table["_value"])
+        names = [*rows.column_names, *kept.column_names]
+        return pa.table([*rows.columns, *kept.columns], names)
+
+    def _is_admitted(self, schema: StructType, parsed: pa.Table) -> bool:
+        """Return whether records are read with the schema as it is."""
+        known = {each.name: each.dataType for each in schema.fields}
+        try:
+            self._admit_columns(schema, columns_in(parsed, known))
+        except SchemaRefused:
+            return False
+        return self._schema == schema
 
     def _given(self) -> StructType:
         """Return the columns that are known beforehand; raises `ConfigInvalid`."""
@@ -186,7 +251,10 @@ class JsonDecoder(RecordDecoder):
     def _admit(self, schema: StructType, table: pa.Table) -> None:
         columns = JsonColumns(schema)
         columns.feed(b"\n".join(objects_in(table["_value"], table[FLAW])))
-        found = parse_ddl(to_ddl(columns.end()))
+        self._admit_columns(schema, columns.end())
+
+    def _admit_columns(self, schema: StructType, columns: pa.Schema) -> None:
+        found = parse_ddl(to_ddl(columns))
         self._schema, left_out = self._policy.admit(parse_given(self._ddl), schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 
@@ -320,14 +388,28 @@ class HeaderDecoder(RecordDecoder):
         """Return the records with unreadable headers, and those of the other decoder."""
         return [*self._rejects, *self._others.rejects()]
 
+    @property
+    def needs_spark(self) -> bool:
+        """Whether the other decoder needs Spark; unreadable headers do as well."""
+        return self._others.needs_spark
+
+    def decode_held(self, table: pa.Table) -> "pa.Table | None":
+        """Return the decoded rows unless headers are unreadable; raises `BadInput`."""
+        self._rejects = []
+        return None if self._unreadable(table) else self._others.decode_held(table)
+
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the decoded rows; raises `BadInput`."""
         self._rejects = []
+        if bad := self._unreadable(table):
+            self._rejects.append(reject_records(spark, table, bad))
+            table = without_rows(table, bad)
+        return self._others.decode(spark, table)
+
+    def _unreadable(self, table: pa.Table) -> dict[int, str]:
+        """Return why headers cannot be read, by row; raises `BadInput` unless that is tolerated."""
         bad = {row: why for row, why in enumerate(table[HEADER_FLAW].to_pylist()) if why}
         if bad and not self._rows.separates_bad:
             row = min(bad)
             raise BadInput(record_error(table, row, bad[row]))
-        if bad:
-            self._rejects.append(reject_records(spark, table, bad))
-            table = without_rows(table, bad)
-        return self._others.decode(spark, table)
+        return bad

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Reads the partitions of one task with one consumer without a group.
 
 The consumer lives as long as its task, since a new one needs half a second to start. Records that
@@ -11,6 +11,7 @@ from operator import methodcaller
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
 from ....spi.errors import Away
@@ -233,13 +234,7 @@ class PartitionReader:
 
 def _columns(messages: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBatch:
     """Return undecoded records as columns."""
-    times = [each.timestamp() for each in messages]
-    millis = [
-        None if kind == TIMESTAMP_NOT_AVAILABLE or time == _NO_TIME else min(time, _LATEST_MS)
-        for kind, time in times
-    ]
-    headers, flaws = _headers(messages) if has_headers else ([None] * len(messages),) * 2
-    micros = pa.array(millis, pa.timestamp("ms", tz="UTC")).cast(_TIME)
+    headers, flaws = headers_of(messages) if has_headers else ([None] * len(messages),) * 2
     return pa.RecordBatch.from_arrays(
         [
             pa.array([each.value() for each in messages], pa.binary()),
@@ -247,7 +242,7 @@ def _columns(messages: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBa
             pa.array([each.topic() for each in messages], pa.string()),
             pa.array([each.partition() for each in messages], pa.int32()),
             pa.array([each.offset() for each in messages], pa.int64()),
-            micros,
+            _times([each.timestamp() for each in messages]),
             _pairs(headers),
             pa.array(flaws, pa.string()),
         ],
@@ -255,12 +250,22 @@ def _columns(messages: "Sequence[Message]", *, has_headers: bool) -> pa.RecordBa
     )
 
 
+def _times(timestamps: Sequence[tuple[int, int]]) -> pa.Array:
+    """Return the times of records, from pairs of a kind and milliseconds."""
+    millis = pa.array(
+        [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in timestamps], pa.int64()
+    )
+    known = pc.if_else(pc.equal(millis, _NO_TIME), None, millis)
+    past = pc.min_element_wise(known, _LATEST_MS, skip_nulls=False)
+    return past.cast(pa.timestamp("ms", tz="UTC")).cast(_TIME)
+
+
 def empty_table() -> pa.Table:
     """Return an empty table with the columns of `PartitionReader`."""
     return pa.Table.from_batches([_columns([], has_headers=False)])
 
 
-def _headers(messages: "Sequence[Message]") -> tuple[list[Headers], list[str | None]]:
+def headers_of(messages: "Sequence[Message]") -> tuple[list[Headers], list[str | None]]:
     """Return the headers of records, and the reasons why those of some cannot be read."""
     headers: list[Headers] = []
     flaws: list[str | None] = []

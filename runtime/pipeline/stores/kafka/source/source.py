@@ -183,11 +183,16 @@ class KafkaSource(FetchingSource):
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
         """Decode the fetched records, and prefetch the next ones."""
-        (table,) = ranges
-        self._records = table if self._decoder.keeps_records else None
-        if self._reader is not None:
-            self._reader.prefetch()
-        return self._decoder.decode(spark, table)
+        return self._decoder.decode(spark, self._fetched(ranges))
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether records are decoded without Spark."""
+        return not self._decoder.needs_spark
+
+    def table(self, ranges: Sequence[pa.Table]) -> "pa.Table | None":
+        """Decode the fetched records without Spark, and prefetch the next ones."""
+        return self._decoder.decode_held(self._fetched(ranges))
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the bad records of the last read."""
@@ -219,6 +224,14 @@ class KafkaSource(FetchingSource):
             self._reader = None
         if self._shadow is not None:
             self._shadow.close()
+
+    def _fetched(self, ranges: Sequence[pa.Table]) -> pa.Table:
+        """Return the records of a batch, and prefetch the next ones."""
+        (table,) = ranges
+        self._records = table if self._decoder.keeps_records else None
+        if self._reader is not None:
+            self._reader.prefetch()
+        return table
 
     def _begin(self) -> ReadAhead:
         topics = {place.topic for place in self._places.values()}

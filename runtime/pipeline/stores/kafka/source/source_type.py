@@ -141,6 +141,10 @@ class KafkaSourceType(SourceType):
         self._last = [{**self.config, **each} for each in shares]
         return shares
 
+    def split_sample(self) -> Mapping[str, str]:
+        """Return the keys of one task that reads all partitions from their first records on."""
+        return {**self.split(1)[0], keys.RESET: SeekEnd.EARLIEST.value, keys.SHADOW: ""}
+
     def needs_reconfiguration(self) -> bool:
         """Return whether topics or partitions have changed, checked every few seconds."""
         if time.monotonic() < self._look_at:

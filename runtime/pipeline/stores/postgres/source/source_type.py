@@ -209,17 +209,24 @@ class PostgresSourceType(SourceType):
         try:
             if self._log is not None:
                 return self._log.split(max_tasks)
-            with self._session.snapshot() as snapshot:
-                matching = TableFilter.of(self.settings).find(snapshot)
-                refuse_none(snapshot, self.settings, matching)
-                horizon = snapshot.horizon()
-                tables = self._begun(snapshot, matching, horizon)
+            tables, horizon = self._find()
             self._session.wait_durable(horizon)
         except (Away, TableChanged) as away:
             raise NotReady(str(away)) from None
         self._known = {each.name: each for each in tables}
         is_cut = self.settings.text(keys.MODE) in {keys.BULK, keys.XMIN}
         return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks, is_cut=is_cut)]
+
+    def split_sample(self) -> Mapping[str, str]:
+        """Return the keys of one task that reads a snapshot, in each mode: no slot is made."""
+        if self.settings.text(keys.QUERY):
+            return {keys.TASK_SHARE: str(TaskShare(()))}
+        try:
+            tables, _ = self._find()
+        except (Away, TableChanged) as away:
+            raise NotReady(str(away)) from None
+        (share,) = deal(tables, 1, is_cut=False)
+        return {keys.TASK_SHARE: str(share), keys.SNAPSHOT_MODE: keys.INITIAL}
 
     def needs_reconfiguration(self) -> bool:
         """Return whether it is time to check for new tables."""
@@ -251,6 +258,14 @@ class PostgresSourceType(SourceType):
 
         catalog = CatalogRemarks(look) if context.resource.task == 0 else None
         return TableSource(session, share, settings, context.published_offsets, catalog)
+
+    def _find(self) -> tuple[Sequence[TableShare], Horizon]:
+        """Return the shares of all tables, and how much of them a snapshot sees now."""
+        with self._session.snapshot() as snapshot:
+            matching = TableFilter.of(self.settings).find(snapshot)
+            refuse_none(snapshot, self.settings, matching)
+            horizon = snapshot.horizon()
+            return self._begun(snapshot, matching, horizon), horizon
 
     def _begun(
         self, snapshot: DatabaseSnapshot, tables: Sequence[FoundTable], horizon: Horizon

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from psycopg import sql
@@ -17,7 +17,7 @@ from psycopg import sql
 from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ParsedConfig
 from ....spi.errors import SourceAway
-from ....spi.source import BatchPlan, Limit, Source
+from ....spi.source import ArrowSource, BatchPlan, Limit
 from ..dotted import by_present_names, with_logged_starts
 from ..names import TableName
 from ..poll_pause import PollPause
@@ -31,9 +31,6 @@ from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot
 from .windows import TableAudit, TablePosition, WindowLook, check_place
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _SETTLED_S: Final = 0.2
 """How often to check whether earlier rows are published."""
@@ -84,7 +81,7 @@ class _Look(NamedTuple):
         return self.offsets.get(identity(follow_partition(share)))
 
 
-class TableSource(Source[pa.Table]):
+class TableSource(ArrowSource):
     """Reads tables in the order of their names, one table in each batch."""
 
     def __init__(
@@ -145,12 +142,6 @@ class TableSource(Source[pa.Table]):
         rows, advances, backlog, lag = fetched
         plan = BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
         return plan if named is offsets else with_logged_starts(plan, offsets)
-
-    def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
-        """Return the fetched rows."""
-        del spark
-        (rows,) = ranges
-        return rows
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
         """Wait until the fetched rows, and their horizon, are durable on the server."""

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from .......events.commits import Advance, Document, Lag, identity
 from .....spi.errors import BadInput, SourceAway
-from .....spi.source import BatchPlan, Limit, Source
+from .....spi.source import ArrowSource, BatchPlan, Limit
 from ...names import TableName
 from ...poll_pause import PollPause
 from ...tables.catalog import CatalogRemarks
@@ -33,9 +33,6 @@ from .renewal import CountingOffsets
 from .server.publication import Publication
 from .server.slot import SlotState
 from .stream import ChangeStream
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _SETTLED_S: Final = 0.2
 """How often to check whether other tasks have read their part of the snapshot."""
@@ -116,7 +113,7 @@ class LogRemarks:
         return "; ".join(filter(None, remarks))
 
 
-class LogSource(Source[pa.Table]):
+class LogSource(ArrowSource):
     """Reads its part of the snapshot by `tables`; then, with a share of the WAL, the changes."""
 
     def __init__(
@@ -157,12 +154,6 @@ class LogSource(Source[pa.Table]):
         plan = self._counting.plan(self._fetch, offsets, limit)
         self._planned, self._remark = plan.advances or self._planned, plan.remark
         return plan
-
-    def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
-        """Return the fetched rows."""
-        del spark
-        (rows,) = ranges
-        return rows
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
         """Wait until the snapshot's rows are durable on the server."""

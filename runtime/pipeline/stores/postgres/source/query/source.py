@@ -16,7 +16,7 @@ from psycopg import sql
 from .......events.commits import Advance, Document, identity
 from .....spi.config import ParsedConfig
 from .....spi.errors import SourceAway
-from .....spi.source import BatchPlan, Limit, Source
+from .....spi.source import ArrowSource, BatchPlan, Limit
 from ...connecting import Server
 from ...tables import keys
 from ...tables.reading import RowReader
@@ -26,7 +26,6 @@ from .shape import XID, GrowingColumn, QueryShape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
 
 PARTITION: Final[Document] = {"query": "query"}
 """The source partition, as in Connect JDBC."""
@@ -36,7 +35,7 @@ _FIRST_ROWS: Final = 1_000
 """The most rows of the first page, when their size is unknown."""
 
 
-class QuerySource(Source[pa.Table]):
+class QuerySource(ArrowSource):
     """Reads a query in pages."""
 
     def __init__(self, server: Server, settings: ParsedConfig) -> None:
@@ -72,12 +71,6 @@ class QuerySource(Source[pa.Table]):
         has_more = rows.num_rows >= most
         size, count = rows.nbytes, rows.num_rows
         return BatchPlan((rows,), (advance,), size, count, has_more, remark=remark)
-
-    def read(self, spark: "SparkSession", ranges: "Sequence[pa.Table]") -> pa.Table:
-        """Return the fetched rows."""
-        del spark
-        (rows,) = ranges
-        return rows
 
     def verify(self, ranges: "Sequence[pa.Table]") -> None:
         """Wait until the fetched rows are durable on the server."""

@@ -1,17 +1,27 @@
 # pyright: basic
-"""A Spark cluster: its master, and the folders that the driver and the executors share."""
+"""A Spark cluster: its master, the folders that all its hosts share, and their Python."""
 
+import platform
 import secrets
 import shutil
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import SparkSession
 
-from .failures import failure_text
-from .sessions import cores_of
-from .settings import AUTH_SECRET, STANDALONE, SettingRefused, without_parameters
+from ..engine import DEFAULT_POOL
+from ..failures import failure_text
+from ..sessions import allow_arrow, cancel_tagged, cores_of, tagged
+from ..settings import AUTH_SECRET, STANDALONE, SettingRefused, without_parameters
+from .arrow_job import forbid_arrow, run_job
+
+_ASKING: Final = "fairlead-asks-for-arrow"
+"""The tag of the job that asks executors."""
+_ASKING_SECONDS: Final = 30.0
+"""How long their answer may take, with the start of their Python."""
 
 
 class NotShared(Exception):  # noqa: N818  # what the folder is
@@ -55,6 +65,28 @@ class SparkCluster:
                     f" ({why}): mount it at the same path on all their hosts, for their user too,"
                     " or leave it out"
                 )
+
+    def check_python(self, session: SparkSession) -> None:
+        """Find out whether tasks may run Arrow; if not, Spark reads and writes all files itself.
+
+        There is one task for each known core, so that each executor runs some of them.
+        """
+        late = threading.Timer(_ASKING_SECONDS, cancel_tagged, [session, _ASKING])
+        late.daemon = True
+        try:
+            with tagged(session, _ASKING, DEFAULT_POOL):
+                late.start()
+                run_job(session, [_answer] * cores_of(session))
+        except Exception as error:  # noqa: BLE001  # whatever it is, Spark reads without Python
+            forbid_arrow(session, failure_text(error) or str(error))
+        else:
+            allow_arrow(session, is_allowed=True)
+        finally:
+            late.cancel()
+
+
+def _answer() -> list[str]:
+    return [platform.node()]
 
 
 def _flaw(session: SparkSession, folder: Path) -> str:
