@@ -17,7 +17,8 @@ def state_of(engine: Engine, restarts: int) -> EngineFile:
     """Return the state of an engine of this process; `restarts` counts restarts so far."""
     is_warm = engine.state is EngineState.WARM
     detail = "" if is_warm else engine.detail
-    return EngineFile(_me(), engine.pid, _WORDS.get(engine.state, DOWN), restarts, detail)
+    state = _WORDS.get(engine.state, DOWN)
+    return EngineFile(_me(), engine.pid, state, restarts, detail, engine.heap)
 
 
 def log_change(last: EngineFile | None, told: EngineFile) -> None:

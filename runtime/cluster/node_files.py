@@ -1,6 +1,6 @@
 """The files in a run folder with the state of a running node, readable by their owner only.
 
-- `node.json`: pid, port and REST URL, written by the launcher.
+- `node.json`: pid, port, REST URL and socket, written by the launcher.
 - `assignors.json`: the assignors and their settings, which `plan` uses as well. They may be secret,
   so they are passed in a file: every user of the machine can read a command line.
 - `engine.json`: the state of the JVM that the workers share, written by the engine process;
@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote
 
 from ...events.log.files import sync_path
 from ...events.log.process import ProcessId, is_alive
+from ..pipeline.engines.engine import JvmHeap
 from .spec import AssignorSpec
 
 OWNER_ONLY: Final = 0o600
@@ -70,6 +71,10 @@ class NodeFile:
     rest: str
     group: str
     folder: int
+    socket: str = ""
+    """The path of the Unix socket of its REST interface."""
+    version: str = ""
+    """The version of fairlead that it runs; empty: one that did not say so."""
 
     @property
     def process(self) -> ProcessId:
@@ -113,6 +118,8 @@ class EngineFile:
     state: str
     restarts: int
     detail: str
+    heap: JvmHeap | None = None
+    """None: it is not known."""
 
 
 def engine_file(run_folder: Path, worker: str = "") -> Path:
@@ -138,13 +145,15 @@ def read_engines(run_folder: Path) -> dict[str, EngineFile]:
 def _read_engine(file: Path) -> EngineFile | None:
     try:
         content: dict[str, Any] = json.loads(file.read_bytes())
-        engine = EngineFile(ProcessId(*content.pop("owner")), **content)
+        heap = content.pop("heap", None)
+        owner = ProcessId(*content.pop("owner"))
+        engine = EngineFile(owner, **content, heap=heap and JvmHeap(*heap))
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if is_alive(engine.owner):
         return engine
     why = "the process that owns the workers' JVM has ended, and the JVM with it"
-    return replace(engine, pid=None, state=DOWN, detail=why)
+    return replace(engine, pid=None, state=DOWN, detail=why, heap=None)
 
 
 @dataclass(frozen=True, slots=True)

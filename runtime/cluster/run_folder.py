@@ -202,11 +202,16 @@ class RunFolder:
             write_private(path, content, is_durable=True)
         return path.read_bytes()
 
-    def announce(self, address: SystemAddress, rest: str, group: str) -> None:
-        """Write `node.json`: this process runs the node, at this address."""
+    def announce(
+        self, address: SystemAddress, rest: str, group: str, socket: str = "", version: str = ""
+    ) -> None:
+        """Write `node.json`: this process runs the node, at this address.
+
+        `rest` is the URL of its REST interface, `socket` the path of its Unix socket.
+        """
         pid, started = process_of(os.getpid())
-        folder = folder_number(self.path)
-        node = NodeFile(pid, started, address.host, address.port, rest, group, folder)
+        at = address.host, address.port, rest, group, folder_number(self.path)
+        node = NodeFile(pid, started, *at, socket, version)
         write_json(self.path / NODE, asdict(node))
 
     def node(self) -> NodeFile:

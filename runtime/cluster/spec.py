@@ -16,7 +16,9 @@ from ...actors.timing import Backoff
 from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
+from ...events.retention import UNLIMITED, Retention
 from ..pipeline.spi.context import NO_LIMITS, AccessLimits
+from .kafka_security import NO_SECURITY, KafkaSecurity
 
 RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 
@@ -40,6 +42,8 @@ class EngineSpec:
     """The URL of a Spark cluster whose executors run the jobs; empty: threads of the JVM do."""
     memory_bytes: int = 0
     """The most memory of each worker, without a JVM; 0: there is no limit."""
+    by_arrow: bool = True
+    """Whether Arrow may read and write rows; see `Context.by_arrow`."""
 
 
 def assignor_log(data_dir: Path) -> Path:
@@ -88,13 +92,11 @@ class KafkaSpec:
     offsets_retention_ms: int
     """How long committed offsets that no member uses are kept."""
     offsets_check_interval_ms: int
-    is_encrypted: bool = False
-    keystore: str = ""
-    truststore: str = ""
     assignment_interval_ms: int = 1_000
     """The least time between two targets of a group."""
     limits: ShardLimits = DEFAULT_LIMITS
     """What clients may make each process of their groups keep."""
+    security: KafkaSecurity = NO_SECURITY
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
@@ -102,6 +104,7 @@ class KafkaSpec:
         values: dict[str, Any] = dict(content)
         values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
         values["limits"] = ShardLimits(**content["limits"])
+        values["security"] = KafkaSecurity.read(content["security"])
         return cls(**values)
 
 
@@ -131,6 +134,8 @@ class NodeSpec:
     """The liveness timeout of the supervisor and the groups: then the process is replaced."""
     node_id: str = ""
     """Which node this is: it distinguishes its former workers from those of other nodes."""
+    retention: Retention = UNLIMITED
+    """How much of their history the control logs keep."""
     log: LogOutput = field(default_factory=LogOutput)
     """What its processes log, and where to."""
     kafka: KafkaSpec | None = None

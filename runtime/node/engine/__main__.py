@@ -19,12 +19,13 @@ from setproctitle import setproctitle
 from ....actors.timing import Backoff
 from ....actors.transport import log_levels
 from ....actors.transport.log_format import LogOutput
+from ...cluster.data_version import VersionSkewError, require_version_of_node
 from ...cluster.engine_state import log_change, state_of
 from ...cluster.node_files import EngineFile, engine_file, spark_folder, write_engine
 from ...cluster.run_folder import RunFolder
-from ...config.redaction import Redaction
-from ...pipeline.engines.cluster import SparkCluster
+from ...config.references.redaction import Redaction
 from ...pipeline.engines.embedded.engine import Embedded
+from ...pipeline.engines.executors.cluster import SparkCluster
 from ...pipeline.engines.shared.owner import JvmOwner
 from ...processes.liveness import Silence
 
@@ -48,10 +49,11 @@ def main() -> int:
     data_dir, redaction = Path(brief["data_dir"]), Redaction()
     try:
         _log_to(data_dir / "logs" / "engine.log", LogOutput(**brief["log"]), redaction)
+        require_version_of_node(data_dir)
         engine = make_engine(data_dir, brief, redaction)
         owner = make_owner(engine, data_dir, brief, redaction)
         owner.open()
-    except OSError as error:
+    except (OSError, VersionSkewError) as error:
         sys.stderr.write(f"the engine process cannot start: {error}\n")
         return EXIT_FAILED
     levels_at, last = 0.0, None

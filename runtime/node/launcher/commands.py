@@ -1,19 +1,27 @@
-"""The commands `up`, `down` and `worker`: run, stop or extend the node of a data folder."""
+"""The commands `up`, `down` and `worker`: run, stop or extend the node of a data folder.
+
+`up` refuses before it touches the data folder: another node runs on it, here or on another host, or
+a newer version of fairlead has used it. What it can refuse later is told in a sentence as well, and
+nothing is left running. `down` ends a node, and also what is left of one whose launcher is gone.
+"""
 
 import os
-import resource
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import FrameType
-from typing import Final
 
 from ....actors.timing import Backoff
 from ....actors.transport.actor import Address
-from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ....actors.transport.log_format import FILE
+from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free
 from ....actors.transport.system import System, UnreachableError, connect
 from ....events.log.process import ProcessId, is_alive, kill
+from ...cluster.data_version import NewerDataError, note_data_version, require_known_data
+from ...cluster.lease import require_free
 from ...cluster.messages import (
     SUPERVISOR,
     AddWorker,
@@ -32,11 +40,18 @@ from ...cluster.run_folder import (
 )
 from ...cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ...config.load import Config
+from ...config.references.resolving import ReferenceBroken
+from ...config.references.rest_brief import open_tls
+from ...processes.open_files import TooFewOpenFilesError, raise_open_files
+from ...processes.service_manager import ServiceManager
+from ...security.tls import TlsRefusedError
 from ..process_files import ProcessFiles
 from .actor_system import NodeFailedError
-from .kafka_process import kafka_spec
+from .detached import run_detached
+from .kafka_process import check_kafka_tls, kafka_spec
 from .launcher import Launcher
-from .rest_process import rest_command
+from .other_users import list_other_users, warn_of_other_users
+from .rest_process import DEFAULTS, RestStart, prepare_rest
 
 OK, FAILED, UNREACHABLE = 0, 1, 3
 DOWN_SECONDS = 60.0
@@ -63,6 +78,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.is_shared,
             config.cluster,
             config.worker_memory(),
+            by_arrow=config.engine_lane == "auto",
         ),
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,
@@ -73,32 +89,67 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
         reach=config.reach(),
+        retention=config.retention(),
         log=config.log_output(),
         kafka=kafka_spec(config),
     )
 
 
-def up(config: Config, *, new_key: bool = False) -> int:
-    """Run this node in the foreground until a signal ends it; return the exit code.
+def up(
+    config: Config,
+    sources: Mapping[str, str] = DEFAULTS,
+    *,
+    new_key: bool = False,
+    detach: bool = False,
+) -> int:
+    """Run this node until a signal ends it; return the exit code.
 
-    With `new_key` a missing cluster key is replaced, even if there are logs.
+    `sources` has the source of each setting that is not a default, for those who ask the node.
+
+    With `new_key` a missing cluster key is replaced, even if there are logs. With `detach` the node
+    is another process, and this one returns when it is ready.
     """
+    if not detach:
+        return _claim_and_run(config, sources, new_key=new_key, end_hint="Ctrl-C ends it")
+    detached = replace(config, log_to=FILE)  # nobody reads its standard output
+    hint = "`fairlead down` ends it"
+    try:
+        return run_detached(
+            config.data_path,
+            lambda: _claim_and_run(detached, sources, new_key=new_key, end_hint=hint),
+        )
+    except OSError as error:
+        _say(f"not started: {error}")
+        return FAILED
+
+
+def _claim_and_run(
+    config: Config, sources: Mapping[str, str], *, new_key: bool, end_hint: str
+) -> int:
+    """Run this node in this process until a signal ends it; return the exit code."""
+    service = ServiceManager(os.environ)
     folder = RunFolder(config.data_path)
     try:
         raise_open_files(for_spark=config.engine == "spark")
+        require_known_data(config.data_path)
+        require_free(config.data_path, _say)
         folder.claim()
-    except (NodeRunsError, TooFewOpenFilesError, OSError) as error:
+    except (NodeRunsError, NewerDataError, TooFewOpenFilesError, OSError) as error:
         _say(f"not started: {error}")
         return FAILED
     try:
         config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
+        if config.needs_tls:
+            open_tls(config.tls_values(), config.data_path)
+        check_kafka_tls(config)
         folder.key(may_replace=new_key)
+        note_data_version(config.data_path)
         for warning in folder_mode_warnings(config.data_path):
             _say(warning)
-        return _run(config, folder)
-    except (KeyRefusedError, PortTakenError) as error:
+        return _run(config, prepare_rest(config, sources), folder, service, end_hint)
+    except (KeyRefusedError, PortTakenError, TlsRefusedError, ReferenceBroken) as error:
         _say(f"not started: {error}")
         return FAILED
     finally:
@@ -108,8 +159,9 @@ def up(config: Config, *, new_key: bool = False) -> int:
 def _check_ports(config: Config) -> None:
     """Raise `PortTakenError` if a port of the node is in use."""
     kafka = kafka_spec(config)
+    listeners = [each for each in config.all_rest_listeners() if not each.is_unix]
     for key, (host, port) in (
-        ("listeners", config.listener),
+        *(("listeners", each.address) for each in listeners),
         ("actor.port", (LOOPBACK, config.actor_port)),
         ("kafka.listeners", (kafka.host, kafka.port) if kafka else (LOOPBACK, 0)),
     ):
@@ -122,19 +174,19 @@ def _check_ports(config: Config) -> None:
                 ) from None
 
 
-def _run(config: Config, folder: RunFolder) -> int:
-    listener = config.listener
-    port = listener.port or free_port()
-    url = f"http://{listener.host}:{port}"
-    rest = rest_command(config, url)
-    launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
+def _run(
+    config: Config, rest: RestStart, folder: RunFolder, service: ServiceManager, end_hint: str
+) -> int:
+    launcher = Launcher(node_spec(config, rest.port), folder, config.actor_port, rest, service)
     try:
-        if launcher.start(url):
+        if launcher.start(rest.url):
             workers = f"{config.workers} worker{'' if config.workers == 1 else 's'}"
             _say(
-                f"group {config.group_id} is up with {workers}; REST on {url}, "
-                f"data in {config.data_path}; Ctrl-C ends it"
+                f"group {config.group_id} is up with {workers}; REST on {rest.urls}, "
+                f"data in {config.data_path}; {end_hint}"
             )
+            if warning := warn_of_other_users(config, list_other_users()):
+                _say(warning)
         number = launcher.watch()
     except NodeFailedError as error:
         _say(f"the node ends: {error}")
@@ -267,31 +319,3 @@ def _find_worker(system: System, supervisor: Address, name: str) -> ProcessView 
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
-
-
-ENOUGH: Final = 65_536
-"""The limit of open files that a node asks for; none of its processes comes near it."""
-SPARK_NEEDS: Final = 512
-"""A worker's Spark 4.3 (Java 17) opens 310 files before its first job, and more with each task."""
-
-
-class TooFewOpenFilesError(Exception):
-    """The limit of open files is too low for Spark, and this user may not raise it."""
-
-
-def raise_open_files(*, for_spark: bool) -> None:
-    """Raise the limit of open files for this process and its children.
-
-    Raises `TooFewOpenFilesError` if the limit stays too low for Spark.
-    """
-    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = ENOUGH if most == resource.RLIM_INFINITY else min(most, ENOUGH)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-        soft = wanted
-    if for_spark and soft != resource.RLIM_INFINITY and soft < SPARK_NEEDS:
-        raise TooFewOpenFilesError(
-            f"a process may have {soft} files open here (nofile), and each worker's Spark needs"
-            f" {SPARK_NEEDS} or more: raise the limit (ulimit -Hn, LimitNOFILE= of systemd,"
-            " --ulimit nofile= of docker), or set engine=noop to run nothing"
-        )

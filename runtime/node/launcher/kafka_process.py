@@ -1,21 +1,35 @@
 """The launcher's handle of the Kafka listener: it is replaced when it ends or does not echo."""
 
-import select
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Final
 
 from ....actors.group.state.settings import ShardLimits
 from ....events.log.process import ProcessId
 from ....events.placement import split_list
+from ...cluster.kafka_security import KAFKA_TLS, BearerSpec, KafkaSecurity, UpstreamSpec
 from ...cluster.spec import KafkaSpec, NodeSpec
-from ...config.kafka_keys import parse_address, parse_kafka_listener
+from ...config.kafka_keys import BY_BROKER
 from ...config.load import Config
+from ...config.references.resolving import resolve
 from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
+from ...processes.readiness import wait_readable
 from ...processes.tied import BriefedProcess
+from ...security.kafka.listeners import (
+    NO_CLIENT_AUTH,
+    SASL_PLAINTEXT,
+    SASL_SSL,
+    SSL,
+    KafkaListener,
+    parse_address,
+    parse_kafka_listener,
+    split_principals,
+)
+from ...security.tls import ServerTls, tls_settings
 from ..process_files import ProcessFiles
 
 MINUTE_MS: Final = 60_000
@@ -36,7 +50,7 @@ class EchoQuestion:
 
     def answer(self, seconds: float) -> object | None:
         """Wait for the byte, for some seconds at most."""
-        if self.is_lost or not select.select([self._socket], [], [], seconds)[0]:
+        if self.is_lost or not wait_readable(self._socket, seconds)[0]:
             return None
         try:
             if self._socket.recv(1):
@@ -114,12 +128,12 @@ class KafkaProcess(AskedProcess):
     title = "Kafka listener"
 
     def __init__(self, files: ProcessFiles, node: NodeSpec, spec: KafkaSpec) -> None:
-        """Prepare the command and its input; nothing is started yet."""
+        """Prepare the command and its input; nothing is started yet. Raises `ReferenceBroken`."""
         brief = {
             "group": node.group_id,
             "data_dir": str(node.data_dir),
             "log": asdict(node.log),
-            "kafka": asdict(spec),
+            "kafka": asdict(resolve_secrets(spec, node.data_dir)),
         }
         record = files.recorder("kafka", "listener")
         super().__init__("fairlead.runtime.kafka", brief, record, node)
@@ -141,11 +155,84 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         config.group_consumer_heartbeat_interval_ms,
         config.offsets_retention_minutes * MINUTE_MS,
         config.offsets_retention_check_interval_ms,
-        listener.is_encrypted,
-        config.kafka_ssl_keystore_location,
-        config.kafka_ssl_truststore_location,
         config.group_consumer_assignment_interval_ms,
         ShardLimits(
             config.kafka_max_groups, config.kafka_max_members, config.kafka_max_metadata_bytes
         ),
+        _security(config, listener),
     )
+
+
+def _security(config: Config, listener: KafkaListener) -> KafkaSecurity:
+    return KafkaSecurity(
+        sasl=config.kafka_sasl if listener.has_sasl else "",
+        mechanisms=split_list(config.kafka_sasl_enabled_mechanisms),
+        users=str(config.kafka_users_path),
+        bearer=BearerSpec(
+            jwks=config.kafka_sasl_oauthbearer_jwks_endpoint_url,
+            issuer=config.kafka_sasl_oauthbearer_expected_issuer,
+            audiences=split_list(config.kafka_sasl_oauthbearer_expected_audience),
+            skew_seconds=config.kafka_sasl_oauthbearer_clock_skew_seconds,
+            subject_claim=config.kafka_sasl_oauthbearer_sub_claim_name,
+        ),
+        session_ms=config.kafka_connections_max_reauth_ms,
+        acls=BY_BROKER if config.kafka_acls == BY_BROKER else _absolute(config.kafka_acls),
+        super_users=split_principals(config.kafka_super_users),
+        allows_without_rules=config.kafka_allow_everyone_if_no_acl_found == "true",
+        requests_per_second=config.kafka_quota_requests_per_second,
+        bytes_per_second=config.kafka_quota_bytes_per_second,
+        tls=_tls(config, listener) if listener.is_encrypted else {},
+        principal_rules=config.kafka_ssl_principal_mapping_rules,
+        upstream=_upstream(config),
+    )
+
+
+def _tls(config: Config, listener: KafkaListener) -> Mapping[str, str]:
+    """Return the settings of TLS by their names; without certificates of clients no authorities."""
+    client_auth = listener.client_auth(config.kafka_ssl_client_auth)
+    settings = {
+        "kafka.ssl.keystore.location": _absolute(config.kafka_ssl_keystore_location),
+        "kafka.ssl.keystore.type": config.kafka_ssl_keystore_type,
+        "kafka.ssl.keystore.password": config.kafka_ssl_keystore_password,
+        "kafka.ssl.key.password": config.kafka_ssl_key_password,
+        "kafka.ssl.client.auth": client_auth,
+    }
+    if client_auth == NO_CLIENT_AUTH:
+        return settings
+    return settings | {
+        "kafka.ssl.truststore.location": _absolute(config.kafka_ssl_truststore_location),
+        "kafka.ssl.truststore.type": config.kafka_ssl_truststore_type,
+        "kafka.ssl.truststore.password": config.kafka_ssl_truststore_password,
+    }
+
+
+def resolve_secrets(spec: KafkaSpec, data_dir: Path) -> KafkaSpec:
+    """Replace references in the settings of TLS by their values; raises `ReferenceBroken`."""
+    tls = resolve(spec.security.tls, own=str(data_dir))
+    return replace(spec, security=replace(spec.security, tls=tls))
+
+
+def check_kafka_tls(config: Config) -> None:
+    """Raise `TlsRefusedError` or `ReferenceBroken` if an encrypted listener cannot start."""
+    spec = kafka_spec(config)
+    if spec is not None and spec.security.tls:
+        tls = resolve_secrets(spec, config.data_path).security.tls
+        ServerTls(tls_settings(tls, KAFKA_TLS))
+
+
+def _upstream(config: Config) -> UpstreamSpec:
+    protocol = config.kafka_upstream_security_protocol
+    has_sasl = protocol in {SASL_PLAINTEXT, SASL_SSL}
+    return UpstreamSpec(
+        is_encrypted=protocol in {SSL, SASL_SSL},
+        truststore=_absolute(config.kafka_upstream_ssl_truststore_location),
+        keystore=_absolute(config.kafka_upstream_ssl_keystore_location),
+        checks_host=bool(config.kafka_upstream_ssl_endpoint_identification_algorithm),
+        mechanism=config.kafka_upstream_sasl_mechanism if has_sasl else "",
+        user=config.kafka_upstream_sasl_username,
+        password_file=_absolute(config.kafka_upstream_sasl_password_file),
+    )
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute()) if path else ""

@@ -13,6 +13,7 @@ from ....actors.shards.workers_group import WorkersGroupActor
 from ....actors.timing import Backoff
 from ....actors.transport.actor import Actor, Address
 from ....events.log.process import kill, process_of
+from ...cluster.figures import figures_file
 from ...cluster.messages import (
     AssignorsOpen,
     AssignorUp,
@@ -23,6 +24,7 @@ from ...cluster.messages import (
     WorkerSays,
     WorkerUp,
 )
+from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...processes.liveness import GroupProbe
 from ..process_files import NodeProcess, ProcessFiles
@@ -230,7 +232,10 @@ class GroupChild(ChildProcess):
 
     def order(self, node: NodeSpec) -> object:
         """Return the first message to a new process: which group to open."""
-        return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
+        figures = figures_file(RunFolder(node.data_dir).metrics, self.kind, self.name)
+        folder = node.group_folder(self.name)
+        logs = self.has_run, figures, node.retention
+        return OpenGroup(self.name, folder, node.settings, *logs)
 
     def note_end(self) -> str:
         """Return an error if process after process ends without a word while it opens the logs.

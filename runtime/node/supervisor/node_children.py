@@ -14,7 +14,9 @@ from itertools import chain
 from ....actors.shards.actor import OpenShard, ShardActor, ShardOpened
 from ....actors.transport.actor import Address, address_key
 from ....events.log.process import process_of
+from ...cluster.figures import figures_file
 from ...cluster.messages import SUPERVISOR, NodeView, ProcessView, ShardsAt
+from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ..process_files import Deaths, NodeProcess
 from .assignor_process import ASSIGNOR, AssignorChild
@@ -33,7 +35,9 @@ class ShardChild(GroupChild):
         """Return the first message to a new process: which shard to open."""
         folder = node.shard_folder(int(self.name))
         settings, limits = node.client_settings, node.client_limits
-        return OpenShard(int(self.name), node.shards, folder, settings, limits, self.has_run)
+        figures = figures_file(RunFolder(node.data_dir).metrics, self.kind, self.name)
+        logs = self.has_run, figures, node.retention
+        return OpenShard(int(self.name), node.shards, folder, settings, limits, *logs)
 
 
 class GroupShards:

@@ -240,9 +240,21 @@ def log_batch(commit: Commit, report: BatchDone) -> None:
     rows = f"{commit.rows_in} rows in, {commit.manifest.rows} out"
     skipped = f", {commit.skipped} bad rows left out" if commit.skipped else ""
     took = ", ".join(f"{phase} {took:.3f} s" for phase, took in report.seconds.items())
-    text = "%s committed batch %d: %s%s; %s"
+    text = "%s committed batch %d: %s%s; %s; %s"
     about = fields_about(Resource(name, task), token.grant_epoch)
-    LOGGER.log(level, text, Resource(name, task), batch, rows, skipped, took, extra=about)
+    of_batch = batch, rows, skipped, _lanes_of(report), took
+    LOGGER.log(level, text, Resource(name, task), *of_batch, extra=about)
+
+
+def _lanes_of(report: BatchDone) -> str:
+    """Return how much of a batch went through Arrow and through Spark, and why not all by Arrow."""
+    shown = (
+        f"by {lane.title()} {ranges} ranges with {rows} rows"
+        for lane, (ranges, rows) in report.by_lane.items()
+        if ranges
+    )
+    why = report.lanes.why_spark
+    return ", ".join(shown) + (f" ({why})" if why else "")
 
 
 def _steady_ms() -> int:

@@ -12,11 +12,11 @@ from ....actors.settings import HIDDEN
 from ...cluster.node_files import spark_folder
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
-from ...config.redaction import Redaction
-from ...pipeline.engines.cluster import SparkCluster
+from ...config.references.redaction import Redaction
 from ...pipeline.engines.connect.address import ConnectAddress
 from ...pipeline.engines.embedded.engine import Embedded
 from ...pipeline.engines.engine import Engine
+from ...pipeline.engines.executors.cluster import SparkCluster
 from ...pipeline.engines.settings import is_connect
 from ...pipeline.engines.shared.client import SharedEngine
 

@@ -20,15 +20,16 @@ from ...cluster.engine_state import log_change, state_of
 from ...cluster.node_files import UP, EngineFile, engine_file, write_engine
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
-from ...config.redaction import Redaction
+from ...config.references.redaction import Redaction
 from ...config.references.resolving import ReferenceBroken
 from ...config.secrets import CannotUnseal, Vault
 from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.engines.engine import Engine, EngineState
-from ...pipeline.engines.settings import is_connect
+from ...pipeline.engines.settings import is_connect, known_settings
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
 from ...pipeline.spi.keys import common as keys
+from ...pipeline.tasks.contention import BatchSlots
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import (
     BatchDone,
@@ -177,7 +178,12 @@ class SparkRunner:
         self._duty = duty
         self._report = report
         self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
-        self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
+        self._slots = BatchSlots(
+            node.engine.batches,
+            RunFolder(node.data_dir).lone_batches,
+            self._metrics.tell_slots,
+        )
+        self._runner = make_runner(self._engine, ledger, node, self._hear, redaction, self._slots)
         self._janitor = make_janitor(ledger, node, redaction)
         self._file = engine_file(RunFolder(node.data_dir).path, worker)
         self._is_own = not node.engine.is_shared
@@ -217,6 +223,7 @@ class SparkRunner:
         self._engine.close(seconds)
         if self._is_own:
             self._file.unlink(missing_ok=True)
+        self._metrics.close()
 
     def look(self, now_ms: int) -> None:
         """Reopen the engine if it is down and its back-off is over; call the janitor."""
@@ -232,6 +239,7 @@ class SparkRunner:
             self._restarts += 1
             self._engine.open()
         self._tell_engine()
+        self._metrics.tell_open_batch(self._slots.oldest_batch_s)
         pid = self._engine.pid
         if pid is not None and pid != self._known_pid:
             self._report(EngineStarted(pid))
@@ -245,7 +253,8 @@ class SparkRunner:
         if state == last:
             return
         self._last = state
-        if last is not None and last.state == UP:
+        is_same = last is not None and (last.state, last.pid) == (state.state, state.pid)
+        if last is not None and last.state == UP and not is_same:
             self._runner.wake()
         if self._is_own:
             log_change(last, state)
@@ -261,9 +270,18 @@ class SparkRunner:
         self._report(EngineWarm())
 
     def _hear(self, report: Report) -> None:
-        """Forward a report of the runner, from any thread, and record the duration of batches."""
-        if isinstance(report, BatchDone):
-            self._metrics.observe_batch(report.seconds)
+        """Forward a report of the runner, from any thread, and count what metrics have of it."""
+        match report:
+            case BatchDone():
+                self._metrics.observe_batch(report.seconds, report.commit.rows_in)
+                for lane, (ranges, rows) in report.by_lane.items():
+                    self._metrics.count_lane(lane, ranges, rows)
+            case StatusChanged(error=ErrorClass() as error):
+                self._metrics.count_error(error)
+            case Stopped(ending=Ending.FENCED):
+                self._metrics.count_fenced()
+            case _:
+                pass
         self._report(report)
 
 
@@ -273,6 +291,7 @@ def make_runner(
     node: NodeSpec,
     report: Callable[[Report], None],
     redaction: Redaction,
+    slots: BatchSlots,
 ) -> DecryptingRunner:
     """Build the runner of a worker's connectors and tasks."""
 
@@ -283,10 +302,11 @@ def make_runner(
             find_plugins(),
             tell,
             grace_ms=node.engine.grace_ms,
-            most_batches=node.engine.batches,
-            lone_batches=RunFolder(node.data_dir).lone_batches,
+            slots=slots,
             reach=node.reach,
+            by_arrow=node.engine.by_arrow,
             hide=redaction.hide,
+            spark_settings=known_settings(node.engine.conf, node.engine.master),
         )
 
     vault = Vault(RunFolder(node.data_dir).key(), str(node.data_dir))
