@@ -186,3 +186,84 @@ class ConfigDiff(Struct, frozen=True):
     is_new: bool
     changes: list[ConfigChange]
     warnings: tuple[str, ...]
+
+
+class ConfigRevisionInfo(Struct, frozen=True):
+    """A config that a connector has had; secret values are hidden."""
+
+    revision: int
+    """Its number; that of a later one is larger."""
+    time_ms: int
+    """Since when it was in force, since 1970."""
+    actor: str | None
+    """The principal who asked for it, where that is known."""
+    changed: list[str]
+    """The keys that differ from the revision before; of the first one all."""
+    config: dict[str, str]
+    """All its keys and values."""
+
+
+class RevisionList(Struct, frozen=True):
+    """The configs that a connector has had, the present one last."""
+
+    name: str
+    """The connector."""
+    revisions: list[ConfigRevisionInfo]
+    """Those that the log has."""
+
+
+class DeadLetterInfo(Struct, frozen=True):
+    """A bad row, as the dead letter queue has it; what a queue does not have is "" or null."""
+
+    time_ms: int
+    """When its batch was read, or when it came to the topic; wall clock."""
+    reason: str
+    stage: str
+    """What refused it: source, transform or sink."""
+    place: str
+    """Where the source had it."""
+    raw: str | None
+    """Its text; bytes that are no text are U+FFFD, and null if it could not be read."""
+    task: int | None
+    """The task that had it."""
+    batch: int | None
+    """The number of its batch, among those of an attempt of the task."""
+
+
+class DeadLetterList(Struct, frozen=True):
+    """Some dead letters of a connector, the newest first."""
+
+    letters: list[DeadLetterInfo]
+    """There may be fewer than were asked for, and even none, although there are more."""
+    next: str | None
+    """The cursor of older ones; null: there are none."""
+    where: str
+    """The folder or the topic that has them."""
+
+
+class SampleColumn(Struct, frozen=True):
+    """A column of a sample."""
+
+    name: str
+    type: str
+    """Its type as Spark writes it: `bigint`, `array<string>`."""
+
+
+class SampleTable(Struct, frozen=True):
+    """Some rows of a config."""
+
+    columns: list[SampleColumn]
+    """The columns, in the order of the values."""
+    rows: list[list[str | None]]
+    """The values as texts: bytes in base64, nested ones as JSON; null is none."""
+
+
+class SampleDescription(Struct, frozen=True):
+    """The first rows as a config would have them read and transformed."""
+
+    before: SampleTable
+    """The rows as they are read."""
+    after: SampleTable | None
+    """What the transforms make of these rows; null: the config has none."""
+    warnings: list[str]
+    """What a task would say in its log, and about rows that were left out."""

@@ -5,6 +5,8 @@ Groups of Kafka clients have generations, topics, subscriptions and committed of
 Times are wall clock, in milliseconds.
 """
 
+from typing import Literal
+
 from msgspec import Struct
 
 from .node import MemberDescription, ResourceId, WorkerOrder
@@ -156,6 +158,18 @@ class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """The protocol type of classic members: `consumer`, `connect` or another one."""
     shard: int | None = None
     """The number of its shard, for a group of Kafka clients."""
+
+
+class GroupCompaction(Struct, frozen=True):
+    """The compaction of a group's history that was asked for last."""
+
+    group_id: str
+    state: Literal["none", "running", "done", "stopped"]
+    """`none` if none was asked for since the process of the group started."""
+    trimmed: int
+    """How many entries have left the log by it."""
+    message: str
+    """Why it was stopped; empty if it was not."""
 
 
 class GroupDescription(Struct, frozen=True, omit_defaults=True):

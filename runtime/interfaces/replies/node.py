@@ -1,8 +1,10 @@
 """Replies about the node and its workers: members, processes, assignors, health; and errors."""
 
+from typing import Annotated
+
 from msgspec import Struct
 
-from .words import HealthWord, MemberStateWord
+from .words import HealthWord, MemberStateWord, SettingSourceWord, one_of
 
 
 class ErrorMessage(Struct, frozen=True):
@@ -37,6 +39,30 @@ class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error_code: int | None = None
     """The HTTP status of an error."""
     message: str
+
+
+class Liveness(Struct, frozen=True):
+    """The REST process answers."""
+
+    status: Annotated[str, one_of(["alive"])]
+    """That it answers is all that is asked."""
+
+
+class MissingPart(Struct, frozen=True):
+    """A reason why a node cannot do its work now."""
+
+    reason: str
+    """supervisor, silent, group, log, disk, engine or worker."""
+    message: str
+
+
+class Readiness(Struct, frozen=True):
+    """Whether a node accepts commands and can run work; if not, for which reasons."""
+
+    status: Annotated[str, one_of(["ready", "not ready"])]
+    """The answer has the status 503 if it is not ready."""
+    reasons: list[MissingPart]
+    """None of them if it is ready."""
 
 
 class LoggerLevel(Struct, frozen=True):
@@ -158,6 +184,32 @@ class AssignorList(Struct, frozen=True):
     processes: list[ProcessDescription]
 
 
+class CallerGrant(Struct, frozen=True):
+    """Rights of a caller, and what they are for."""
+
+    rights: list[str]
+    """view, operate, administer."""
+    connectors: list[str]
+    """The patterns of their names; empty: all connectors, and the node itself."""
+
+
+class CallerDescription(Struct, frozen=True):
+    """Who a caller is taken for, and what they may do."""
+
+    name: str
+    """As it is in the log."""
+    authentication: str
+    """How they have proved it: none, basic, token, mtls or oidc."""
+    address: str
+    """Where they call from; empty on the Unix socket."""
+    grants: list[CallerGrant]
+    """All that they may do."""
+    node: list[str]
+    """Their rights to everything."""
+    connector: list[str]
+    """Their rights to the connector of the question; empty without one."""
+
+
 class WorkerRemoval(Struct, frozen=True):
     """A worker that is being removed."""
 
@@ -168,3 +220,48 @@ class WorkerRemoval(Struct, frozen=True):
     """The name of the process that is stopped; None if it is not of this node."""
     message: str
     """What happens next."""
+
+
+class LoggedEntry(Struct, frozen=True):
+    """An entry of a log: a line, and the lines that belong to it."""
+
+    file: str
+    """The name of its file, without what a full one has in addition."""
+    text: str
+    """As it was written, without what looks like a secret."""
+
+
+class LogPage(Struct, frozen=True):
+    """Entries of the log files of a node, in the order of their times."""
+
+    entries: list[LoggedEntry]
+    """The entries, the latest one last."""
+    is_cut: bool
+    """Whether there are older ones that were not looked at, or are too many for an answer."""
+    next: str
+    """Where the files end now: `after` of a request for what is new."""
+
+
+class SettingInfo(Struct, frozen=True):
+    """A setting of a node, or of its group, as it is in force."""
+
+    name: str
+    value: str
+    """The value, ******** if it is a secret."""
+    default: str
+    """The value of a node that sets none."""
+    unit: str
+    """The unit of the value; empty: none."""
+    source: SettingSourceWord
+    """Where the value comes from; a group's own setting comes before those of its node."""
+    origin: str
+    """The file or the environment variable; empty if it comes from neither."""
+    meaning: str
+    """What it is for, in a sentence or two."""
+
+
+class SettingList(Struct, frozen=True):
+    """All settings of a node and of its group."""
+
+    settings: list[SettingInfo]
+    """The node's settings in the order of the reference, and what is passed on to others."""

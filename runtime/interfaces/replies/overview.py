@@ -10,16 +10,15 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from ....events.model import RunState
-from .connectors import ConnectorState, ConnectorStateInfo, ExpandedConnector, TaskState
+from ....projections.page.troubles import trouble_of
+from .connectors import ConnectorStateInfo, ExpandedConnector
+from .folder import FolderReport
 from .groups import GroupSummary
 from .node import Health, ServerInfo, WorkerList
 from .words import one_of
 
 BACKING_OFF: Final = "backing-off"
 """The state of a process that has ended and is to be started again."""
-RESTING: Final = frozenset({RunState.PAUSED.value, RunState.STOPPED.value})
-"""States that a user has asked for: they are no trouble."""
 HEALTHY, DEGRADED = "healthy", "degraded"
 VerdictWord = Annotated[str, one_of([HEALTHY, DEGRADED, "slow", "unhealthy"])]
 
@@ -44,6 +43,8 @@ class NodeStatus(Struct, frozen=True):
     groups: list[GroupSummary]
     workers: WorkerList
     connectors: dict[str, ExpandedConnector]
+    folder: FolderReport | None = None
+    """How the connectors differ from `connectors.dir`; null: none is set."""
 
 
 def count_troubles(
@@ -55,16 +56,29 @@ def count_troubles(
 
     `processes` are the states of the worker processes, `engine` that of the JVM that they share.
     """
+    return sum_troubles(map(_troubles_in, states), processes, engine)
+
+
+def sum_troubles(
+    counts: Iterable[Mapping[str, int]], processes: Iterable[str], engine: str = ""
+) -> Mapping[str, int]:
+    """Add up the troubles of connectors, each with its tasks, and of processes."""
     troubles: Counter[str] = Counter()
-    for info in states:
-        troubles[_trouble_of(info.connector)] += 1
-        troubles.update(map(_trouble_of, info.tasks))
-    del troubles[""]
+    for each in counts:
+        troubles.update(each)
     if down := [*processes].count(BACKING_OFF):
         troubles["worker processes down"] = down
     if engine == BACKING_OFF:
         troubles["shared JVM down"] = 1
     return dict(sorted(troubles.items()))
+
+
+def _troubles_in(info: ConnectorStateInfo) -> Counter[str]:
+    own = info.connector
+    troubles = Counter((trouble_of(own.state, own.reason),))
+    troubles.update(trouble_of(each.state, each.reason) for each in info.tasks)
+    del troubles[""]
+    return troubles
 
 
 def with_troubles(health: Health, troubles: Mapping[str, int]) -> Health:
@@ -80,10 +94,3 @@ def judge(health: Health, troubles: Mapping[str, int]) -> NodeVerdict:
     """Return the verdict on a node, whose health names its troubles."""
     is_degraded = health.status == HEALTHY and bool(troubles)
     return NodeVerdict(DEGRADED if is_degraded else health.status, health.message, dict(troubles))
-
-
-def _trouble_of(each: ConnectorState | TaskState) -> str:
-    """Return the trouble of a connector or a task; "" if it runs, or rests as it is to."""
-    if each.state == RunState.RUNNING.value:
-        return "RUNNING with a remark" if each.reason else ""
-    return "" if each.state in RESTING else each.state

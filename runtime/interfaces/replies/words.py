@@ -31,3 +31,6 @@ CauseWord = Annotated[str, one_of(_values(Why))]
 GroupTypeWord = Annotated[str, one_of(["connect", "classic", "consumer"])]
 ConnectorTypeWord = Annotated[str, one_of(["source", "sink", "unknown"])]
 HealthWord = Annotated[str, one_of(["healthy", "slow", "unhealthy"])]
+SettingSourceWord = Annotated[
+    str, one_of(["default", "file", "environment", "command line", "group"])
+]

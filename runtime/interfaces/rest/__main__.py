@@ -9,9 +9,8 @@ import gc
 import logging
 import os
 import signal
-import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -21,39 +20,62 @@ from threading import Thread
 
 import uvicorn
 from setproctitle import setproctitle
+from starlette.applications import Starlette
 
 from ....actors.transport import log_levels
+from ....actors.transport.log_file import FILES, LARGEST
 from ....actors.transport.log_format import LogOutput
 from ....events.placement import Abilities
 from ....projections.metrics.exposition import Exposition
 from ....projections.metrics.processes import RequestMetrics
+from ...cluster.data_version import VersionSkewError, require_version_of_node
 from ...cluster.identity import HEADER, KEY, VERSION_HEADER, cluster_id, identity_of
 from ...cluster.log_checks import LogChecks, remove_trace, trace_crashes
 from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
+from ...config.references.resolving import ReferenceBroken
+from ...config.references.rest_brief import RestBrief, open_tls
+from ...config.references.trace_target import TraceTarget, trace_target
 from ...config.secrets import Vault
+from ...node.sampling.brief import SamplingNode
+from ...node.shown_settings import describe_setting
 from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.distribution import DISTRIBUTION
 from ...pipeline.spi.context import AccessLimits, ExternalAccess
+from ...security.audit import AuditLog
+from ...security.proofs.entries import follow_entries
+from ...security.rest_listeners import UNIX, RestListener
+from ...security.settings import OPEN, AccessSettings
+from ...security.tls import TlsRefusedError
+from ..replies.folder import APPLY, FolderReport, no_folder
 from .app import make_app
 from .commands.gateway import CommandGateway
+from .commands.samples import Samples
 from .commands.service import Service
+from .middleware.answers import AnswerSettings
 from .reading.changes import LogChanges
 from .reading.logs import NodeLogs
+from .server.admission import Authenticator
+from .server.connections import Encryption
 from .server.listeners import (
     BACKLOG,
     DEFAULT,
     CannotListen,
-    ReceiveTimeoutProtocol,
+    OpenListener,
     RestServer,
-    listen,
+    listen_apart,
     parse,
-    where,
 )
+from .server.principals import identify
 from .validation.external_checks import ExternalChecks
+from .watch.folder import FolderSettings, FolderWatch
 from .watch.lag import LagWatch
+from .watch.page.node import NodeLooks
+from .watch.page.watch import PageWatch
+from .watch.span_queue import SpanQueue
 from .watch.teller import Teller
+from .watch.traces import TraceWatch
 
 LOGGER = logging.getLogger(__package__)
 EXIT_FAILED = 1
@@ -62,6 +84,17 @@ GRACE_SECONDS = 1
 
 class CannotServe(Exception):  # noqa: N818  # says what happened
     """The REST process cannot start: something that it needs is missing."""
+
+
+_REFUSALS = (
+    CannotServe,
+    CannotListen,
+    KeyRefusedError,
+    TlsRefusedError,
+    ReferenceBroken,
+    VersionSkewError,
+)
+"""Why it may not start, each with a sentence."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -73,28 +106,54 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, _end)
     setproctitle(f"fairlead: rest {options.group}")
     try:
+        require_version_of_node(options.data_dir)
         key = read_key(options.data_dir / "run" / KEY)
-        sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
+        brief = RestBrief.decode(sys.stdin.buffer.read()) if options.brief else RestBrief()
+        tls = open_tls(brief.tls, options.data_dir) if brief.tls is not None else None
+        traces = trace_target(brief.traces, options.data_dir) if brief.traces else None
+        listeners = _listen(options, brief)
         _log_to(
             options.data_dir / "logs",
-            LogOutput(options.log_level, options.log_format, options.log_to),
+            LogOutput(
+                options.log_level,
+                options.log_format,
+                options.log_to,
+                options.log_bytes,
+                options.log_files,
+            ),
         )
         _say_ready(options.ready)
-    except (CannotServe, CannotListen, KeyRefusedError) as error:
+    except _REFUSALS as error:
         sys.stderr.write(f"the REST process cannot start: {error}\n")
         return EXIT_FAILED
     gateway = CommandGateway(options.data_dir)
     try:
         service = replace(
-            _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
+            _service(options, gateway, key, has_traces=traces is not None),
+            outside=_outside(options),
+            samples=_samples(options, brief),
+            settings=[describe_setting(key, *each) for key, each in brief.settings.items()],
+            workers=options.workers,
         )
         traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
         headers = [
             (HEADER, identity_of(options.data_dir / "run")),
             (VERSION_HEADER, version(DISTRIBUTION)),
         ]
-        with _watching(service):
-            _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
+        with (
+            _watching(service),
+            _tracing(service, traces) as count_spans,
+            _in_step(service, options) as read_folder,
+        ):
+            service = replace(
+                service,
+                traits=traits,
+                encryption=Encryption(tls),
+                read_folder=read_folder,
+                count_spans=count_spans,
+            )
+            app = _app(service, listeners, options, brief)
+            _serve(app, listeners, headers)
     finally:
         gateway.close()
         remove_trace(options.data_dir / "run")
@@ -104,15 +163,71 @@ def main(arguments: list[str] | None = None) -> int:
 @contextmanager
 def _watching(service: Service) -> Generator[None]:
     """Tell what happens while requests are served, and what connectors that do not run leave."""
-    changes = LogChanges(service.logs)
+    page = service.page
+    changes = LogChanges(service.logs, lambda: page.is_watched)
     changes.subscribe(Teller(service.log_folder).tell)
+    node = NodeLooks(service, lambda: page.is_watched)
+    watch = PageWatch(service, node)
+    changes.subscribe_to_looks(watch.follow)
+    changes.subscribe_to_errors(watch.fail)
     changes.start()
+    node.start()
     if service.outside is not None:
         LagWatch(service).start()
     try:
         yield
     finally:
+        node.stop()
         changes.stop()
+
+
+@contextmanager
+def _tracing(
+    service: Service, target: TraceTarget | None
+) -> Generator[Callable[[], Mapping[str, int]]]:
+    """Send traces to a collector while requests are served, if there is one."""
+    if target is None:
+        yield dict[str, int]
+        return
+    from .watch.otlp import SpanSender  # noqa: PLC0415  # needs an extra
+
+    facts = {"service.version": service.version, "fairlead.cluster": service.cluster_id}
+    queue = SpanQueue(SpanSender(target, facts), target.endpoint)
+    watch = TraceWatch(service.logs, service.cluster_id, queue, service.log_folder)
+    watch.start()
+    try:
+        yield queue.counts
+    finally:
+        watch.stop()
+
+
+def _listen(options: argparse.Namespace, brief: RestBrief) -> list[OpenListener]:
+    """Listen where the node is to be reached, and always at its own socket, if it has one."""
+    urls = options.listener or ([] if options.socket else [DEFAULT])
+    own = [RestListener(UNIX, path=str(options.socket.absolute()))] if options.socket else []
+    everywhere = [*own, *map(parse, urls)]
+    admin = brief.admin_listeners
+    apart = None if admin is None else [*(own if admin else []), *map(parse, admin)]
+    opened = listen_apart(everywhere, apart)
+    return [replace(each, is_own=each.listener in own) for each in opened]
+
+
+@contextmanager
+def _in_step(
+    service: Service, options: argparse.Namespace
+) -> Generator[Callable[[], FolderReport | None]]:
+    """Keep the connectors in step with the folder of files, if there is to be one."""
+    if options.connectors_dir is None:
+        yield no_folder
+        return
+    applies = options.connectors_dir_mode == APPLY
+    settings = FolderSettings(options.connectors_dir, applies, options.connectors_dir_prune)
+    watch = FolderWatch(service, settings)
+    watch.start()
+    try:
+        yield watch.report
+    finally:
+        watch.stop()
 
 
 def options_parser() -> argparse.ArgumentParser:
@@ -125,6 +240,8 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--listener", action="append", metavar="URL", help=f"where to listen; default: {DEFAULT}"
     )
+    parser.add_argument("--socket", type=Path, metavar="PATH", help="a Unix socket, which is ours")
+    parser.add_argument("--brief", action="store_true", help="more settings come through stdin")
     parser.add_argument(
         "--allowed-host", action="append", default=[], help="a further host name of requests"
     )
@@ -144,8 +261,24 @@ def options_parser() -> argparse.ArgumentParser:
         "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
     )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
+    parser.add_argument(
+        "--access", action="append", default=[], help="a setting of the callers, NAME=VALUE"
+    )
+    parser.add_argument("--workers", type=int, default=1, help="how many workers the node runs")
+    parser.add_argument("--connectors-dir", type=Path, help="a folder of connector files")
+    parser.add_argument(
+        "--connectors-dir-mode", default="plan", help="whether to plan or to apply what differs"
+    )
+    parser.add_argument(
+        "--connectors-dir-prune", action="store_true", help="delete connectors without their file"
+    )
+    parser.add_argument(
+        "--task-series", action="store_true", help="whether each task has metrics of its own"
+    )
     parser.add_argument("--log-level", default="INFO", help="the log level")
     parser.add_argument("--log-format", default="text", help="of the log: text or json")
+    parser.add_argument("--log-bytes", type=int, default=LARGEST, help="the size of a log file")
+    parser.add_argument("--log-files", type=int, default=FILES, help="how many of them there are")
     parser.add_argument("--log-to", default="file", help="where to: file or stdout")
     parser.add_argument(
         "--ready", type=int, metavar="FD", help="a pipe to write to once it listens"
@@ -153,11 +286,19 @@ def options_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes) -> Service:
-    release = version(DISTRIBUTION)
-    requests = RequestMetrics()
+def _service(
+    options: argparse.Namespace, gateway: CommandGateway, key: bytes, *, has_traces: bool
+) -> Service:
+    release, data_dir, requests = version(DISTRIBUTION), options.data_dir, RequestMetrics()
+    exposition = Exposition(
+        release,
+        requests,
+        RunFolder(data_dir).metrics,
+        has_tasks=options.task_series,
+        traced_cluster=cluster_id(key) if has_traces else "",
+    )
     return Service(
-        group_id=group_id,
+        group_id=options.group,
         cluster_id=cluster_id(key),
         version=release,
         logs=NodeLogs(data_dir, LogChecks(trace_crashes(data_dir / "run"))),
@@ -165,11 +306,12 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
         find_plugins=cache(find_plugins),
         vault=Vault(key),
         requests=requests,
-        exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
+        exposition=exposition,
         assignors=read_assignors(data_dir / "run"),
         assignor_log=assignor_log(data_dir),
         log_folder=data_dir / "logs",
         run_folder=data_dir / "run",
+        audit=AuditLog(data_dir / "logs", options.log_bytes, options.log_files),
     )
 
 
@@ -193,6 +335,20 @@ def _outside(options: argparse.Namespace) -> ExternalChecks | None:
     return ExternalChecks(look)
 
 
+def _samples(options: argparse.Namespace, brief: RestBrief) -> Samples | None:
+    """Return what reads samples of rows; None on a node without Spark."""
+    if options.engine != "spark":
+        return None
+    node = SamplingNode(
+        data_dir=str(options.data_dir.absolute()),
+        conf=brief.spark_conf,
+        paths=options.path_allow,
+        sql=options.sql_allow,
+        jdbc=options.jdbc_allow,
+    )
+    return Samples(node)
+
+
 def _log_to(folder: Path, output: LogOutput) -> None:
     try:
         output.begin(folder / "rest.log")
@@ -203,16 +359,31 @@ def _log_to(folder: Path, output: LogOutput) -> None:
     log_levels.apply(folder)
 
 
-def _serve(
+def _app(
     service: Service,
-    sockets: list[socket.socket],
-    hosts: list[str],
+    listeners: Sequence[OpenListener],
+    options: argparse.Namespace,
+    brief: RestBrief,
+) -> Starlette:
+    ports = [each.listener.address for each in listeners if not each.listener.is_unix]
+    answers = AnswerSettings.parse(brief.origins, brief.methods, brief.headers, brief.prefix)
+    access = AccessSettings.parse(options.access)
+    entries = follow_entries(service.run_folder.parent)
+    entries.refresh()  # what is wrong with the file is told at the start
+    asks = access.authentication != OPEN.authentication
+    who = Authenticator(access, entries) if asks else identify
+    return make_app(service, ports, options.allowed_host, who, access, answers)
+
+
+def _serve(
+    app: Starlette,
+    listeners: Sequence[OpenListener],
     headers: list[tuple[str, str]],
 ) -> None:
     config = uvicorn.Config(
-        make_app(service, [where(each) for each in sockets], hosts),
+        app,
         loop="asyncio",
-        http=ReceiveTimeoutProtocol,
+        http="h11",
         backlog=BACKLOG,
         ws="none",
         log_config=None,
@@ -222,12 +393,13 @@ def _serve(
         headers=headers,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    for each in sockets:
-        LOGGER.info("listening at %s", where(each).url)
+    service: Service = app.state.service
+    for each in listeners:
+        LOGGER.info("listening at %s", each.listener.url)
     # The first command would wait for what takes half a second to import.
     Thread(target=service.find_plugins, name="plugins", daemon=True).start()
     gc.freeze()  # what was imported stays: to collect it would take longest when the process ends
-    RestServer(config).run(sockets)
+    RestServer(config, listeners, service.encryption, service.page.close).run()
 
 
 def _say_ready(pipe: int | None) -> None:

@@ -1,17 +1,14 @@
 """The REST interface as one ASGI application: its routes and middleware.
 
-The middleware measures requests, and refuses those that are too large or may come from a web page
-of another site. A browser sends the host name of the URL in `Host` and the site of the page in
-`Origin`. So `Host` reveals DNS rebinding (a foreign name that resolves to this address), `Origin` a
-page of another site. curl, Prometheus and the command line send a correct Host and no Origin.
+The middleware measures requests, refuses those that are too large or may come from a web page of
+another site (`middleware/origins.py`), and adds what every answer gets (`middleware/answers.py`).
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -23,41 +20,70 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....actors.transport.ports import HostPort
 from ....projections.metrics.processes import RequestMetrics
+from ...security.settings import OPEN, AccessSettings
 from .commands.service import Service
+from .middleware.answers import AnswerHeaders, AnswerSettings, ListenerRoutes
+from .middleware.origins import OriginCheck
+from .middleware.path_prefix import PathPrefix
+from .middleware.request_ids import RequestIds
 from .routes.connectors import (
     config_changes,
     config_diff,
+    dead_letters,
     descriptions,
     internal,
     lifecycle,
+    lists,
     offsets,
     plugins,
+    revisions,
+    sample,
 )
-from .routes.groups import groups, plan, worker_orders
-from .routes.node import health, loggers, metrics, workers
+from .routes.groups import compaction, events, groups, plan, worker_orders
+from .routes.node import callers, health, log_files, loggers, metrics, probes, settings, workers
+from .routes.page import events as page_events
+from .routes.page import files, history, state
+from .server.admission import AdmissionCheck
 from .server.bodies import limited
-from .server.errors import HANDLERS, JSON, ApiError, error_reply
+from .server.errors import HANDLERS, JSON
 from .server.listeners import DEFAULT, parse
 from .server.openapi import describe
 from .server.paths import ConnectPaths
+from .server.permissions import is_denied
 from .server.principals import Identify, identify
+from .server.routing import EVENT_STREAM
+from .watch.audit_trail import AuditTrail
 
 SUBJECTS = (
     health.routes,
+    probes.routes,
     metrics.routes,
+    callers.routes,
+    lists.routes,
     descriptions.routes,
     plugins.routes,
     loggers.routes,
+    log_files.routes,
+    settings.routes,
     workers.routes,
     groups.routes,
+    events.routes,
+    compaction.routes,
     plan.routes,
     config_changes.routes,
     config_diff.routes,
+    sample.routes,
+    revisions.routes,
     lifecycle.routes,
     internal.routes,
     offsets.routes,
+    dead_letters.routes,
     groups.order_routes,
     worker_orders.routes,
+    files.routes,
+    state.routes,
+    history.routes,
+    page_events.routes,
 )
 """All routes; if two match a request, the first is used."""
 
@@ -68,33 +94,37 @@ INFO = {
 }
 """What `/openapi.json` says of the interface, beside its version."""
 UNMATCHED = "unmatched"
-SETTING = "rest.allowed.hosts"
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-_USUAL_PORTS = {"http": 80, "https": 443}
-
-Place = tuple[str, int | None]
-"""A host name in lower case, and a port; None is any port."""
 
 
 def make_app(
     service: Service,
-    listeners: Sequence[HostPort] = (parse(DEFAULT),),
+    listeners: Sequence[HostPort] = (parse(DEFAULT).address,),
     hosts: Sequence[str] = (),
     identify: Identify = identify,
+    access: AccessSettings = OPEN,
+    answers: AnswerSettings = AnswerSettings(),  # noqa: B008  # frozen
 ) -> Starlette:
     """Return the application; it closes its logs when it ends.
 
     It accepts requests for its listeners, and for further `hosts` (`HOST` or `HOST:PORT`).
-    `identify` says who sends a request, and what they may do.
+    `identify` says who sends a request, and what they may do; `access` limits what they send.
+    `answers` is what each answer gets.
     """
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncGenerator[None]:
         yield
         service.explaining.close()
+        if service.samples is not None:
+            service.samples.close()
+        if service.audit is not None:
+            service.audit.close()
         service.logs.close()
 
     routes = [route for subject in SUBJECTS for route in subject]
+
+    anybody = (each.path for each in routes if each.rights.needs is None)
+    public = frozenset((*anybody, *files.public_paths()))
 
     @cache
     def document() -> bytes:
@@ -104,9 +134,23 @@ def make_app(
         return Response(document(), media_type=JSON)
 
     middleware = [
-        Middleware(RequestMeter, requests=service.requests),
-        Middleware(OriginCheck, listeners=listeners, allowed=hosts),
+        *([Middleware(PathPrefix, answers.prefix)] if answers.prefix else []),
+        Middleware(RequestIds),
+        Middleware(AuditTrail, audit=service.audit),
+        Middleware(RequestMeter, requests=service.requests, most_bytes=access.request_max_bytes),
+        Middleware(AnswerHeaders, answers.rules),
+        Middleware(OriginCheck, listeners, hosts, answers.pages(), public),
+        *answers.middleware(),
         Middleware(ConnectPaths),
+        Middleware(ListenerRoutes),
+        Middleware(
+            AdmissionCheck,
+            identify=identify,
+            settings=access,
+            public=public,
+            requests=service.requests,
+            refusals=files.refuse_stranger,
+        ),
     ]
     app = Starlette(
         routes=[Route("/openapi.json", get_document), *routes],
@@ -115,15 +159,18 @@ def make_app(
         lifespan=life,
     )
     app.router.redirect_slashes = False
-    app.state.service, app.state.identify = service, identify
+    app.state.service = service
+    app.state.identify = identify
     return app
 
 
 class RequestMeter:
     """ASGI middleware that counts and times requests by the template of their route."""
 
-    def __init__(self, app: ASGIApp, requests: RequestMetrics) -> None:
+    def __init__(self, app: ASGIApp, requests: RequestMetrics, most_bytes: int = 0) -> None:
         self._app = app
+        self._most_bytes = most_bytes
+        """The largest body of any request; 0: only those of the routes."""
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,71 +178,31 @@ class RequestMeter:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope.setdefault("state", {})
         code = int(HTTPStatus.INTERNAL_SERVER_ERROR)
         began = time.perf_counter()
 
+        stream_seconds: float | None = None
+
         async def note_status(message: Message) -> None:
-            nonlocal code
+            nonlocal code, stream_seconds
             if message["type"] == "http.response.start":
                 code = message["status"]
+                if _is_stream(message):
+                    stream_seconds = time.perf_counter() - began
             await send(message)
 
         try:
-            await self._app(scope, limited(scope, receive), note_status)
+            await self._app(scope, limited(scope, receive, self._most_bytes), note_status)
         finally:
             route = getattr(scope.get("route"), "path_format", UNMATCHED)
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - began if stream_seconds is None else stream_seconds
             self._requests.observe(scope["method"], route, code, seconds)
+            if is_denied(scope):
+                self._requests.count_denial(f"{scope['method']} {route}")
 
 
-class OriginCheck:
-    """ASGI middleware that refuses requests for another host or from a page of another site."""
-
-    def __init__(self, app: ASGIApp, listeners: Iterable[HostPort], allowed: Iterable[str]) -> None:
-        """Allow the listeners' addresses, and further hosts as `HOST` or `HOST:PORT`."""
-        self._app = app
-        #: The allowed hosts and ports.
-        self._places = {place for text in allowed for place in _places(text)}
-        for listener in listeners:
-            names = (listener.host.lower(), *LOOPBACK_NAMES)
-            self._places |= {(name, listener.port) for name in names}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, or answer 403."""
-        if scope["type"] == "http":
-            try:
-                self._check(Headers(scope=scope))
-            except ApiError as error:
-                await error_reply(error.status, error.message)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-    def _check(self, headers: Headers) -> None:
-        if not self._is_here("http://" + headers.get("host", "")):
-            raise _foreign(f"the request is for host {headers.get('host', '')!r}")
-        for origin in headers.getlist("origin"):
-            if not self._is_here(origin):
-                raise _foreign(f"the request comes from a page of {origin!r}")
-
-    def _is_here(self, url: str) -> bool:
-        try:
-            parts = urlsplit(url)
-            place = (parts.hostname or "", parts.port or _USUAL_PORTS[parts.scheme])
-        except (ValueError, KeyError):
-            return False
-        bare = parts.scheme + "://" + parts.netloc == url and "@" not in url
-        return bare and not {place, (place[0], None)}.isdisjoint(self._places)
-
-
-def _places(text: str) -> Iterable[Place]:
-    parts = urlsplit("//" + text)
-    if parts.hostname:
-        yield parts.hostname, parts.port
-
-
-def _foreign(what: str) -> ApiError:
-    return ApiError(
-        HTTPStatus.FORBIDDEN,
-        f"{what}, which is not where this interface listens; nothing was done. If it should be"
-        f" let in, add its host to the setting {SETTING} and start the node again",
-    )
+def _is_stream(message: Message) -> bool:
+    """Return whether an answer goes on until its reader ends it: its time is that of its head."""
+    kind = Headers(raw=message["headers"]).get("content-type", "")
+    return kind.startswith(EVENT_STREAM)

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .....actors.messages.commands import CommandReply, DescribeTraffic, Traffic
+from .....actors.messages.commands import (
+    CommandReply,
+    CompactHistory,
+    CompactionProgress,
+    DescribeCompaction,
+    DescribeTraffic,
+    RequestedCommand,
+    Traffic,
+)
 from .....actors.messages.orders import (
     ConfigureGroup,
     ConnectorOrder,
@@ -63,17 +71,18 @@ class Connection:
         self._open = ExitStack()
         """Closes the actor system's context with the connection."""
 
-    def carry_out(self, command: Command, deadline: float) -> Outcome:
+    def carry_out(self, requested: RequestedCommand, deadline: float) -> Outcome:
         """Send a command, and repeat it once if there is no reply; raises `Unanswered`."""
-        address = self._await_group(command.group_id, deadline)
+        group_id = requested.command.group_id
+        address = self._await_group(group_id, deadline)
         half = (deadline - time.monotonic()) / 2
-        if reply := self._ask_group(command.group_id, address, command, CommandReply, half):
+        if reply := self._ask_group(group_id, address, requested, CommandReply, half):
             return Outcome(reply)
         time.sleep(_PAUSE_SECONDS)
         with suppress(Unanswered):
-            address = self._await_group(command.group_id, deadline)
+            address = self._await_group(group_id, deadline)
             left = deadline - time.monotonic()
-            if reply := self._ask_group(command.group_id, address, command, CommandReply, left):
+            if reply := self._ask_group(group_id, address, requested, CommandReply, left):
                 return Outcome(reply, repeated=True)
         raise Unanswered(UNKNOWN)
 
@@ -86,6 +95,20 @@ class Connection:
         if not isinstance(traffic, Traffic):
             raise Unanswered(f"group {group_id} does not tell its traffic at this moment")
         return traffic
+
+    def compaction(
+        self, question: CompactHistory | DescribeCompaction, deadline: float
+    ) -> CompactionProgress:
+        """Ask a group's actor to compact its history, or how far it is; raises `Unanswered`."""
+        address = self._await_group(question.group_id, deadline)
+        left = deadline - time.monotonic()
+        answer = self._ask_group(question.group_id, address, question, CompactionProgress, left)
+        if answer is None:
+            raise Unanswered(
+                f"group {question.group_id} does not answer: whether its history is being compacted"
+                " is not known; GET this path, and ask again if none is running"
+            )
+        return answer
 
     def ask_supervisor(self, question: object, kind: type[T], deadline: float) -> T:
         """Ask the supervisor, or the new one that replaced it; raises `Unanswered`."""

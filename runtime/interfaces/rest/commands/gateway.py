@@ -14,7 +14,14 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from .....actors.messages.commands import Traffic
+from .....actors.messages.commands import (
+    CompactHistory,
+    CompactionProgress,
+    DescribeCompaction,
+    RequestedCommand,
+    Traffic,
+)
+from .....actors.transport.log_format import request_id
 from .....actors.transport.log_levels import LogLevelsRead, ReadLogLevels
 from ....cluster.messages import (
     DescribeNode,
@@ -54,8 +61,9 @@ class CommandGateway:
 
     async def carry_out(self, command: Command) -> Outcome:
         """Send a command to a group; raises `Unanswered`."""
+        requested = RequestedCommand(command, request_id.get())
         return await self._submit(
-            lambda connection, deadline: connection.carry_out(command, deadline), COMMAND_SECONDS
+            lambda connection, deadline: connection.carry_out(requested, deadline), COMMAND_SECONDS
         )
 
     async def locate(self, group_id: str) -> Whereabouts:
@@ -70,6 +78,12 @@ class CommandGateway:
         """Ask for the traffic counters of a group's actor; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
+        )
+
+    async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
+        """Ask a group to compact its history, or how far it is; raises `Unanswered`."""
+        return await self._submit(
+            lambda connection, deadline: connection.compaction(question, deadline), QUESTION_SECONDS
         )
 
     async def stop_worker(self, worker: str, *, force: bool) -> None:

@@ -9,9 +9,9 @@ away: from then on nothing is known.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
@@ -20,7 +20,13 @@ from typing import Annotated, Final, Generic, Protocol, TypeVar, cast
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from .....actors.messages.commands import CommandReply, Traffic
+from .....actors.messages.commands import (
+    CommandReply,
+    CompactHistory,
+    CompactionProgress,
+    DescribeCompaction,
+    Traffic,
+)
 from .....actors.messages.errors import Error
 from .....events.group import Group
 from .....events.records import ConnectorConfig
@@ -29,6 +35,7 @@ from .....projections.metrics.processes import RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
+from ....node.shown_settings import ShownSetting
 from ....pipeline.connectors.plugins import Plugins
 from ....pipeline.spi.errors import PluginUnknown
 from ....pipeline.spi.keys.common import (
@@ -36,14 +43,23 @@ from ....pipeline.spi.keys.common import (
     RESTART_WINDOW_MS,
     running_settings,
 )
+from ....security.audit import AuditLog
+from ....security.rights import Access, Right
 from ...replies.building.connectors import MadeBy
+from ...replies.folder import FolderReport, no_folder
+from ..reading.feed import PageFeed
 from ..reading.logs import NodeLogs
+from ..server.connections import Encryption
 from ..server.errors import ApiError, Unanswered, not_found
+from ..server.permissions import access_of, check_of_names
 from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.external_checks import ExternalChecks
+from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
+from ..validation.stand_ins import StandInVault
 from .connection import Command, Outcome
+from .samples import Samples
 
 T = TypeVar("T")
 
@@ -125,6 +141,10 @@ class Commands(Protocol):
         """Ask for the traffic counters of a group's actor."""
         ...
 
+    async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
+        """Ask a group to compact its history, or how far it is."""
+        ...
+
     async def announce_log_levels(self) -> None:
         """Reload the log levels of all actor processes."""
         ...
@@ -152,7 +172,7 @@ class SerialExecutor:
         try:
             done, _ = await asyncio.wait([result], timeout=self._wait_seconds)
             if not done and turn.cancel():
-                busy = "other requests for epochs are running: try again in a moment"
+                busy = "other requests that read whole logs are running: try again in a moment"
                 raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
             return await result
         finally:
@@ -190,18 +210,53 @@ class Service:
     """The folder in which the launcher lists the processes that do not answer."""
     traits: WorkerTraits = field(default_factory=WorkerTraits)
     """The default properties of this node's workers."""
+    settings: Sequence[ShownSetting] = ()
+    """The settings that the node was started with."""
+    workers: int = 1
+    """How many workers the node runs by itself."""
+    encryption: Encryption = field(default_factory=Encryption)
+    """The TLS of https listeners."""
+    audit: AuditLog | None = None
+    """The log of who changed what; None: it is not kept."""
     outside: ExternalChecks | None = None
     """The checks of new configs against external systems; None: no checks."""
+    samples: Samples | None = None
+    """Reads samples of the rows of configs; None: nothing here reads rows."""
     traffic: KeptAnswer[Traffic] = field(default_factory=KeptAnswer[Traffic])
     """The heartbeats that the group's actor counts."""
     processes: KeptAnswer[NodeView] = field(default_factory=KeptAnswer[NodeView])
     """The processes of the node, which its supervisor tells."""
     whereabouts: KeptAnswer[Whereabouts] = field(default_factory=KeptAnswer[Whereabouts])
     """Where the group is, which the supervisor tells as well."""
+    page: PageFeed = field(default_factory=PageFeed)
+    """What a page shows of the default group, and its changes."""
     planning: Lock = field(default_factory=Lock)
     """Held while a plan is computed: one at a time, since each may need much memory."""
+    read_folder: Callable[[], FolderReport | None] = no_folder
+    """Returns how the connectors differ from the folder of files; None: none is set."""
+    count_spans: Callable[[], Mapping[str, int]] = dict
+    """Returns how many spans of traces were sent and dropped; nothing if none are to be sent."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)
     """Runs the requests that read a whole log, one at a time."""
+
+    @property
+    def needs_engine(self) -> bool:
+        """Whether tasks need a JVM: only nodes with Spark check what is outside."""
+        return self.outside is not None
+
+    def limited_to(self, access: Access, connectors: Collection[str]) -> "Service":
+        """Return the service for a caller who compares configs of connectors, or validates one.
+
+        A look at what a config leads to goes where the config says, with the secrets in it and
+        those that it refers to. So it is for callers who may put such a config. Others are not to
+        find out what a secret is.
+        """
+        may_put = (
+            all(access.has(Right.ADMINISTER, each) for each in connectors)
+            if connectors
+            else access.has_somewhere(Right.ADMINISTER)
+        )
+        return self if may_put else replace(self, outside=None, vault=StandInVault(self.vault))
 
     @property
     def plugins(self) -> Plugins:
@@ -211,6 +266,10 @@ class Service:
     def judge_of(self, stored: ConnectorConfig) -> OffsetJudge:
         """Return the class that judges a connector's offsets; raises `ApiError`."""
         return OffsetJudge.of(self.plugins, self.vault, self.outside or ExternalChecks(), stored)
+
+    def letters_of(self, stored: ConnectorConfig) -> LetterReader:
+        """Return the class that reads a connector's dead letters; raises `ApiError`."""
+        return LetterReader.of(self.plugins, self.vault, self.outside or ExternalChecks(), stored)
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return the type and version of a connector's class."""
@@ -233,6 +292,10 @@ Served = Annotated[Service, FromRequest(_service)]
 """The service, as a parameter of a route."""
 PrincipalName = Annotated[str, FromRequest(_principal_name)]
 """The principal of a request, as commands and the log have it."""
+RequireNames = Annotated[Callable[[Iterable[str]], None], FromRequest(check_of_names)]
+"""Raises `ApiError` unless the caller may do the request with the connectors of these names."""
+CallerAccess = Annotated[Access, FromRequest(access_of)]
+"""What the caller may do, and which connectors they see."""
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:

@@ -6,11 +6,11 @@ projection, and read without the lock.
 """
 
 import logging
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar, cast
 from urllib.parse import quote, unquote
 
 from .....events.commits import Commit, Lag, Offset
@@ -19,17 +19,19 @@ from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....events.log.space import DiskSpace, disk_space_at
-from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
 from .....projections.follow.group import Follower
 from .....projections.follow.rebalances import Rebalances
 from .....projections.metrics.families import GroupFigures
+from .....projections.page.recent import RecentRecords
+from .....projections.page.today import rows_since
+from .....projections.progress import ProgressFollower, TasksProgress, is_lag_outdated
+from .....projections.revisions import ConfigRevision, read_revisions
 from .....projections.views import (
     LogFigures,
     Progress,
     connector_names,
     connector_progress,
-    is_at_rest,
     logged_offsets,
     read_topics,
     task_progress,
@@ -38,17 +40,18 @@ from .....projections.views import (
 from .....projections.watch.group import GroupWatch, WatchCounts
 from .....projections.watch.lines import EventLine
 from ....cluster.log_checks import LogChecks
+from .lists import EncodedLists
 from .shards import ShardLogs
 
 LOGGER = logging.getLogger(__name__)
-T = TypeVar("T")
+NO_TASKS: Mapping[int, Progress] = {}
 
 
 class FollowedGroup:
     """The two logs of one group, used by one thread at a time.
 
     At the same time one other thread may read the epochs, one may count for the metrics, and one
-    may watch.
+    may watch and follow the recent records.
     """
 
     def __init__(self, group_id: str, folder: Path, checks: LogChecks) -> None:
@@ -65,12 +68,12 @@ class FollowedGroup:
         """The offset log, None before it exists."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
-        self._progress: tuple[object, Mapping[str, Mapping[int, Progress]]] = (None, {})
-        """The progress of all tasks, after the ends of both logs when it was read."""
+        self._progress = ProgressFollower()
+        self._sums: dict[str, tuple[Mapping[int, Progress], range, Progress]] = {}
+        """The progress of each connector, after that of its tasks and their numbers."""
         self.unread: Mapping[str, Lag] = {}
-        """What connectors that do not run have to read, as a look at it has found."""
-        self._built: dict[Hashable, tuple[int, object]] = {}
-        """What `remember` has built, with the log's end then."""
+        """What connectors have to read whose last plans are outdated, as a look at it has found."""
+        self._lists = EncodedLists()
         self._watch: GroupWatch | None = None
         """What is told of the group as it happens; None until somebody asks."""
 
@@ -110,41 +113,62 @@ class FollowedGroup:
         logs = {"control": LogFigures.of(self._control)}
         if offsets is not None:
             logs["offsets"] = LogFigures.of(offsets)
-        tasks = self._all_progress(offsets.end() if offsets else 0)
-        progress = {
-            name: connector_progress(each, self.group.task_numbers(name))
-            for name, each in tasks.items()
-        }
-        skipping = {
-            Resource(name, number): each
-            for name, of_tasks in tasks.items()
-            for number, each in of_tasks.items()
-            if each.skipped
-        }
+        names, tasks = connector_names(self.group), self.tasks_progress()
+        progress = {name: self.progress_of(name, tasks.get(name, NO_TASKS)) for name in names}
         watched = WatchCounts() if self._watch is None else self._watch.counted
-        counted = self._rebalances.by_cause, logs, progress, skipping, dict(self._rebalances.losses)
-        at_rest = {name: lag for name, lag in self.unread.items() if is_at_rest(self.group, name)}
-        return GroupFigures(self.group, *counted, at_rest, watched)
+        counted = self._rebalances.by_cause, logs, progress, tasks, dict(self._rebalances.losses)
+        now_ms = time.time_ns() // 1_000_000
+        unread = {
+            name: self.unread[name]
+            for name in self.unread.keys() & progress.keys()
+            if is_lag_outdated(self.group, name, progress[name], now_ms)
+        }
+        since = {name: self.caught_up_ms(name) for name in names}
+        return GroupFigures(self.group, *counted, unread, watched, since)
 
-    def _all_progress(self, offsets_end: int) -> Mapping[str, Mapping[int, Progress]]:
-        """Return the progress of all tasks by connector, read again only after a record."""
-        known, found = self._progress
-        if known != (offsets_end, self.group.end):
-            found = {name: self.task_progress(name) for name in connector_names(self.group)}
-            self._progress = (offsets_end, self.group.end), found
-        return found
+    def tasks_progress(self) -> TasksProgress:
+        """Return the progress of each task; what has not changed is the same object as before.
+
+        Raises `LogError`, `CodecError`.
+        """
+        offsets, now_ms = self._offset_log(), time.time_ns() // 1_000_000
+        names = connector_names(self.group)
+        return self._progress.catch_up(offsets, names, now_ms) if offsets else {}
+
+    def rows_since(self, since_ms: int) -> int | None:
+        """Return how many rows were committed since a moment; None: it is not known.
+
+        Raises `LogError`, `CodecError`.
+        """
+        offsets = self._offset_log()
+        return rows_since(offsets, since_ms, self.tasks_progress()) if offsets else 0
+
+    def caught_up_ms(self, connector: str) -> int | None:
+        """Return since when a connector may have something to read; None: it has never read."""
+        return self._progress.caught_up_ms(connector)
+
+    def progress_of(self, connector: str, tasks: Mapping[int, Progress]) -> Progress:
+        """Return the progress of a connector, computed again only if that of a task has changed."""
+        numbers, known = self.group.task_numbers(connector), self._sums.get(connector)
+        if known is None or known[0] is not tasks or known[1] != numbers:
+            known = tasks, numbers, connector_progress(tasks, numbers)
+            self._sums[connector] = known
+        return known[2]
 
     def count(self) -> None:
         """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
 
-    def remember(self, what: Hashable, build: Callable[[], T]) -> T:
-        """Return a value that depends on the group alone, built once for each end of its log."""
-        end, found = self._built.get(what, (-1, None))
-        if end != self.group.end:
-            found = build()
-            self._built[what] = self.group.end, found
-        return cast(T, found)
+    @property
+    def lists(self) -> EncodedLists:
+        """The lists of connectors that are encoded already, as of the last `catch_up`."""
+        self._lists.forget(self._follower.take_changed())
+        return self._lists
+
+    def offsets_end(self) -> int:
+        """Return the end of the offset log, on which progress depends; raises `LogError`."""
+        offsets = self._offset_log()
+        return 0 if offsets is None else offsets.end()
 
     def watch(self, start: int) -> tuple[Sequence[EventLine], int]:
         """Return the lines of what is new, and where it ends; `start` is for the first call.
@@ -158,6 +182,28 @@ class FollowedGroup:
         except Exception:
             self._watch = None
             raise
+
+    def recent(self) -> RecentRecords:
+        """Return what follows the last records, from some before the end on; as `watch`."""
+        return RecentRecords(self._control, self._control.end())
+
+    def events(self, start: int, most: int) -> tuple[Sequence[EventLine], int, int]:
+        """Return the lines from an offset on, that offset, and the end; -1: of the latest entries.
+
+        Only the last `most` entries are read. For the thread that reads the epochs. Raises
+        `LogError`, `CodecError`.
+        """
+        oldest = max(self._control.low(), self._control.end() - most)
+        watch = GroupWatch(self._control, first := max(start, oldest))
+        return watch.read(), first, watch.next
+
+    def revisions(self, connector: str) -> list[ConfigRevision]:
+        """Return the configs that a connector has had; as `events`."""
+        return read_revisions(self._control, connector)
+
+    def readers(self) -> tuple[LogReader, LogReader | None]:
+        """Return the control log, and the offset log, None before it exists; under the lock."""
+        return self._control, self._offset_log()
 
     def close(self) -> None:
         """Close the logs."""

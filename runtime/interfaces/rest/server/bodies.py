@@ -62,9 +62,13 @@ def _refuse_constant(text: str) -> object:
     raise json.JSONDecodeError(f"{text} is no number", text, 0)
 
 
-def limited(scope: Scope, receive: Receive) -> Receive:
-    """Wrap an ASGI `receive`: it raises once the body of this request is too large."""
+def limited(scope: Scope, receive: Receive, largest: int = 0) -> Receive:
+    """Wrap an ASGI `receive`: it raises once the body of this request is too large.
+
+    That depends on its path; `largest` is for any, 0 is none.
+    """
     most_bytes = _most_bytes(scope["method"], scope["path"])
+    most_bytes = min(most_bytes, largest or most_bytes)
     size = 0
 
     async def receive_counted() -> Message:

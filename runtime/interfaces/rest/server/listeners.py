@@ -1,50 +1,43 @@
-"""The listening sockets of the REST process, its server, and the time limits for a request.
+"""The listening sockets of the REST process, and its server.
 
-Sockets are bound before all other startup work. uvicorn has no time limit for a request whose first
-byte has come. The limit here runs from the first byte, so that a client that sends byte by byte
-(slowloris) gains nothing. And uvicorn's server wakes ten times a second, to look whether it is to
-end and what the date is; the one here is woken by signals, and tells the date where it is asked.
+Sockets are bound before all other startup work. A Unix socket is its owner's alone (mode 0600). The
+file that a killed process left at its path is removed, but not one at which somebody still listens.
+
+uvicorn's server wakes ten times a second, to look whether it is to end and what the date is; the
+one here is woken by signals, and tells the date where it is asked (`connections.py`).
 """
 
 import asyncio
-import math
+import os
 import socket
-import time
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from email.utils import formatdate
-from functools import lru_cache
-from http import HTTPStatus
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from types import FrameType
+from typing import Final, Self
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .....actors.transport.ports import HostPort
-from ....config.kinds import parse_listener
-from .errors import JSON, error_reply
+from .....actors.transport.ports import LOOPBACK
+from ....processes.socket_names import short_socket_name
+from ....security.rest_listeners import REST_PORT, RestListener, parse_listener
+from .connections import Encryption, ReceiveTimeoutProtocol, TlsHandshake
 
-DEFAULT = "http://127.0.0.1:8083"
-BACKLOG = 128
-HEAD_SECONDS = 10.0
-"""The limit from the connection, or the first byte of a later request, to the last header."""
-BODY_SECONDS = 30.0
-"""The limit from the last header to the end of the body."""
-MOST_CONNECTIONS = 512
-"""The maximum number of open connections; beyond it the longest idle one is closed."""
-LINGER_SECONDS = 1.0
-"""The delay between an error response and the close: unread input would reset the connection."""
-
-SECONDS: dict[object, float] = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
+DEFAULT: Final = f"http://{LOOPBACK}:{REST_PORT}"
+BACKLOG: Final = 128
+_OWNER_ONLY: Final = 0o177
+"""The umask for sockets."""
 
 
 class CannotListen(Exception):  # noqa: N818  # says what happened
     """The URL of a listener is malformed, or its port cannot be bound."""
 
 
-def parse(text: str) -> HostPort:
-    """Parse `http://host:port`; raises `CannotListen`.
+def parse(text: str) -> RestListener:
+    """Parse `http://host:port`, `https://host:port`, `unix:///path`; raises `CannotListen`.
 
     The default host is loopback: other machines can connect only if a host is given.
     """
@@ -55,44 +48,141 @@ def parse(text: str) -> HostPort:
         raise CannotListen(why) from None
 
 
-def listen(listeners: Sequence[HostPort]) -> list[socket.socket]:
+@dataclass(frozen=True, slots=True)
+class OpenListener:
+    """A listening socket, its address, and what is served there."""
+
+    listener: RestListener
+    """Its address, with the port that it has."""
+    socket: socket.socket
+    serves_admin: bool = True
+    """Whether /admin is served."""
+    serves_others: bool = True
+    """Whether everything else is."""
+    is_own: bool = False
+    """Whether it is the node's own socket, at which the node's user need prove nothing."""
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket, and remove its file if it has one."""
+        self.socket.close()
+        if self.listener.is_unix:
+            Path(self.listener.path).unlink(missing_ok=True)
+
+
+def listen(listeners: Sequence[RestListener]) -> list[OpenListener]:
     """Return a listening socket for each listener; raises `CannotListen` and closes all."""
     with ExitStack() as undo:
-        sockets = [undo.enter_context(_listen(listener)) for listener in listeners]
+        opened = [undo.enter_context(_open(listener)) for listener in listeners]
         undo.pop_all()
-    return sockets
+    return opened
 
 
-def where(bound: socket.socket) -> HostPort:
-    """Return the address of a listening socket."""
-    host, port = bound.getsockname()[:2]
-    return HostPort(host, port)
+def listen_apart(
+    listeners: Sequence[RestListener], admin: Sequence[RestListener] | None
+) -> list[OpenListener]:
+    """Return sockets for listeners, and for those of /admin, which may be among the others.
+
+    Without any of the latter (None) each serves all. Raises `CannotListen` and closes all.
+    """
+    if admin is None:
+        return listen(listeners)
+    ports = [*listeners, *(each for each in admin if each not in listeners)]
+    return [
+        OpenListener(opened.listener, opened.socket, asked in admin, asked in listeners)
+        for asked, opened in zip(ports, listen(ports), strict=True)
+    ]
 
 
-def _listen(listener: HostPort) -> socket.socket:
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+def _open(listener: RestListener) -> OpenListener:
+    kind = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    protocol = socket.IPPROTO_TCP
+    if listener.is_unix:
+        kind, protocol = socket.AF_UNIX, 0
     # asyncio sets TCP_NODELAY only if the protocol is given; else a response takes 40 ms longer.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = socket.socket(kind, socket.SOCK_STREAM, protocol)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(tuple(listener))
+        if listener.is_unix:
+            _bind_path(bound, Path(listener.path))
+        else:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(tuple(listener.address))
+            listener = listener._replace(port=bound.getsockname()[1])
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
+        mend = "choose another path" if listener.is_unix else "free the port, or choose another"
         raise CannotListen(
-            f"cannot listen at {listener.url}: {error.strerror or error}; free the port, or choose"
-            " another with `listeners`"
+            f"cannot listen at {listener.url}: {error.strerror or error}; {mend} with `listeners`"
         ) from None
-    return bound
+    return OpenListener(listener, bound)
+
+
+def _bind_path(bound: socket.socket, path: Path) -> None:
+    """Bind a socket to a path, for its owner only; raises `OSError`."""
+    with short_socket_name(path) as name:
+        with suppress(FileNotFoundError):
+            if stat.S_ISSOCK(path.stat(follow_symlinks=False).st_mode) and not _has_listener(name):
+                path.unlink(missing_ok=True)
+        before = os.umask(_OWNER_ONLY)
+        try:
+            bound.bind(name)
+        finally:
+            os.umask(before)
+
+
+def _has_listener(name: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(name)
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True  # it is not known
+    return True
 
 
 class RestServer(uvicorn.Server):
     """uvicorn's server, which does nothing while no request and no signal comes."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listeners: Sequence[OpenListener],
+        encryption: Encryption,
+        before_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve at these sockets; `before_end` ends the answers that would go on for ever."""
         super().__init__(config)
+        self._before_end = before_end
+        self._listeners = listeners
+        self._encryption = encryption
         self._has_to_end = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # none before the server has started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections, of each listener with a protocol of its own."""
+        await super().startup(sockets or [])
+        loop = asyncio.get_running_loop()
+        for each in self._listeners:
+            connect = partial(self._connect, each)
+            server = await loop.create_server(connect, sock=each.socket, backlog=BACKLOG)
+            self.servers.append(server)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all connections; the files of Unix sockets are removed."""
+        self._encryption.end_all()
+        self._before_end()
+        await super().shutdown(sockets)
+        for each in self._listeners:
+            each.close()
 
     async def main_loop(self) -> None:
         """Wait until a signal asks for an end."""
@@ -107,74 +197,17 @@ class RestServer(uvicorn.Server):
             with suppress(RuntimeError):  # the loop is closed: the server has ended
                 self._loop.call_soon_threadsafe(self._has_to_end.set)
 
-
-@lru_cache(maxsize=1)
-def _date_at(second: int) -> tuple[bytes, bytes]:
-    return (b"date", formatdate(second, usegmt=True).encode())
-
-
-class ReceiveTimeoutProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with a time limit for receiving a request."""
-
-    _receives: type | None = None  # the state of the client in h11
-    _limit: asyncio.TimerHandle | None = None  # the running time limit
-    _refused = False  # whether the request was refused: further input is dropped
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for the first request."""
-        super().connection_made(transport)
-        self._watch()
-        if len(self.connections) > MOST_CONNECTIONS:
-            waiting = (
-                each for each in self.connections if isinstance(each, ReceiveTimeoutProtocol)
-            )
-            min(waiting, key=ReceiveTimeoutProtocol.ends_at).transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        """Handle input, and update the time limit."""
-        if self._refused:
-            return
-        date = _date_at(int(time.time()))
-        self.server_state.default_headers = [date, *self.config.encoded_headers]
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the time limit."""
-        self._stop_watching()
-        super().connection_lost(exc)
-
-    def ends_at(self) -> float:
-        """Return the deadline of the request, on the loop's clock."""
-        waits = self._limit is not None and not self._limit.cancelled()
-        return self._limit.when() if self._limit and waits else math.inf
-
-    def _watch(self) -> None:
-        state = self.conn.their_state
-        if state is self._receives:
-            return
-        self._stop_watching()
-        self._receives = state
-        if seconds := SECONDS.get(state):
-            self._limit = self.loop.call_later(seconds, self._give_up)
-
-    def _stop_watching(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-
-    def _give_up(self) -> None:
-        """Close a connection whose request is incomplete at its deadline."""
-        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            status = HTTPStatus.REQUEST_TIMEOUT
-            body = error_reply(status, "the request took too long to come; nothing was done").body
-            size = str(len(body)).encode()
-            head = [(b"content-type", JSON.encode()), (b"content-length", size)]
-            head.append((b"connection", b"close"))
-            told = h11.Response(status_code=status, headers=head, reason=status.phrase.encode())
-            events = (told, h11.Data(data=bytes(body)), h11.EndOfMessage())
-            self.transport.write(b"".join(self.conn.send(each) or b"" for each in events))
-            self.transport.write_eof()
-            self._refused = True
-            self._limit = self.loop.call_later(LINGER_SECONDS, self.transport.close)
-        else:
-            self.transport.close()
+    def _connect(self, opened: OpenListener) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        served = {
+            "admin": opened.serves_admin,
+            "others": opened.serves_others,
+            "own": opened.is_own,
+        }
+        http = ReceiveTimeoutProtocol(self.config, self.server_state, self.lifespan.state)
+        http.extensions = {"fairlead.listener": {"url": opened.listener.url, **served}}
+        if not opened.listener.is_encrypted:
+            return http
+        if (tls := self._encryption.tls) is None:
+            raise AssertionError(f"{opened.listener.url} has no certificate")
+        return TlsHandshake(http, tls, self._encryption)

@@ -5,6 +5,7 @@ A member of a body is described by the docstring below its field, or else by the
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
 from inspect import cleandoc, getsource
 from itertools import pairwise
 from textwrap import dedent
@@ -21,6 +22,16 @@ from .routing import BODY_ERRORS, ApiRoute, Input
 VERSION: Final = "3.1.0"
 """The version of OpenAPI."""
 REFERENCE: Final = "#/components/schemas/{name}"
+SCHEMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "basic": {"type": "http", "scheme": "basic"},
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "mtls": {"type": "mutualTLS"},
+}
+"""How a caller may prove who they are; a node asks for some of these, or for none."""
+REFUSALS: Final = frozenset(
+    {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
+)
+"""The statuses for callers who are not known, lack a right, or send too much."""
 _TEXT: Final = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
@@ -34,7 +45,8 @@ def describe(info: Mapping[str, str], routes: Iterable[ApiRoute]) -> bytes:
     _, schemas = msgspec.json.schema_components(types, ref_template=REFERENCE)
     _describe_members(schemas)
     document = {"openapi": VERSION, "info": info, "paths": paths}
-    return msgspec.json.encode({**document, "components": {"schemas": schemas}})
+    components = {"schemas": schemas, "securitySchemes": SCHEMES}
+    return msgspec.json.encode({**document, "components": components})
 
 
 def _types_of(route: ApiRoute) -> Iterator[Any]:
@@ -57,6 +69,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
             *(_parameter("query", each) for each in inputs.of_query),
         ],
         "responses": _responses(route),
+        "security": [] if route.rights.needs is None else [*({each: []} for each in SCHEMES), {}],
     }
     if (body := inputs.body) is not None:
         described["requestBody"] = {**_content(body.kind), "required": body.is_required}
@@ -76,6 +89,7 @@ def _responses(route: ApiRoute) -> dict[str, Any]:
     operation = route.operation
     described = {str(each.value): _answer(kind) for each, kind in operation.answers.items()}
     refusals = {*operation.errors, *(BODY_ERRORS if route.inputs.body else ())}
+    refusals |= set() if route.rights.needs is None else REFUSALS
     for each in sorted(refusals - operation.answers.keys()):
         described[str(each.value)] = _error(each.phrase)
     return {**described, "default": _error("Any error.")}

@@ -2,22 +2,24 @@
 
 A caller is named by the address, and on this machine by the user whose process it is. The kernel
 knows whose the other end of a local connection is, so that nobody can say so wrongly. Requests
-through a proxy on this machine are the proxy's. Nobody proves who they are: interfaces listen on
-loopback alone, and every caller has all rights. Each route says which right it needs.
+through a proxy on this machine are the proxy's. Where authentication is asked for, a caller is who
+they have proved to be (`admission`). Each route says which right it needs (`permissions`).
 """
 
 import pwd
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from ipaddress import ip_address
 from typing import Final
 
 from starlette.requests import Request
+
+from ....security.rights import FULL, Access
+from ....security.settings import Authentication
 
 _SOCK_DIAG: Final = 4
 """The netlink family that tells of sockets, sock_diag(7); a table of all takes milliseconds."""
@@ -35,55 +37,59 @@ _ANSWER_SECONDS: Final = 0.5
 Address = tuple[str, int]
 
 
-class Right(Enum):
-    """A right that a route needs of its caller; none includes another."""
-
-    VIEW = "view"
-    """To read what there is, and to compute what would be."""
-    OPERATE = "operate"
-    """To have what is configured run, pause, restart, move to other workers."""
-    ADMINISTER = "administer"
-    """To change what is configured: connectors, their offsets, groups, log levels."""
-
-
-class Authentication(Enum):
-    """How a caller has proved who they are."""
-
-    NONE = "none"
-    """By nothing but the address that they call from."""
-
-
 @dataclass(frozen=True)
 class Principal:
-    """Who sends a request: how that is known, and their rights."""
+    """Who sends a request: how that is known, and what they may do."""
 
     client: Address | None
     """The end of the caller; None if the server does not tell it."""
     server: Address
     """The end that took the request: other connections may have the client's port, too."""
-    rights: frozenset[Right] = frozenset(Right)
+    access: Access = FULL
     authentication: Authentication = Authentication.NONE
+    proven: str = ""
+    """Who they have proved to be: `ann`, `ann (token ci)`; empty: nobody in particular."""
+    uid: int | None = None
+    """The user whose process is at the other end of a Unix socket; None: it is none."""
 
     @cached_property
     def name(self) -> str:
-        """`rest 127.0.0.1 (ann)`, or without a user where nobody here is known: for the log.
+        """Who they have proved to be, or else `rest 127.0.0.1 (ann)`: for the log.
 
+        The caller of a Unix socket is `rest unix (ann)`. Without a user where nobody here is known.
         The kernel is asked when somebody wants to know.
         """
+        if self.proven:
+            return self.proven
+        if self.uid is not None:
+            return f"rest unix ({_name_of(self.uid)})"
         if self.client is None:
             return "rest"
         user = _user_of(self.client, self.server)
         return f"rest {self.client[0]} ({user})" if user else f"rest {self.client[0]}"
 
+    @property
+    def address(self) -> str:
+        """Where they call from; "" if that is not known."""
+        return self.client[0] if self.client else ""
 
-Identify = Callable[[Request], Principal]
-"""Says who sends a request."""
+
+Identify = Callable[[Request], Awaitable[Principal]]
+"""Says who sends a request; raises `ApiError` if that is to be proved and is not."""
 
 
-def identify(request: Request) -> Principal:
-    """Return the caller of a listener on loopback, who may do everything."""
+def principal_at_ends(request: Request) -> Principal:
+    """Return the caller of a connection, who has proved nothing and may do everything."""
     server: Address = request.scope.get("server") or ("", 0)
-    return Principal(request.client and (request.client.host, request.client.port), server)
+    extensions: dict[str, dict[str, int]] = request.scope.get("extensions") or {}
+    peer = extensions.get("unix", {})
+    client = request.client and (request.client.host, request.client.port)
+    return Principal(client, server, uid=peer.get("uid"))
+
+
+async def identify(request: Request) -> Principal:
+    """Return the caller of an interface that asks nobody for a proof."""
+    return principal_at_ends(request)
 
 
 def _user_of(client: Address, server: Address) -> str:

@@ -32,15 +32,17 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from ....security.rights import Right
 from .bodies import negotiate, read_json
-from .errors import JSON, ApiError, bare_error
+from .errors import JSON, bare_error
 from .paths import template
-from .principals import Identify, Right
+from .permissions import RouteRights, require_right, rights_of
 from .values import REQUIRED, MalformedError, Reader, RequestFlaw, reader_of
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
+EVENT_STREAM: Final = "text/event-stream"
 BODY_ERRORS: Final = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -161,22 +163,27 @@ class RouteDescription:
 class ApiRoute(Route):
     """A route that checks its caller, reads the arguments of its handler, and encodes its answer.
 
-    The application has `state.identify`, an `Identify`.
+    If it needs a right, `request.state.principal` is a `Principal`.
     """
 
     def __init__(
-        self, request: str, needs: Right, handler: Callable[..., Any], operation: RouteDescription
+        self,
+        request: str,
+        rights: RouteRights,
+        handler: Callable[..., Any],
+        operation: RouteDescription,
     ) -> None:
         method, _, path = request.partition(" ")
         self.inputs = Inputs(handler, path)
-        self.needs = needs
+        self.rights = rights
         self.operation = operation
         self.method = method
         self._handler: Callable[..., Coroutine[Any, Any, object]] = (
             handler if iscoroutinefunction(handler) else partial(run_in_threadpool, handler)
         )
-        self._status, answer = next(iter(operation.answers.items()))
-        self._is_json = answer is not Response
+        self._status = next(iter(operation.answers))
+        """That of an answer for which the handler chooses none."""
+        self._is_json = get_type_hints(handler)["return"] is not Response
         super().__init__(template(path), self._respond, methods=[method], name=operation.name)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -184,19 +191,8 @@ class ApiRoute(Route):
         match, found = super().matches(scope)
         return match, found if match is Match.NONE else {**found, "route": self}
 
-    def _check_caller(self, request: Request) -> None:
-        """Raise `ApiError` if the caller lacks the right that the route needs."""
-        identify: Identify = request.app.state.identify
-        principal = request.state.principal = identify(request)
-        if self.needs not in principal.rights:
-            raise ApiError(
-                HTTPStatus.FORBIDDEN,
-                f"{principal.name} lacks the right to {self.needs.value}, which {self.method} of"
-                " this path needs; nothing was done",
-            )
-
     async def _respond(self, request: Request) -> Response:
-        self._check_caller(request)
+        require_right(request, self.rights)
         if self._is_json:
             negotiate(request, is_read=self.inputs.body is not None)
         answer = await self._handler(**await self.inputs.read(request))
@@ -223,7 +219,7 @@ class Routes(list[ApiRoute]):
     def add(
         self,
         request: str,
-        needs: Right,
+        needs: Right | RouteRights,
         *,
         status: HTTPStatus = HTTPStatus.OK,
         also: Mapping[HTTPStatus, Any] | None = None,
@@ -232,7 +228,8 @@ class Routes(list[ApiRoute]):
     ) -> Callable[[Handler], Handler]:
         """Return a decorator that registers a handler for a request such as `GET /groups`.
 
-        `needs` is what its caller must have the right to;
+        `needs` is what its caller must have the right to: for the connector of its path, or else
+        for the whole node, if that is not said;
         `status` is that of the annotated return type, `also` has the types of other statuses;
         `errors` are the error statuses of the route itself.
         """
@@ -241,7 +238,8 @@ class Routes(list[ApiRoute]):
             answers = {status: _answered_by(handler, status), **(also or {})}
             text = description or cleandoc(handler.__doc__ or "")
             operation = RouteDescription(self._tag, handler.__name__, text, answers, errors)
-            self.append(ApiRoute(request, needs, handler, operation))
+            rights = needs if isinstance(needs, RouteRights) else rights_of(request, needs)
+            self.append(ApiRoute(request, rights, handler, operation))
             return handler
 
         return declare

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from ....pipeline.connectors.plugins import Plugin
 from ....pipeline.spi.context import ExternalAccess, ProbeResult
-from ....pipeline.spi.errors import Away, OffsetRefused
+from ....pipeline.spi.errors import Away, LettersRefused, OffsetRefused
 
 LOGGER = logging.getLogger(__name__)
 EXTERNAL_SECONDS: Final = 20.0
@@ -55,7 +55,7 @@ class ExternalChecks:
             return ProbeResult(warnings=(f"what the config leads to was not looked at: {told}",))
 
     def ask(self, plugin: Plugin, question: Callable[[ExternalAccess], T]) -> T:
-        """Call a connector class; raises `Unchecked`, `Away`, `OffsetRefused`."""
+        """Call a connector class; raises `Unchecked` and the class's own refusals."""
         if not self._free.acquire(timeout=min(TURN_SECONDS, self._seconds)):
             raise Unchecked("others are being looked at")
         try:
@@ -78,7 +78,7 @@ class ExternalChecks:
     ) -> None:
         try:
             findings.set_result(question(self._outside()))
-        except (Away, OffsetRefused) as error:
+        except (Away, LettersRefused, OffsetRefused) as error:
             findings.set_exception(error)
         except Exception as error:  # noqa: BLE001  # what others install may fail in any way
             kind = type(error).__name__  # its words may hold a secret

@@ -1,27 +1,17 @@
-"""Validates new offsets of a stopped connector, and finds them for a seek, with its class.
+"""Validates new offsets of a stopped connector, and finds them for a seek, with its class."""
 
-The class is called in the REST process, without a task, with the logged config: its secrets are
-decrypted, but references to files and variables of workers are not resolved.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
 
-from .....actors.settings import HIDDEN
 from .....events.commits import Lag, identity
-from .....events.records import ConnectorConfig
-from ....config.redaction import Redaction
-from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
-from ....pipeline.connectors.plugins import Plugin, Plugins
 from ....pipeline.spi.context import ExternalAccess
-from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
-from ....pipeline.spi.keys.common import CONNECTOR_CLASS
+from ....pipeline.spi.errors import Away, OffsetRefused
 from ....pipeline.spi.offsets import PartitionOffset, Seek
 from ..server.errors import ApiError
-from .external_checks import ExternalChecks, Unchecked
+from .asked_connector import AskedConnector
+from .external_checks import Unchecked
 
 T = TypeVar("T")
 MOST_MOVES: Final = 200_000
@@ -29,33 +19,8 @@ MOST_MOVES: Final = 200_000
 _KEPT: Final = "nothing was changed"
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetJudge:
-    """A connector's class with the connector's decrypted config."""
-
-    plugin: Plugin
-    config: Mapping[str, str]
-    checks: ExternalChecks
-    secrets: Redaction = field(default_factory=Redaction)
-
-    @classmethod
-    def of(
-        cls, plugins: Plugins, vault: Vault, checks: ExternalChecks, stored: ConnectorConfig
-    ) -> "OffsetJudge":
-        """Return the class of a connector; raises `ApiError` if it is not installed here."""
-        name = stored.connector
-        sealed = [key for key, value in stored.config.items() if is_sealed(value)]
-        try:
-            plugin = plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
-            plain = {key: vault.unseal(name, each) for key, each in stored.config.items()}
-        except (PluginUnknown, CannotUnseal) as error:
-            told = f"the offsets of {name} cannot be judged here: {error}; {_KEPT}"
-            raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
-        judge = cls(plugin, plain, checks)
-        hidden = {plain[key] for key in sealed}
-        hidden |= {part for value in hidden for part in passwords_in(value)}
-        judge.secrets.learn(dict.fromkeys(hidden - {""}, HIDDEN))
-        return judge
+class OffsetJudge(AskedConnector):
+    """A connector's class, which judges the connector's offsets."""
 
     def check(self, offsets: Sequence[PartitionOffset]) -> None:
         """Raise `ApiError` if there are too many, or for the first that the class refuses."""

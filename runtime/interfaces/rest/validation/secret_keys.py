@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from .....actors.settings import HIDDEN, SettingType
-from ....config.redaction import LONGEST, SHORTEST
+from .....actors.settings import HIDDEN, SettingType, sounds_secret
+from ....config.references.redaction import LONGEST, SHORTEST
 from ....config.references.resolving import is_reference, unknown_provider
-from ....config.secrets import PREFIX, passwords_in, sounds_secret
+from ....config.secrets import PREFIX, passwords_in
 from ....config.sources import SPARK
 
 _LOGIN = re.compile(r"""\bpassword\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -40,8 +40,7 @@ def secret_keys_of(
         or passwords_in(value)
     }
     whole = {*before, *(plain[key] for key in named)}
-    parts = {part for value in whole for found in _LOGIN.findall(value) for part in found}
-    parts |= {part for value in whole for part in passwords_in(value)}
+    parts = {part for value in whole for part in logins_in(value) | passwords_in(value)}
     known = {each for each in whole | parts if len(each) >= SHORTEST and not is_reference(each)}
     again = {
         key
@@ -49,6 +48,11 @@ def secret_keys_of(
         if may_hold_anything(key) and any(each in value for each in known)
     }
     return frozenset(named | again)
+
+
+def logins_in(value: str) -> frozenset[str]:
+    """Return the passwords in logins of Java's clients."""
+    return frozenset(part for pair in _LOGIN.findall(value) for part in pair if part)
 
 
 def flaws_in_secrets(

@@ -1,1 +1,1 @@
-"""Work of the REST process beside its requests: lines of the log, and the lag of what rests."""
+"""Work of the REST process beside its requests: lines of logs, audit, the lag of what rests."""

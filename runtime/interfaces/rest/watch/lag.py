@@ -1,7 +1,7 @@
-"""Looks for what connectors have to read that do not run: their lag grows with their source.
+"""Looks for what connectors have to read that do not tell: their lag grows with their source.
 
-A task tells its lag when it plans a batch; while it is paused, stopped or has failed it plans none.
-So this process asks the type of the source, rarely: a look may list a large folder.
+A task tells its lag when it commits a batch; while it is paused, stopped, has failed or hangs it
+commits none. So this process asks the type of the source, rarely: a look may list a large folder.
 """
 
 import logging
@@ -16,12 +16,8 @@ from .....events.commits import Lag
 from .....events.entries.codec import CodecError
 from .....events.log.errors import LogError
 from .....events.records import ConnectorConfig
-from .....projections.views import (
-    Progress,
-    connector_names,
-    connector_progress,
-    is_at_rest,
-)
+from .....projections.progress import is_lag_outdated
+from .....projections.views import Progress, connector_names, connector_progress
 from ....pipeline.spi.offsets import PartitionOffset
 from ..commands.service import Service
 from ..reading.logs import FollowedGroup
@@ -34,7 +30,7 @@ REST_FACTOR: Final = 20
 
 
 class LagWatch:
-    """Keeps the lag of the connectors of a node's own group that do not run."""
+    """Keeps the lag of the connectors of a node's own group that commit nothing."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -59,24 +55,22 @@ class LagWatch:
             except (LogError, CodecError):
                 pass  # it is tried again
             except Exception:
-                LOGGER.exception("the lag of connectors that do not run is not known")
+                LOGGER.exception("the lag of connectors that commit nothing is not known")
             pause = max(LOOK_SECONDS, REST_FACTOR * (time.monotonic() - began))
 
     def look(self) -> None:
-        """Read the lag of each connector that does not run; raises `LogError`."""
+        """Read the lag of each connector whose last plans are outdated; raises `LogError`."""
         logs, group_id = self._service.logs, self._service.group_id
+        now_ms = time.time_ns() // 1_000_000
         with logs.reading(group_id) as group_logs:
-            resting = [
-                (
-                    group_logs.group.connectors[name],
-                    group_logs.offsets(name),
-                    _progress(group_logs, name),
-                )
-                for name in connector_names(group_logs.group)
-                if is_at_rest(group_logs.group, name)
+            group = group_logs.group
+            silent = [
+                (group.connectors[name], group_logs.offsets(name), progress)
+                for name in connector_names(group)
+                if is_lag_outdated(group, name, progress := _progress(group_logs, name), now_ms)
             ]
         unread: dict[str, Lag] = {}
-        for config, offsets, progress in resting:
+        for config, offsets, progress in silent:
             known = [PartitionOffset(each.partition, each.offset) for each in offsets]
             if (lag := self._lag(config, known)) is not None:
                 unread[config.connector] = with_bytes(lag, progress)

@@ -25,11 +25,19 @@ from ......events.model import RunState
 from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets
 from .....pipeline.spi.keys.common import NAME
+from .....security.rights import Right
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
-from ...commands.service import PrincipalName, Served, Service, refuse, require_written
+from ...commands.service import (
+    PrincipalName,
+    RequireNames,
+    Served,
+    Service,
+    refuse,
+    require_written,
+)
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Changes, ChangesBody, Extended, GivenConfigBody, text_of
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import HttpAnswer, Routes
 from ...server.values import CONVERT
 from ...validation.configs import SealedConfig, check_name, invalid, seal_config, with_name
@@ -78,15 +86,22 @@ class NewConnector(NamedConfig, frozen=True, forbid_unknown_fields=True):
     initial_state: Annotated[InitialState, Meta(extra={CONVERT: _state_of})] = InitialState.RUNNING
 
 
-@routes.add("POST /connectors", Right.ADMINISTER, status=HTTPStatus.CREATED, errors=CONFLICTS)
+@routes.add(
+    "POST /connectors",
+    RouteRights(Right.ADMINISTER, Reach.BODY),
+    status=HTTPStatus.CREATED,
+    errors=CONFLICTS,
+)
 async def create_connector(
     service: Served,
     principal: PrincipalName,
+    require: RequireNames,
     connector: NewConnector,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector, RUNNING or in another `initial_state`."""
     name = trimmed(connector.name)
+    require([name])
     config, warnings = await run_in_threadpool(
         prepare_config, service, name, connector.config, None
     )
@@ -114,7 +129,7 @@ async def create_connector(
 
 @routes.add(
     "PUT /connectors/{connector}/config",
-    Right.ADMINISTER,
+    RouteRights(Right.ADMINISTER, Reach.NEW_CONNECTOR),
     also={HTTPStatus.CREATED: ConnectorInfo},
     errors=CONFLICTS,
 )
@@ -130,7 +145,7 @@ async def put_config(
     if before is not None and before.deleting:
         raise await run_in_threadpool(name_conflict, service, before)
     order = PutConnector(service.group_id, connector, {}, principal=principal)
-    return await _put(service, order, config, before, extended=extended)
+    return await put_checked(service, order, config, before, extended=extended)
 
 
 @routes.add(
@@ -158,7 +173,7 @@ async def patch_config(
             service.group_id, connector, {}, principal=principal, replaces=before.config
         )
         try:
-            return await _put(service, order, config, before, extended=extended)
+            return await put_checked(service, order, config, before, extended=extended)
         except ApiError as refused:  # of changes at the same time each builds on those before it
             if refused.status is not HTTPStatus.CONFLICT or time.monotonic() > until:
                 raise
@@ -177,7 +192,7 @@ def _patched(
     return patched
 
 
-async def _put(
+async def put_checked(
     service: Service,
     order: PutConnector,
     config: Mapping[str, str | None],

@@ -17,11 +17,19 @@ from ......actors.settings import trimmed
 from ......events.group import Group
 from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets
+from .....security.rights import Right
 from ....replies.connectors import ConfigChange, ConfigDiff
-from ...commands.service import PrincipalName, Served, Service, carry_out
+from ...commands.service import (
+    CallerAccess,
+    PrincipalName,
+    RequireNames,
+    Served,
+    Service,
+    carry_out,
+)
 from ...server.errors import ApiError
 from ...server.parameters import GivenConfigBody
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import Routes
 from ...validation.configs import SealedConfig
 from .config_changes import (
@@ -49,20 +57,24 @@ class ConfigsToApply(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether to tell the changes only."""
 
 
-@routes.add("PUT /connectors/{connector}/config/diff", Right.VIEW)
-def diff_config(service: Served, connector: str, config: GivenConfigBody) -> ConfigDiff:
+@routes.add("PUT /connectors/{connector}/config/diff", RouteRights(Right.VIEW, Reach.NEW_CONNECTOR))
+def diff_config(
+    service: Served, access: CallerAccess, connector: str, config: GivenConfigBody
+) -> ConfigDiff:
     """Validate a config as a PUT of it does, and return what that would change.
 
-    Secrets are compared, but not shown.
+    Secrets are not shown. They are compared, and where the config leads to is looked at, for those
+    with the right to administer alone; to others a secret that is given is a change.
     """
     before = find_connector(service, connector)
     is_there = before is not None and not before.deleting
-    return _compared(service, connector, config, before if is_there else None)[0]
+    limited = service.limited_to(access, [connector])
+    return _compared(limited, connector, config, before if is_there else None)[0]
 
 
-@routes.add("POST /apply", Right.ADMINISTER, errors=CONFLICTS)
+@routes.add("POST /apply", RouteRights(Right.ADMINISTER, Reach.BODY), errors=CONFLICTS)
 async def apply_configs(
-    service: Served, principal: PrincipalName, body: ConfigsToApply
+    service: Served, principal: PrincipalName, require: RequireNames, body: ConfigsToApply
 ) -> list[ConfigDiff]:
     """Create connectors and change configs: all of them in one epoch, or none if one is refused.
 
@@ -73,6 +85,7 @@ async def apply_configs(
     if len(proposed) < len(body.connectors):
         told = "a connector is given twice: nothing was changed, give each of them once"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    require(proposed)
     results = await _examine(service, proposed)
     if not body.dry_run:
         configs = {name: prepared.config for name, (_, prepared) in results.items()}
@@ -84,6 +97,17 @@ async def _examine(
     service: Service, proposed: Mapping[str, Mapping[str, str | None]]
 ) -> dict[str, tuple[ConfigDiff, SealedConfig]]:
     """Compare configs with the present ones; raises `ApiError` with all that is wrong."""
+    results = await examine_configs(service, proposed)
+    refused = {name: each for name, each in results.items() if isinstance(each, ApiError)}
+    if refused:
+        raise _refusal(refused, len(proposed))
+    return {name: each for name, each in results.items() if not isinstance(each, ApiError)}
+
+
+async def examine_configs(
+    service: Service, proposed: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, tuple[ConfigDiff, SealedConfig] | ApiError]:
+    """Compare configs with the present ones; return why one cannot be applied in its place."""
     free, until = asyncio.Semaphore(EXAMINED_AT_ONCE), deletion_deadline()
 
     async def examine(
@@ -99,11 +123,7 @@ async def _examine(
                 return refused
 
     outcomes = await asyncio.gather(*(examine(*each) for each in proposed.items()))
-    results = dict(zip(proposed, outcomes, strict=True))
-    refused = {name: each for name, each in results.items() if isinstance(each, ApiError)}
-    if refused:
-        raise _refusal(refused, len(proposed))
-    return {name: each for name, each in results.items() if not isinstance(each, ApiError)}
+    return dict(zip(proposed, outcomes, strict=True))
 
 
 def _refusal(refused: Mapping[str, ApiError], count: int) -> ApiError:

@@ -1,11 +1,13 @@
-"""The GET routes of connectors, in Connect's format."""
+"""The GET routes of one connector, in Connect's format.
+
+Answers are made for each request, of the log as it is now.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
-from typing import Annotated, Final, TypeVar, cast
+from typing import Annotated, Final, TypeVar
 
-from msgspec import Meta, Raw
-from msgspec.json import encode
+from msgspec import Meta
 from msgspec.structs import replace
 
 from ......events.commits import Commit
@@ -16,6 +18,7 @@ from ......events.records import ConnectorConfig
 from ......projections import views
 from .....config.secrets import hide_secrets
 from .....pipeline.batches.naming import describe_unpublished
+from .....security.rights import Right
 from ....replies.building import connectors as replies
 from ....replies.building.connectors import connector_progress
 from ....replies.connectors import (
@@ -23,7 +26,6 @@ from ....replies.connectors import (
     ConnectorInfo,
     ConnectorStateInfo,
     ConnectorTaskId,
-    ExpandedConnector,
     TaskInfo,
     TaskState,
 )
@@ -32,13 +34,10 @@ from ...commands.service import Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended
-from ...server.principals import Right
 from ...server.routing import Routes
 from ...validation.configs import ConfigRemarks, remarks_on
 
 routes = Routes("connectors")
-PLAIN = frozenset({"status", "info"})
-"""What a list can be expanded by that depends on the control log alone."""
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
 _FORGETS: Final = (
@@ -54,26 +53,6 @@ _IS_RETRIED: Final = (
 TaskNumber = Annotated[int, Meta(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
 """The number of a task in a path: an int32, as in Connect; for other values the path is unknown."""
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
-
-
-@routes.add("GET /connectors", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
-def list_connectors(
-    service: Served,
-    expand: list[str] | None = None,
-    extended: Extended = False,  # noqa: FBT002
-) -> list[str] | dict[str, ExpandedConnector]:
-    """List the connectors; `expand` adds status, info or progress of each."""
-    with service.logs.reading(service.group_id) as logs:
-        if expand is None:
-            return views.connector_names(logs.group)
-
-        def build() -> dict[str, ExpandedConnector]:
-            return expand_connectors(service, logs, expand, extended=extended)
-
-        if extended or not PLAIN.issuperset(expand):
-            return build()
-        # Of a group with hundreds of tasks this takes longest, and many ask again and again.
-        return logs.remember((frozenset(expand), service.plugins.plugins), build)
 
 
 @routes.add("GET /connectors/{connector}", Right.VIEW, errors=MISSING)
@@ -115,7 +94,7 @@ def get_progress(service: Served, connector: str) -> ConnectorProgressInfo:
     """Return the progress of each task: rows, batches, last commit, and lag."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
-        return _describe_progress(logs, connector)
+        return describe_progress(logs, connector)
 
 
 @routes.add("GET /connectors/{connector}/tasks", Right.VIEW, errors=MISSING)
@@ -167,15 +146,6 @@ def reset_topics(service: Served, connector: str) -> None:
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
     raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
-
-
-def expand_connectors(
-    service: Service, logs: FollowedGroup, expand: list[str], *, extended: bool
-) -> dict[str, ExpandedConnector]:
-    """Return the requested parts of each connector, encoded while the log is locked."""
-    names = views.connector_names(logs.group)
-    entries = {name: _expand(service, logs, name, expand, extended=extended) for name in names}
-    return cast("dict[str, ExpandedConnector]", Raw(encode(entries)))  # as it is sent
 
 
 def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> ConnectorConfig:
@@ -270,7 +240,7 @@ def with_warnings(
 ) -> Warned:
     """Return a reply with the warnings and the delivery guarantee of its connector.
 
-    `found` are warnings that do not come from the config alone.
+    `further` are warnings that do not come from the config alone.
     """
     remarks: ConfigRemarks = remarks_on(service.plugins, connector.config)
     warnings = tuple(dict.fromkeys((*_inherited(connector), *remarks.warnings, *further)))
@@ -287,26 +257,6 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
         )
 
 
-def _expand(
-    service: Service,
-    logs: FollowedGroup,
-    name: str,
-    expand: list[str],
-    *,
-    extended: bool,
-) -> ExpandedConnector:
-    info = None
-    if "info" in expand:
-        info = describe_connector(service, logs.group, name)
-        if extended:
-            warnings = publication_warnings(logs, name)
-            info = with_warnings(service, logs.group.connectors[name], info, warnings)
-    return ExpandedConnector(
-        describe_state(service, logs, name, extended=extended) if "status" in expand else None,
-        info,
-        _describe_progress(logs, name) if "progress" in expand else None,
-    )
-
-
-def _describe_progress(logs: FollowedGroup, name: str) -> ConnectorProgressInfo:
+def describe_progress(logs: FollowedGroup, name: str) -> ConnectorProgressInfo:
+    """Return the progress of the tasks of a connector; raises `LogError`, `CodecError`."""
     return connector_progress(logs.group, name, logs.task_progress(name))

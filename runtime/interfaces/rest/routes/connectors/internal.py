@@ -9,8 +9,8 @@ from typing import Final
 
 from starlette.requests import Request
 
+from .....security.rights import Right
 from ...server.errors import ApiError
-from ...server.principals import Right
 from ...server.routing import Routes
 
 routes = Routes("connectors")

@@ -23,12 +23,12 @@ from ......events.group import Group
 from ......events.model import Resource, RunState
 from ......projections.views import resource_status
 from .....pipeline.batches.naming import describe_unpublished
+from .....security.rights import Right
 from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
 from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, carry_out, refuse
 from ...server.errors import not_found
 from ...server.parameters import flag
-from ...server.principals import Right
 from ...server.routing import HttpAnswer, Routes
 from ...validation.configs import has_external_state
 from .descriptions import (

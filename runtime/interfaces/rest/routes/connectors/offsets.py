@@ -18,6 +18,7 @@ from ......events.commits import Lag, Offset, identity
 from ......events.records import ConnectorConfig
 from ......projections.views import NO_LAG, sum_of_lags
 from .....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
+from .....security.rights import Right
 from ....replies.node import Message
 from ....replies.progress import (
     ConnectorOffset,
@@ -30,7 +31,6 @@ from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, re
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError
 from ...server.parameters import Extended, whole
-from ...server.principals import Right
 from ...server.routing import Routes
 from ...server.values import CONVERT
 from .descriptions import MISSING, require_connector
@@ -107,7 +107,7 @@ def list_offsets(
         return ConnectorOffsets(listed, _lag(logs, connector) if extended else None)
 
 
-@routes.add("PATCH /connectors/{connector}/offsets", Right.ADMINISTER, errors=ORDER_ERRORS)
+@routes.add("PATCH /connectors/{connector}/offsets", Right.OPERATE, errors=ORDER_ERRORS)
 async def alter_offsets(
     service: Served, principal: PrincipalName, connector: str, body: GivenOffsets
 ) -> Message:
@@ -129,7 +129,7 @@ async def alter_offsets(
     return Message("The offsets for this connector have been altered successfully")
 
 
-@routes.add("DELETE /connectors/{connector}/offsets", Right.ADMINISTER, errors=ORDER_ERRORS)
+@routes.add("DELETE /connectors/{connector}/offsets", Right.OPERATE, errors=ORDER_ERRORS)
 async def reset_offsets(service: Served, principal: PrincipalName, connector: str) -> Message:
     """Remove all offsets of a STOPPED connector: its source is then read from the beginning."""
     await run_in_threadpool(_stopped, service, connector)
@@ -138,7 +138,7 @@ async def reset_offsets(service: Served, principal: PrincipalName, connector: st
     return Message("The offsets for this connector have been reset successfully")
 
 
-@routes.add("POST /connectors/{connector}/offsets/seek", Right.ADMINISTER, errors=ORDER_ERRORS)
+@routes.add("POST /connectors/{connector}/offsets/seek", Right.OPERATE, errors=ORDER_ERRORS)
 async def seek_offsets(
     service: Served, principal: PrincipalName, connector: str, order: SeekOrder
 ) -> OffsetsSought:

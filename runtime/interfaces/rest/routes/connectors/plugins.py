@@ -16,6 +16,7 @@ from .....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from .....pipeline.spi.errors import PluginUnknown
 from .....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
 from .....pipeline.stores.kafka.converters import converter_names, find_converter
+from .....security.rights import Right
 from ....replies.connectors import (
     ConfigInfo,
     ConfigInfos,
@@ -23,10 +24,10 @@ from ....replies.connectors import (
     ConfigValueInfo,
     PluginInfo,
 )
-from ...commands.service import Served, Service
+from ...commands.service import CallerAccess, RequireNames, Served, Service
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended, GivenConfigBody, flag
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import Routes
 from ...validation.configs import NULL_VALUE, check_config
 
@@ -43,7 +44,7 @@ CONVERTER, TRANSFORMATION, PREDICATE = "converter", "transformation", "predicate
 """Connect's plugin types other than connectors."""
 
 
-@routes.add("GET /connector-plugins", Right.VIEW)
+@routes.add("GET /connector-plugins", RouteRights(Right.VIEW, Reach.NEUTRAL))
 def list_plugins(
     service: Served,
     connectorsOnly: Annotated[bool, flag(default=True)] = True,  # noqa: FBT002, N803  # Connect's
@@ -82,7 +83,7 @@ def _version_of(find: "_Find", name: str) -> str:
 
 @routes.add(
     "GET /connector-plugins/{plugin}/config",
-    Right.VIEW,
+    RouteRights(Right.VIEW, Reach.NEUTRAL),
     errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND),
 )
 def get_plugin_config(
@@ -116,17 +117,24 @@ def get_plugin_config(
 
 @routes.add(
     "PUT /connector-plugins/{plugin}/config/validate",
-    Right.VIEW,
+    RouteRights(Right.VIEW, Reach.BODY),
     errors=(HTTPStatus.NOT_FOUND,),
 )
 def validate_config(
     service: Served,
+    require: RequireNames,
+    access: CallerAccess,
     plugin: str,
     body: GivenConfigBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConfigInfos:
-    """Validate a config without using it; with `extended` also return warnings."""
+    """Validate a config without using it; with `extended` also return warnings.
+
+    Where it leads to is looked at for callers with the right to administer alone.
+    """
     config = {key: value for key, value in body.items() if value is not None}
+    names = [config[NAME]] if NAME in config else []
+    require(names)  # it may be checked with its own secrets
     named = config.get(CONNECTOR_CLASS, plugin)
     if not _bare(named).endswith(_bare(plugin)):
         raise ApiError(
@@ -134,9 +142,10 @@ def validate_config(
             f"Included connector type {named} does not match request type {plugin}",
         )
     connector_class = _find(service, named)
+    limited = service.limited_to(access, names)
     stored = _stored(service, config.get(NAME, ""))
     examined = check_config(
-        connector_class, service.vault, {CONNECTOR_CLASS: named, **config}, stored, service.outside
+        connector_class, limited.vault, {CONNECTOR_CLASS: named, **config}, stored, limited.outside
     )
     infos = describe_validation(named, examined.validation)
     infos = _with_nulls(infos, [key for key in body if key not in config])

@@ -22,6 +22,7 @@ from ......events.records import Operator
 from ......projections.explain.cache import LINES_MAX, EpochCache, NotToldError
 from ......projections.explain.lists import EpochList
 from .....config.kinds import INT32_MAX
+from .....security.rights import Right
 from ....replies.building.groups import describe_group, placement, summarize_group
 from ....replies.epochs import EpochExplanation, describe_epoch
 from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
@@ -37,7 +38,7 @@ from ...commands.service import (
 )
 from ...server.errors import not_found
 from ...server.parameters import ChangesBody, ConfigBody, Key
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import Routes
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ NO_ORDER = PlacementBody(weight=1, workers=[])
 """The empty order: the config is in force again."""
 
 
-@routes.add("GET /groups", Right.VIEW)
+@routes.add("GET /groups", RouteRights(Right.VIEW, Reach.NEUTRAL))
 def list_groups(service: Served) -> list[GroupSummary]:
     """List the groups of this node, then those of Kafka clients.
 
@@ -163,7 +164,7 @@ async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]
 
 @routes.add(
     "GET /groups/{group}/config",
-    Right.VIEW,
+    RouteRights(Right.VIEW, Reach.NEUTRAL),
     errors=MISSING,
     description=f"Return a group's own settings.\n\n{_SETTINGS}",
 )

@@ -37,10 +37,10 @@ from .....planning.compare import make_plan
 from .....planning.dry_run import PlanError
 from .....planning.report import ExpectedDowntimes, Plan
 from .....planning.sandbox import all_assignors
-from ...commands.service import Served, Service, require_group
+from .....security.rights import Right
+from ...commands.service import CallerAccess, Served, Service, require_group
 from ...server.errors import ApiError
 from ...server.parameters import Config, Key, whole
-from ...server.principals import Right
 from ...server.routing import Routes
 from ...server.values import CONVERT
 from ...validation.configs import check_name, remarks_on, seal_config, with_name
@@ -148,7 +148,7 @@ class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
     Right.VIEW,
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-async def plan(service: Served, group: str, body: Proposal) -> Plan:
+async def plan(service: Served, access: CallerAccess, group: str, body: Proposal) -> Plan:
     """Return what would move, start, stop and stay if these changes were made now.
 
     The end state assumes no other changes meanwhile. A downtime is estimated from past handovers,
@@ -157,7 +157,8 @@ async def plan(service: Served, group: str, body: Proposal) -> Plan:
     """
     await run_in_threadpool(require_group, service, group)
     expected = await _expected_downtimes(service, group)
-    return await run_in_threadpool(_plan, service, group, body, expected)
+    limited = service.limited_to(access, [each.name for each in body.connectors])
+    return await run_in_threadpool(_plan, limited, group, body, expected)
 
 
 async def _expected_downtimes(service: Service, group_id: str) -> ExpectedDowntimes | None:

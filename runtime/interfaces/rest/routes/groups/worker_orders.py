@@ -24,6 +24,7 @@ from ......events.group import Group, Member
 from ......events.placement import worker_name
 from .....cluster.messages import ProcessView
 from .....config.kinds import INT32_MAX
+from .....security.rights import Right
 from ....replies.building.node import worker_order
 from ....replies.node import GroupWorkerOrder, WorkerRemoval
 from ...commands.service import (
@@ -35,7 +36,6 @@ from ...commands.service import (
     refuse,
     require_group,
 )
-from ...server.principals import Right
 from ...server.routing import Routes
 
 routes = Routes("operators")

@@ -20,23 +20,24 @@ from ......events.records import ConnectorConfig
 from ......projections import views
 from .....cluster.messages import NodeView, Whereabouts
 from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
+from .....security.rights import Access, Right
 from ....replies.building.connectors import MadeBy, connector_status
 from ....replies.building.groups import summarize_group
 from ....replies.node import Health, ServerInfo
 from ....replies.overview import NodeStatus, count_troubles, judge, with_troubles
-from ...commands.service import Served, Service
+from ...commands.service import CallerAccess, Served, Service
 from ...reading.logs import FollowedGroup
 from ...server.errors import PASSING, Unanswered, describe_log_error
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import HttpAnswer, Routes
 from ..connectors.descriptions import (
     deletion_waits,
-    expand_connectors,
     explain_hold,
     publication_warnings,
 )
+from ..connectors.lists import EXPANSIONS, expand_connectors
 from ..groups.groups import summarize_client_groups
-from .workers import describe_workers, find_processes
+from .workers import describe_workers, find_processes, limit_workers
 
 routes = Routes("this process")
 TAKERS = frozenset({"supervisor", "group"})
@@ -49,45 +50,55 @@ CONNECT_VERSION = "4.3.0"
 """The version of Kafka Connect whose answers were recorded; clients refuse calls by it."""
 
 
-@routes.add("GET /", Right.VIEW)
-def get_root(service: Served) -> ServerInfo:
+def describe_server(service: Service) -> ServerInfo:
     """Return the version of Connect's API that is spoken, fairlead's, and the cluster's id."""
     return ServerInfo(CONNECT_VERSION, COMMIT, service.cluster_id, service.version)
 
 
-@routes.add("GET /health", Right.VIEW, also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
-async def get_health(service: Served) -> HttpAnswer[Health]:
+@routes.add(
+    "GET /health",
+    RouteRights(Right.VIEW, Reach.VISIBLE),
+    also={HTTPStatus.SERVICE_UNAVAILABLE: Health},
+)
+async def get_health(service: Served, access: CallerAccess) -> HttpAnswer[Health]:
     """Return whether commands are accepted now, which processes do not answer, what is wrong."""
-    refusal = await _refuse_commands(service, partial(service.commands.locate, service.group_id))
+    locate = partial(service.commands.locate, service.group_id)
+    refusal = await refuse_commands(service, locate, access)
     if refusal is not None:
         return refusal
     node, _ = await find_processes(service)
-    return await run_in_threadpool(_read_health, service, node)
+    return await run_in_threadpool(_read_health, service, node, access)
 
 
-@routes.add("GET /status", Right.VIEW, errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
-async def get_node_status(service: Served) -> NodeStatus:
+@routes.add(
+    "GET /status", RouteRights(Right.VIEW, Reach.VISIBLE), errors=(HTTPStatus.SERVICE_UNAVAILABLE,)
+)
+async def get_node_status(service: Served, access: CallerAccess) -> NodeStatus:
     """Return all that an overview shows: version, health, groups, workers, connectors, verdict."""
 
     async def locate() -> Whereabouts:
         question = partial(service.commands.locate, service.group_id)
         return (await service.whereabouts.read(question))[0]
 
-    refusal = await _refuse_commands(service, locate)
+    refusal = await refuse_commands(service, locate, access)
     node, age_ms = await find_processes(service)
+    folder = service.read_folder()
 
     def describe() -> NodeStatus:
         with service.logs.reading_all(service.group_id) as groups:
             own = groups[service.group_id]
-            troubles = _find_troubles(service, own, node)
-            health = refusal.body if refusal else _describe_health(service, own, troubles)
+            troubles = _find_troubles(service, own, node, access)
+            health = refusal.body if refusal else _describe_health(service, own, troubles, access)
+            of_groups = [each.group for each in groups.values()]
+            workers = describe_workers(service, of_groups, node, age_ms)
             return NodeStatus(
-                get_root(service),
+                describe_server(service),
                 health,
                 judge(health, troubles),
                 [summarize_group(each.group) for each in groups.values()],
-                describe_workers(service, [each.group for each in groups.values()], node, age_ms),
-                expand_connectors(service, own, ["status", "info", "progress"], extended=True),
+                limit_workers(workers, access),
+                expand_connectors(service, own, EXPANSIONS, access),
+                folder and (folder.limited_to(access.sees) if access.is_limited else folder),
             )
 
     status = await run_in_threadpool(describe)
@@ -95,8 +106,8 @@ async def get_node_status(service: Served) -> NodeStatus:
     return status
 
 
-async def _refuse_commands(
-    service: Service, locate: Callable[[], Awaitable[Whereabouts]]
+async def refuse_commands(
+    service: Service, locate: Callable[[], Awaitable[Whereabouts]], access: Access
 ) -> HttpAnswer[Health] | None:
     """Return why commands are not accepted, or which processes are slow; None if all is well."""
     slow = read_slow(service.run_folder)
@@ -108,7 +119,8 @@ async def _refuse_commands(
         if slow:
             return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
         return _unwell(str(error))
-    why = f": {where.detail}" if where.detail else ""
+    is_told = where.detail and not access.is_limited  # it may name a connector
+    why = f": {where.detail}" if is_told else ""
     unserved = f"group {service.group_id} is not served yet, or being restarted{why}"
     if reason := _no_room(service) or (unserved if where.address is None else ""):
         return _unwell(reason)
@@ -121,45 +133,47 @@ def _no_room(service: Service) -> str:
     return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
 
 
-def _read_health(service: Service, node: NodeView | None) -> HttpAnswer[Health]:
+def _read_health(service: Service, node: NodeView | None, access: Access) -> HttpAnswer[Health]:
     """Return that commands are accepted, with notes for users; or why nothing can be read."""
     try:
         with suppress(*PASSING), service.logs.reading(service.group_id) as logs:
-            troubles = _find_troubles(service, logs, node)
-            return HttpAnswer(_describe_health(service, logs, troubles))
+            troubles = _find_troubles(service, logs, node, access)
+            return HttpAnswer(_describe_health(service, logs, troubles, access))
     except (LogError, CodecError) as error:
         return _unwell(describe_log_error(error))
-    return HttpAnswer(_describe_health(service, None, {}))
+    return HttpAnswer(_describe_health(service, None, {}, access))
 
 
 def _describe_health(
-    service: Service, logs: FollowedGroup | None, troubles: Mapping[str, int]
+    service: Service, logs: FollowedGroup | None, troubles: Mapping[str, int], access: Access
 ) -> Health:
-    warnings = [*_warnings(logs), *_engine_warnings(service.run_folder)]
+    warnings = [*_warnings(logs, access), *_engine_warnings(service.run_folder, access)]
+    if service.audit is not None and service.audit.problem:
+        warnings.append(service.audit.problem)
     message = " ".join(filter(None, (READY, "; ".join(warnings))))
     return with_troubles(Health(status="healthy", message=message), troubles)
 
 
 def _find_troubles(
-    service: Service, logs: FollowedGroup, node: NodeView | None
+    service: Service, logs: FollowedGroup, node: NodeView | None, access: Access
 ) -> Mapping[str, int]:
-    """Count what is wrong in the group and with the processes of its workers."""
+    """Count what is wrong with visible connectors and with the processes of the workers."""
     hold, engine = explain_hold(service), read_engines(service.run_folder).get("")
     states = (
         connector_status(logs.group, name, MadeBy("unknown"), hold)
-        for name in views.connector_names(logs.group)
+        for name in filter(access.sees, views.connector_names(logs.group))
     )
     processes = [each.state for each in node.workers] if node else []
     return count_troubles(states, processes, engine.state if engine else "")
 
 
-def _warnings(logs: FollowedGroup | None) -> Iterator[str]:
+def _warnings(logs: FollowedGroup | None, access: Access) -> Iterator[str]:
     """Yield notes about a healthy group, for users."""
     if logs is not None:
         if warning := epoch_warning(logs.group.group_epoch):
             yield warning
         for name, each in logs.group.connectors.items():
-            yield from _notes(logs, name, each)
+            yield from _notes(logs, name, each) if access.sees(name) else ()
 
 
 def _notes(logs: FollowedGroup, name: str, config: ConnectorConfig) -> Iterator[str]:
@@ -181,9 +195,10 @@ def _unwell(
     return HttpAnswer(Health(status=word, error_code=code, message=message), status)
 
 
-def _engine_warnings(run_folder: Path) -> Iterator[str]:
+def _engine_warnings(run_folder: Path, access: Access) -> Iterator[str]:
     """Yield what is to be known of the JVMs that were lost and are not back yet."""
     for worker, engine in sorted(read_engines(run_folder).items()):
         if engine.state != UP and (engine.restarts or engine.pid is None):
             whose = f"worker {worker}" if worker else "the workers"
-            yield f"the JVM of {whose} is not up, its tasks wait for it: {engine.detail}"
+            why = "" if access.is_limited else f": {engine.detail}"  # it may name a connector
+            yield f"the JVM of {whose} is not up, its tasks wait for it{why}"

@@ -1,7 +1,7 @@
 """The routes of log levels (KIP-495, KIP-976): those of this process, set for the whole node.
 
 All workers of a node share one REST interface, so the scopes worker and cluster are the same here.
-As in Connect, a restart resets the levels to those of the configuration.
+As in Connect, a restart resets the levels to those of the configuration, unless they are kept.
 """
 
 import logging
@@ -14,11 +14,12 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.transport import log_levels
 from ......actors.transport.log_levels import LEVELS, LoggerState
+from .....security.rights import Right
 from ....replies.node import LoggerLevel
 from ...commands.service import PrincipalName, Served, Service
 from ...server.errors import ApiError, Unanswered, not_found
 from ...server.parameters import Changes
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import HttpAnswer, Routes
 
 LOGGER = logging.getLogger(__name__)
@@ -41,14 +42,18 @@ _NOT_TOLD: Final = (
 LevelBody = Annotated[Changes, Meta(description="The level, as `level`.")]
 
 
-@routes.add("GET /admin/loggers", Right.VIEW)
+@routes.add("GET /admin/loggers", RouteRights(Right.VIEW, Reach.NEUTRAL))
 def list_loggers(service: Served) -> dict[str, LoggerLevel]:
     """List the loggers of this process; as in Connect, without those that are OFF."""
     found = log_levels.loggers(service.log_folder)
     return {name: _describe(each) for name, each in found.items() if each.level != OFF}
 
 
-@routes.add("GET /admin/loggers/{logger}", Right.VIEW, errors=(HTTPStatus.NOT_FOUND,))
+@routes.add(
+    "GET /admin/loggers/{logger}",
+    RouteRights(Right.VIEW, Reach.NEUTRAL),
+    errors=(HTTPStatus.NOT_FOUND,),
+)
 def get_logger(service: Served, logger: str) -> LoggerLevel:
     """Return the level of a logger."""
     found = log_levels.loggers(service.log_folder).get(_require_logger(logger))
@@ -70,6 +75,8 @@ async def set_level(
     logger: str,
     body: LevelBody,
     scope: Annotated[str, Meta(description="worker or cluster: the same here.")] = "worker",
+    *,
+    keep: Annotated[bool, Meta(description="Whether it counts after a restart, too.")] = False,
 ) -> HttpAnswer[list[str]] | None:
     """Set the level of a logger and of all below it, in all processes of the node.
 
@@ -83,7 +90,8 @@ async def set_level(
     level = text.strip().upper()
     if level not in LEVELS:
         raise not_found(f"invalid log level '{text}'.")
-    changed = await run_in_threadpool(_set, service, _require_logger(logger), level, principal)
+    own = _require_logger(logger)
+    changed = await run_in_threadpool(_set, service, own, level, principal, is_kept=keep)
     try:
         await service.commands.announce_log_levels()
     except Unanswered:
@@ -91,12 +99,12 @@ async def set_level(
     return None if scope.lower() == CLUSTER else HttpAnswer(changed, HTTPStatus.OK)
 
 
-def _set(service: Service, logger: str, level: str, principal: str) -> list[str]:
+def _set(service: Service, logger: str, level: str, principal: str, *, is_kept: bool) -> list[str]:
     folder = service.log_folder
     logging.getLogger(logger)  # there is one from now on, as there is in Connect
     before = log_levels.loggers(folder)
     try:
-        log_levels.write(folder, logger, level, time.time_ns() // 1_000_000)
+        log_levels.write(folder, logger, level, time.time_ns() // 1_000_000, is_kept=is_kept)
     except OSError as error:
         told = f"{folder / log_levels.FILE} cannot be written ({error.strerror}): no level was set"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, told) from None

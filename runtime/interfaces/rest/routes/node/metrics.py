@@ -1,15 +1,31 @@
 """The route of the metrics for Prometheus. No scrape waits for an actor."""
 
+import os
+import time
 from collections.abc import Mapping
+from pathlib import Path
 
+import psutil
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ......projections.metrics.families import Beats, EngineFigures, NodeFigures
-from .....cluster.node_files import UP, read_engines
+from ......actors.shards.figures import BOUNDS, Figure, FiguresRead
+from ......projections.metrics.coordinators import CoordinatorFigures
+from ......projections.metrics.families import Beats
+from ......projections.metrics.node import (
+    DiskFigures,
+    EngineFigures,
+    HeapFigures,
+    NodeFigures,
+)
+from ......projections.metrics.processes import REST
+from .....cluster.figures import GROUP, SHARD, read_all_figures
+from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
+from .....cluster.run_folder import RunFolder
+from .....security.rights import Right
 from ...commands.service import Served, Service
-from ...server.principals import Right
+from ...server.connections import Encryption
 from ...server.routing import Routes
 
 routes = Routes("this process")
@@ -38,8 +54,70 @@ def _measure(service: Service, accept: str, beats: Mapping[str, Beats]) -> Respo
 
 
 def _measure_node(service: Service) -> NodeFigures:
-    engines = {
-        worker: EngineFigures(each.state == UP, each.restarts)
-        for worker, each in read_engines(service.run_folder).items()
-    }
-    return NodeFigures(engines, service.logs.room().free_bytes)
+    now, folder = time.monotonic(), RunFolder(service.run_folder.parent).metrics
+    folders = {"data": service.run_folder, "logs": service.log_folder}
+    return NodeFigures(
+        {
+            worker: EngineFigures(
+                each.state == UP,
+                each.restarts,
+                _resident_bytes(each.pid),
+                each.heap and HeapFigures(*each.heap),
+            )
+            for worker, each in read_engines(service.run_folder).items()
+        },
+        {name: found for name, path in folders.items() if (found := _disk_of(path)) is not None},
+        {_name(each): now - each.since for each in read_slow(service.run_folder)},
+        [*map(_coordinator, read_all_figures(folder).items())],
+        *_measure_encryption(service.encryption),
+        service.count_spans(),
+    )
+
+
+def _measure_encryption(encryption: Encryption) -> tuple[Mapping[str, float], Mapping[str, int]]:
+    """Return the end of the certificate, as the file is now, and the failed handshakes."""
+    if (tls := encryption.tls) is None:
+        return {}, {}
+    tls.context()
+    return {REST: tls.not_after}, {REST: encryption.failed_handshakes}
+
+
+def _name(process: SlowProcess) -> str:
+    return f"{process.kind} {process.name}".strip()
+
+
+def _resident_bytes(pid: int | None) -> int | None:
+    """Return the resident memory of a process; None if it is not there."""
+    try:
+        return None if pid is None else psutil.Process(pid).memory_info().rss
+    except psutil.Error:
+        return None
+
+
+def _disk_of(folder: Path) -> DiskFigures | None:
+    """Return the figures of a folder's disk; None if the folder is not there."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return None
+    unit = disk.f_frsize
+    return DiskFigures(disk.f_blocks * unit, disk.f_bavail * unit, disk.f_files, disk.f_favail)
+
+
+def _coordinator(of: tuple[tuple[str, str], FiguresRead]) -> CoordinatorFigures:
+    (kind, name), read = of
+    figures = read.figures
+    return CoordinatorFigures(
+        name if kind == GROUP else "",
+        name if kind == SHARD else "",
+        figures[Figure.STARTED_AT],
+        figures[Figure.LOAD_SECONDS],
+        figures[Figure.BUSY_SECONDS],
+        figures[Figure.HELD_UP_SECONDS],
+        figures[Figure.REQUESTS],
+        figures[Figure.EXPIRED_OFFSETS],
+        figures[Figure.DELETED_OFFSETS],
+        {error.value: count for error, count in read.refusals.items()},
+        {phase.value: durations for phase, durations in read.durations.items()},
+        BOUNDS,
+    )

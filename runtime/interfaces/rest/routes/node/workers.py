@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from msgspec import structs
 from starlette.concurrency import run_in_threadpool
 
 from ......events.group import Group, Member
@@ -11,24 +12,26 @@ from ......projections import views
 from .....cluster.messages import NodeView, ProcessView
 from .....cluster.node_files import EngineFile, read_engines
 from .....node.assignors.discovery import known_assignors
+from .....security.rights import Access, Right
 from ....replies.building.node import describe_member, worker_order
 from ....replies.node import (
     AssignorDescription,
     AssignorList,
+    MemberDescription,
     ProcessDescription,
     WorkerDescription,
     WorkerList,
 )
-from ...commands.service import Served, Service
+from ...commands.service import CallerAccess, Served, Service
 from ...server.errors import Unanswered
-from ...server.principals import Right
+from ...server.permissions import Reach, RouteRights
 from ...server.routing import Routes
 
 routes = Routes("groups")
 
 
-@routes.add("GET /workers", Right.VIEW)
-async def list_workers(service: Served) -> WorkerList:
+@routes.add("GET /workers", RouteRights(Right.VIEW, Reach.VISIBLE))
+async def list_workers(service: Served, access: CallerAccess) -> WorkerList:
     """List the members of all groups, and the worker processes of this node.
 
     A worker that has joined has both. A member whose process has ended and was replaced has the
@@ -40,13 +43,13 @@ async def list_workers(service: Served) -> WorkerList:
     def describe() -> WorkerList:
         with service.logs.reading_all() as groups:
             of_groups = [each.group for each in groups.values()]
-            return describe_workers(service, of_groups, node, age_ms)
+            return limit_workers(describe_workers(service, of_groups, node, age_ms), access)
 
     return await run_in_threadpool(describe)
 
 
-@routes.add("GET /assignors", Right.VIEW)
-async def list_assignors(service: Served) -> AssignorList:
+@routes.add("GET /assignors", RouteRights(Right.VIEW, Reach.VISIBLE))
+async def list_assignors(service: Served, access: CallerAccess) -> AssignorList:
     """List the assignors that `group.local.assignors` can name, and the assignor process.
 
     Installed ones are listed by their entry points; only the process shows whether they can be
@@ -55,6 +58,8 @@ async def list_assignors(service: Served) -> AssignorList:
     assignors = [AssignorDescription(each.name, each.origin) for each in known_assignors()]
     node, _ = await find_processes(service)
     processes = [_describe_process(each) for each in node.assignors] if node else []
+    if access.is_limited:
+        processes = [_without_reason(each) for each in processes]
     return AssignorList(assignors, processes_known=node is not None, processes=processes)
 
 
@@ -86,6 +91,40 @@ def describe_workers(
         workers.append(WorkerDescription(_last_part(url), url, None, None, None, process))
     engine = _describe_engine(read_engines(service.run_folder).get(""))
     return WorkerList(node is not None, workers, engine, age_ms)
+
+
+def limit_workers(listed: WorkerList, access: Access) -> WorkerList:
+    """Return workers without the connectors that a caller does not see.
+
+    The reasons of processes are left out, too: they may name one.
+    """
+    if not access.is_limited:
+        return listed
+    workers = [
+        structs.replace(
+            each,
+            member=_limit_member(each.member, access) if each.member else None,
+            process=each.process and _without_reason(each.process),
+        )
+        for each in listed.workers
+    ]
+    engine = listed.engine and _without_reason(listed.engine)
+    return structs.replace(listed, workers=workers, engine=engine)
+
+
+def _limit_member(member: MemberDescription, access: Access) -> MemberDescription:
+    return structs.replace(
+        member,
+        assigned=[each for each in member.assigned if access.sees(each.connector)],
+        pending_revocation=[
+            each for each in member.pending_revocation if access.sees(each.connector)
+        ],
+        target=[each for each in member.target if access.sees(each.connector)],
+    )
+
+
+def _without_reason(process: ProcessDescription) -> ProcessDescription:
+    return structs.replace(process, detail="")
 
 
 def _describe_engine(shared: EngineFile | None) -> ProcessDescription | None:

@@ -1,0 +1,1 @@
+"""The middleware around the routes: the check of origins, and what all answers get."""

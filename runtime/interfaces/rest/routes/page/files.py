@@ -1,0 +1,129 @@
+"""The routes of the page's own files, and of the root: the page for browsers, JSON for others."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from html import escape
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .....security.rights import Right
+from ....replies.building.page.state import PageView
+from ....replies.node import ServerInfo
+from ...commands.service import CallerAccess, Served
+from ...reading.encoded import EncodedBody
+from ...server.bodies import negotiate
+from ...server.errors import ApiError, error_reply, not_found
+from ...server.permissions import ANYBODY, Reach, RouteRights
+from ...server.routing import Routes, encode
+from ..node.health import describe_server
+
+routes = Routes("page")
+FOLDER: Final = Path(__file__).parents[3] / "page"
+INDEX: Final = "index.html"
+HTML: Final = "text/html"
+_TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css",
+    ".html": HTML,
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+"""By suffix; other files are texts."""
+GUARDS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none';"
+        " form-action 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+"""The headers that keep others out of the page."""
+CONTENT: Final = "{content}"
+"""The place in the page for what is shown without JavaScript."""
+PRELOAD: Final = '<link rel="preload" href="state" as="fetch" crossorigin>'
+"""What has a browser ask for the data before it has read the script."""
+_HEADS: Final = ("Connector", "State", "Tasks", "Rows/s", "Reason")
+
+
+@cache
+def page_files() -> Mapping[str, EncodedBody]:
+    """Return the files of the page, by their path in its folder."""
+    files = (each for each in FOLDER.rglob("*") if each.is_file())
+    return {each.relative_to(FOLDER).as_posix(): _read(each) for each in files}
+
+
+def _read(file: Path) -> EncodedBody:
+    return EncodedBody(file.read_bytes(), _TYPES.get(file.suffix, "text/plain"))
+
+
+def public_paths() -> Iterator[str]:
+    """Yield the paths of all files: they hold no data, so anybody may read them."""
+    return (f"/ui/{name}" for name in page_files())
+
+
+@routes.add(
+    "GET /",
+    RouteRights(Right.VIEW, Reach.NEUTRAL),
+    also={HTTPStatus.OK: ServerInfo},
+)
+def get_root(service: Served, access: CallerAccess, request: Request) -> Response:
+    """Return the version of Connect's API that is spoken, fairlead's, and the cluster's id.
+
+    A browser, which accepts HTML, gets the page instead.
+    """
+    if not _wants_page(request):
+        negotiate(request, is_read=False)
+        answer = encode(describe_server(service))
+        answer.headers["Vary"] = "Accept"
+        return answer
+    view = service.page.view_of(access)
+    return _page(_describe(view) if view else "")
+
+
+def refuse_stranger(request: Request, refused: ApiError) -> Response:
+    """Answer a caller who is not known: a browser gets a page that asks for a token."""
+    if request.url.path != "/" or not _wants_page(request):
+        return error_reply(refused.status, refused.message)
+    # The script asks for no data: each request for it might make the browser ask, too.
+    page = _page(f'<h1 id="stranger">Who are you?</h1>\n<p>{escape(refused.message)}</p>', PRELOAD)
+    page.status_code = refused.status
+    return page
+
+
+def _wants_page(request: Request) -> bool:
+    return INDEX in page_files() and HTML in request.headers.get("accept", "")
+
+
+def _page(content: str, without: str = "") -> Response:
+    index = page_files()[INDEX].plain.decode().replace(without, "")
+    headers = {**GUARDS, "Vary": "Accept"}
+    return Response(index.replace(CONTENT, content), headers=headers, media_type=HTML)
+
+
+@routes.add("GET /ui/{file:path}", ANYBODY, errors=(HTTPStatus.NOT_FOUND,))
+def get_page_file(file: str, request: Request) -> Response:
+    """Return a file of the page; it holds no data of the node."""
+    content = page_files().get(file)
+    if content is None:
+        raise not_found(f"the page has no file {file}")
+    return content.answer(request, GUARDS)
+
+
+def _describe(view: PageView) -> str:
+    """Return the verdict and the connectors as HTML, for a browser without JavaScript."""
+    heads = "".join(f"<th>{each}</th>" for each in _HEADS)
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td>{each.row.state}</td><td>{len(each.row.cells)}</td>"
+        f"<td>{each.row.rows_per_second:g}</td><td>{escape(each.row.reason)}</td></tr>\n"
+        for name, each in sorted(view.rows.items())
+    )
+    verdict = view.verdict
+    return (
+        f"<h1>{escape(verdict.title)}</h1>\n<p>{escape(verdict.text)}</p>\n"
+        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
+    )

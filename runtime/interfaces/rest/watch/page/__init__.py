@@ -1,0 +1,1 @@
+"""Follows the logs and the processes of a node for its page."""
