@@ -1,0 +1,159 @@
+/** What a person can do to a connector from the page: each asks the node, and says what came of it. */
+
+import { plural } from "./format.js";
+import { Component, createRef, html } from "./html.js";
+import { ask, connectorPath } from "./node.js";
+import { go } from "./route.js";
+import { store } from "./store.js";
+
+const SHOWN_MS = 8_000;
+
+/** By id: the words of the button, the request, and what it asks for first, if it cannot be taken back. */
+const ACTIONS = {
+  restart: {
+    label: "Restart failed",
+    done: "is being restarted",
+    send: (name) => ask("POST", `${connectorPath(name, "restart")}?includeTasks=true&onlyFailed=true`),
+  },
+  "restart-all": {
+    label: "Restart",
+    done: "is being restarted",
+    send: (name) => ask("POST", `${connectorPath(name, "restart")}?includeTasks=true`),
+  },
+  pause: { label: "Pause", done: "is being paused", send: (name) => ask("PUT", connectorPath(name, "pause")) },
+  resume: { label: "Resume", done: "goes on", send: (name) => ask("PUT", connectorPath(name, "resume")) },
+  stop: { label: "Stop", done: "stops", send: (name) => ask("PUT", connectorPath(name, "stop")) },
+  delete: {
+    label: "Delete…",
+    done: "is being deleted",
+    send: (name) => ask("DELETE", connectorPath(name)),
+    sure: (name) =>
+      `Delete ${name}? Its tasks end and its config goes. The rows in its sink stay, and its offsets: a connector that gets this name goes on behind them.`,
+    then: () => go(["connectors"]),
+  },
+  "accept-column": {
+    label: "Accept the columns…",
+    done: "reads with the new columns now",
+    send: async (name, reason) => {
+      await ask("PATCH", connectorPath(name, "config"), { "source.schema.evolution": evolutionIn(reason) });
+      await ask("POST", `${connectorPath(name, "restart")}?includeTasks=true&onlyFailed=true`);
+    },
+    sure: (name, reason) =>
+      `Set source.schema.evolution=${evolutionIn(reason)} for ${name} and restart what failed? New columns are added${evolutionIn(reason) === "widen" ? ", and types become wider without loss" : ""}; rows that are in the sink stay as they are.`,
+  },
+  scale: {
+    label: "Scale…",
+    open: (name) => go(["workers"], { scale: `${name}:${store.state.connectors[name].tasks_max}` }),
+  },
+  uncordon: { label: "Look at workers", open: () => go(["workers"]) },
+  log: { label: "Log", open: (name) => go(["logs"], { connector: name }) },
+  "dead-letters": { label: "Dead letters", open: (name) => go(["letters"], { connector: name }) },
+  edit: { label: "Edit config", open: (name) => go(["connectors", name, "edit"]) },
+};
+
+let shown = null;
+
+/** The way to accept other columns that a reason names. */
+function evolutionIn(reason) {
+  return /source\.schema\.evolution=([a-z-]+)/.exec(reason)?.[1] ?? "widen";
+}
+
+/** Show a sentence for a while. */
+export function say(text, isBad = false) {
+  shown?.setState({ text, isBad });
+  clearTimeout(shown?.timer);
+  if (shown && !isBad) shown.timer = setTimeout(() => shown.setState({ text: "" }), SHOWN_MS);
+}
+
+/** What was done last, or why it was not. */
+export class Toast extends Component {
+  componentDidMount() {
+    shown = this;
+  }
+
+  render(_, { text, isBad }) {
+    return html`<div role=${isBad ? "alert" : "status"}>
+      ${text && html`<div class="toast ${isBad ? "bad" : ""}">${text} <button type="button" onClick=${() => this.setState({ text: "" })}>Close</button></div>`}
+    </div>`;
+  }
+}
+
+/** The button of an action on a connector. */
+export class Action extends Component {
+  async press() {
+    const { id, name, reason } = this.props;
+    const action = ACTIONS[id];
+    if (action.open) {
+      action.open(name);
+      return;
+    }
+    if (action.sure && !(await confirm(action.sure(name, reason), action.label.replace("…", "")))) return;
+    this.setState({ isBusy: true });
+    try {
+      await action.send(name, reason);
+      say(`${name} ${action.done}.`);
+      action.then?.();
+    } catch (refusal) {
+      say(`${name}: ${refusal.message}`, true);
+    }
+    this.setState({ isBusy: false });
+  }
+
+  render({ id, first, label }, { isBusy }) {
+    if (!ACTIONS[id]) return null;
+    const kind = first ? "first" : id === "delete" ? "danger" : "";
+    return html`<button type="button" class=${kind} disabled=${isBusy} onClick=${() => this.press()}>
+      ${label ?? ACTIONS[id].label}
+    </button>`;
+  }
+}
+
+/** Do one thing to several connectors, and say how it went. */
+export async function actOnAll(id, names) {
+  const action = ACTIONS[id];
+  const results = await Promise.allSettled(names.map((name) => action.send(name)));
+  const refused = results.filter((each) => each.status === "rejected");
+  const why = refused.length ? `; ${plural(refused.length, "refusal")}, the first: ${refused[0].reason.message}` : "";
+  say(`${action.label} was asked of ${plural(names.length - refused.length, "connector")}${why}.`, refused.length > 0);
+}
+
+/** Ask whether something is really to be done. */
+export function confirm(question, yes) {
+  return new Promise((decide) => {
+    asking?.setState({ question, yes, decide });
+  });
+}
+
+let asking = null;
+
+/** The question that waits for an answer. */
+export class Question extends Component {
+  constructor() {
+    super();
+    this.dialog = createRef();
+  }
+
+  componentDidMount() {
+    asking = this;
+  }
+
+  componentDidUpdate() {
+    if (this.state.question && !this.dialog.current.open) this.dialog.current.showModal();
+  }
+
+  answer(yes) {
+    this.state.decide?.(yes);
+    this.setState({ question: null, decide: null });
+    if (this.dialog.current.open) this.dialog.current.close();
+  }
+
+  render(_, { question, yes }) {
+    return html`<dialog ref=${this.dialog} aria-labelledby="question" onClose=${() => this.answer(false)}>
+      <p id="question">${question}</p>
+      <div class="acts">
+        <button type="button" onClick=${() => this.answer(false)}>Cancel</button
+        ><button type="button" class="first" onClick=${() => this.answer(true)}>${yes}</button>
+      </div>
+    </dialog>`;
+  }
+}

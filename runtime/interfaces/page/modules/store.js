@@ -1,0 +1,199 @@
+/**
+ * The state of the node as plain objects: `/state` at first, then what changes, message by message.
+ *
+ * Whoever shows it is called at most ten times a second, however much changes, and never with two moments mixed.
+ */
+
+import { setNodeTime } from "./format.js";
+import { get } from "./node.js";
+import { listen } from "./stream.js";
+
+const FRAME_MS = 100;
+const AGAIN_MS = 2_000;
+const MOST_LINES = 50;
+const MOST_CURVE = 60;
+const MOST_STEPS = 240;
+const STEPS_A_POINT = 4;
+const WHOLE = ["verdict", "troubles", "epoch", "assignment_epoch", "group_state", "assignor"];
+
+class Store {
+  constructor() {
+    /** What `/state` has, and what has changed since; null before it is there. */
+    this.state = null;
+    /** Since when nothing comes from the node, in ms of the browser's clock; null: it is connected. */
+    this.lostAt = null;
+    /** The status with which the node refuses this page; 0: it does not. */
+    this.refused = 0;
+    /** Why it does so, in its own words. */
+    this.why = "";
+    /** The number of the event behind which all others come to this tab; null: the stream is not open yet. */
+    this.follows = null;
+    /** How many connectors there are of each shape. */
+    this.sums = {};
+    /** Grows whenever the order of connectors may have changed. */
+    this.order = 0;
+    this.listeners = new Set();
+    this.waiting = [];
+    this.isLoading = false;
+    this.steps = 0;
+    this.painted = 0;
+  }
+
+  start() {
+    listen((message) => this.receive(message));
+    this.load();
+  }
+
+  subscribe(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  receive({ kind, data, status }) {
+    if (kind === "open") {
+      this.lostAt = null;
+      this.refused = 0;
+      this.follows = data.sequence;
+      if (this.misses()) this.load();
+    } else if (kind === "lost") {
+      this.lostAt ??= Date.now();
+      this.refuse(status, this.why);
+    } else if (kind === "gap") {
+      this.follows = data.sequence;
+      this.load();
+    } else if (this.isLoading || !this.state) {
+      this.waiting.push({ kind, data });
+    } else {
+      this.apply(kind, data);
+    }
+    this.show();
+  }
+
+  /** Show that the node wants to know who asks, if an answer with this status says so. */
+  refuse(status, why = "") {
+    this.refused = status === 401 || status === 403 ? status : 0;
+    this.why = why;
+    this.show();
+  }
+
+  /** Whether something happened behind the state, and before the stream was open. */
+  misses() {
+    return this.state !== null && this.follows !== null && this.follows > this.state.sequence;
+  }
+
+  async load() {
+    if (this.isLoading) return;
+    this.isLoading = true;
+    try {
+      const state = await get("state");
+      if (this.state && this.state.version !== state.version) location.reload(); // its files are others now
+      setNodeTime(state.time_ms);
+      this.state = state;
+      this.count();
+    } catch (refusal) {
+      this.refuse(refusal.status, refusal.message);
+      if (!this.refused) setTimeout(() => this.load(), AGAIN_MS);
+      return;
+    } finally {
+      this.isLoading = false;
+    }
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const { kind, data } of waiting) this.apply(kind, data);
+    this.show();
+    if (this.misses()) this.load();
+  }
+
+  apply(kind, data) {
+    if (data.sequence <= this.state.sequence) return;
+    this.state.sequence = data.sequence;
+    this.state.time_ms = data.time_ms;
+    setNodeTime(data.time_ms);
+    if (kind === "step") this.step(data);
+    else if (kind === "change") this.change(data);
+  }
+
+  change(data) {
+    const state = this.state;
+    for (const field of WHOLE) if (field in data) state[field] = data[field];
+    if (data.figures) state.figures = { ...data.figures, history: state.figures.history };
+    for (const name of data.gone ?? []) this.put(name, undefined);
+    for (const [name, row] of Object.entries(data.connectors ?? {})) this.put(name, row);
+    if (data.workers) {
+      const known = new Map(state.workers.map((each) => [each.name, each.history]));
+      state.workers = data.workers.map((each) => ({ ...each, history: known.get(each.name) ?? {} }));
+    }
+    if (data.epochs) {
+      const fresh = new Set(data.epochs.map((each) => each.epoch));
+      const all = [...data.epochs, ...state.epochs.filter((each) => !fresh.has(each.epoch))];
+      state.epochs = all.sort((one, other) => other.epoch - one.epoch).slice(0, MOST_LINES);
+    }
+    if (data.lines) state.lines = [...data.lines, ...state.lines].slice(0, MOST_LINES);
+  }
+
+  put(name, row) {
+    const known = this.state.connectors[name];
+    if (known) this.sums[known.shape] -= 1;
+    if (row) {
+      row.history ??= known?.history ?? {};
+      this.sums[row.shape] = (this.sums[row.shape] ?? 0) + 1;
+      this.state.connectors[name] = row;
+    } else {
+      delete this.state.connectors[name];
+    }
+    if (known?.shape !== row?.shape) this.order += 1;
+  }
+
+  step(data) {
+    this.steps += 1;
+    const state = this.state;
+    if (data.figures) {
+      for (const [name, value] of Object.entries(data.figures)) {
+        const values = state.figures.history?.[name];
+        if (values) state.figures.history[name] = [...values, value].slice(-MOST_STEPS);
+      }
+    }
+    for (const each of state.workers) {
+      const [cpu, memory] = data.workers?.[each.name] ?? [null, null];
+      each.history = {
+        cpu: longer(each.history.cpu, cpu, MOST_STEPS),
+        memory_bytes: longer(each.history.memory_bytes, memory, MOST_STEPS),
+      };
+    }
+    if (this.steps % STEPS_A_POINT) return;
+    for (const [name, row] of Object.entries(state.connectors)) {
+      const [rows, behind] = data.connectors?.[name] ?? [0, row.behind_ms];
+      const history = {
+        rows_per_second: longer(row.history.rows_per_second, rows, MOST_CURVE),
+        behind_ms: longer(row.history.behind_ms, behind, MOST_CURVE),
+      };
+      state.connectors[name] = { ...row, history };
+    }
+  }
+
+  count() {
+    this.sums = {};
+    for (const row of Object.values(this.state.connectors)) this.sums[row.shape] = (this.sums[row.shape] ?? 0) + 1;
+    this.order += 1;
+  }
+
+  show() {
+    if (this.timer) return;
+    const pause = Math.max(0, this.painted + FRAME_MS - performance.now());
+    this.timer = setTimeout(
+      () =>
+        requestAnimationFrame(() => {
+          this.timer = null;
+          this.painted = performance.now();
+          for (const listener of this.listeners) listener();
+        }),
+      pause,
+    );
+  }
+}
+
+function longer(values, value, most) {
+  return [...(values ?? []), value].slice(-most);
+}
+
+export const store = new Store();
