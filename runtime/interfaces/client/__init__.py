@@ -1,0 +1,1 @@
+"""The client of a node for Python programs: requests as values, and those who send them."""
