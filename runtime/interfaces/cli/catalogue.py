@@ -24,6 +24,8 @@ class Verb(NamedTuple):
     """Its module, and its function there; a module alone has a table `VERBS`."""
     help: str
     """The first paragraph of its docstring."""
+    below: str = ""
+    """A module with a table `VERBS` of what may stand behind it."""
 
 
 def _list_verbs(panel: Panel, module: str, **helps: str) -> dict[str, Verb]:
@@ -45,6 +47,12 @@ VERBS: Final = {
         prepare="Have Spark start a third sooner from now on, by an archive of its "
         "classes (180 MB).",
         demo="Watch a year of flights pass; a worker joins, one is killed, no row is lost.",
+    ),
+    **_list_verbs(
+        RUN,
+        "offline.doctor",
+        doctor="Check what a node needs of this machine; each thing that is wrong has a command to"
+        " mend it.",
     ),
     **_list_verbs(
         RUN,
@@ -78,6 +86,18 @@ VERBS: Final = {
     ),
     **_list_verbs(
         LOOK,
+        "verbs.events",
+        events="List what happened: connectors that changed, what started, stopped, moved and "
+        "failed.",
+    ),
+    **_list_verbs(
+        LOOK,
+        "verbs.connectors.dead_letters",
+        dead_letters="List the dead letters of a connector, the newest first: reason, place and "
+        "text of bad rows.",
+    ),
+    **_list_verbs(
+        LOOK,
         "verbs.group.plan",
         plan="Show what would move, start, stop and stay after changes; change nothing.",
     ),
@@ -85,6 +105,11 @@ VERBS: Final = {
         LOOK,
         "verbs.connectors.configs",
         diff="Show what `apply` of files would change; the exit code is 1 if that is anything.",
+    ),
+    **_list_verbs(
+        LOOK,
+        "verbs.connectors.sample",
+        sample="Show ten rows as configs would have them read, before and after their transforms.",
     ),
     **_list_verbs(
         LOOK,
@@ -99,9 +124,33 @@ VERBS: Final = {
     **_list_verbs(
         LOOK,
         "verbs.logs",
-        logs="Print the log files of this node, also of one that has ended, in the "
-        "order of their times.",
+        logs="Print the log files of a node, in the order of their times; here also of one that "
+        "has ended.",
     ),
+    **_list_verbs(
+        LOOK,
+        "verbs.versions",
+        version="Show the versions of this program and of the node that it asks, and what chose "
+        "that node.",
+        cluster_info="Show where the cluster is: its address, what chose it, its health, its "
+        "metrics and REST.",
+    ),
+    **_list_verbs(
+        LOOK,
+        "offline.support",
+        support_bundle="Write what somebody who helps has to know into one file, without secrets.",
+    ),
+    **_list_verbs(
+        LOOK,
+        "offline.lint",
+        lint="Check configs in files without a node; the exit code is 1 if one has an error.",
+    ),
+    **_list_verbs(
+        LOOK,
+        "offline.schema",
+        schema="Print the JSON Schema of connector configs, with all keys that are installed here.",
+    ),
+    "generate": Verb(LOOK, "offline.schema", "Print a config to start from."),
     **_list_verbs(
         LOOK,
         "offline.docs",
@@ -109,9 +158,15 @@ VERBS: Final = {
     ),
     **_list_verbs(
         LOOK,
-        "verbs.node",
-        config="Show every setting: its value, default, unit and meaning, and where "
-        "its value is from.",
+        "offline.deploy_files",
+        examples="List the examples and the files for other programs that are installed, or write "
+        "some.",
+    ),
+    "config": Verb(
+        LOOK,
+        "verbs.node:config",
+        "Show every setting: its value, default, unit and meaning, and where its value is from.",
+        below="verbs.contexts",
     ),
     "log": Verb(
         LOOK,
@@ -123,10 +178,14 @@ VERBS: Final = {
         "verbs.connectors.configs",
         create="Create connectors from files: each is {name, config}, or a plain "
         "config with its name.",
-        apply="Create the connectors in files, or change their configs to those in the files.",
         patch="Set and remove keys of the configs of connectors; their other keys stay.",
         scale="Set how many tasks connectors may have at most.",
         edit="Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.",
+    ),
+    **_list_verbs(
+        CHANGE,
+        "verbs.connectors.applying",
+        apply="Create the connectors in files, or change their configs to those in the files.",
     ),
     **_list_verbs(
         CHANGE,
@@ -136,7 +195,7 @@ VERBS: Final = {
         resume="Resume connectors that are paused or stopped.",
         stop="Stop connectors: their tasks end once what they committed is published.",
         restart="Restart connectors, tasks, or everything of the connectors that has failed.",
-        wait="Return when connectors are in a state; running: and all their tasks, too.",
+        wait="Return when connectors or workers are in a state; running: and all their tasks, too.",
     ),
     **_list_verbs(
         CHANGE,
@@ -154,7 +213,68 @@ VERBS: Final = {
         remove="Remove workers: each gives up its work and leaves, and its process ends for good.",
         rebalance="Compute a new target for the group, although nothing has changed.",
     ),
+    "kafka-user": Verb(
+        CHANGE,
+        "offline.kafka_users",
+        "Add, list and remove the users of the Kafka listener, also without a running node.",
+    ),
+    "auth": Verb(
+        CHANGE,
+        "verbs.auth",
+        "Add, list and revoke users, tokens and certificates of a node; show who you are.",
+    ),
+    "rollout": Verb(
+        CHANGE,
+        "verbs.connectors.rollout",
+        "Show the configs that a connector has had, and go back to one of them.",
+    ),
     "offsets": Verb(
         CHANGE, "verbs.connectors.offsets", "Show, set, reset and seek the offsets of a connector."
     ),
 }
+
+HABITS: Final = {
+    "info": "cluster-info",
+    "health": "status",
+    "ps": "status",
+    "list": "get connectors",
+    "ls": "get connectors",
+    "rm": "delete NAME",
+    "start": "resume NAME",
+    "run": "up",
+    "replace": "apply -f FILE",
+    "update": "apply -f FILE",
+    "label": "patch NAME labels=team=a",
+    "annotate": "patch NAME labels=team=a",
+    "taint": "cordon WORKER",
+    "tail": "logs -f",
+    "watch": "get KIND --watch",
+    "restore": "docs operating/backup",
+    "validate": "lint FILE",
+    "completion": "--install-completion SHELL",
+    "api-resources": "get --help",
+    "plugin": "get plugins",
+    "plugins": "get plugins",
+    "connectors": "get connectors",
+    "tasks": "get tasks",
+    "workers": "get workers",
+    "groups": "get groups",
+    "rollout pause": "pause NAME",
+    "rollout resume": "resume NAME",
+    "offsets list": "offsets get NAME",
+    "offsets patch": "offsets set NAME",
+    "offsets delete": "offsets reset NAME",
+    "auth user list": "auth list",
+    "auth token list": "auth list",
+    "auth user remove": "auth revoke NAME",
+    "auth token revoke": "auth revoke NAME",
+    "config view": "config get-contexts",
+    **{
+        f"{verb}-context{plural}": f"config {verb}-context{plural}"
+        for verb, plural in (
+            *(("set", ""), ("use", ""), ("current", ""), ("get", "s")),
+            *(("rename", ""), ("delete", ""), ("remove", "")),
+        )
+    },
+}
+"""Verbs of kcctl, kubectl and the like that people type, and what stands for them here."""

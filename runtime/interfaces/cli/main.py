@@ -1,7 +1,7 @@
 """The entry point of the command line: its commands, error messages and exit codes.
 
-Exit codes: 0 success, 1 failure, 2 usage error, 3 cluster unreachable. A traceback is shown only
-with FAIRLEAD_DEBUG=1. A verb's module is imported when it is called.
+Exit codes: 0 success, 1 failure, 2 usage error, 3 cluster unreachable, 130 Ctrl-C. A traceback is
+shown only with FAIRLEAD_DEBUG=1. A verb's module is imported when it is called.
 """
 
 import gc
@@ -17,8 +17,8 @@ from typing import Final
 
 import click
 
-from .adapters.parameters import HELP, make_command
-from .catalogue import VERBS, Panel, Verb
+from .adapters.parameters import HELP, make_command, write_examples
+from .catalogue import HABITS, VERBS, Panel, Verb
 from .output.printing import FAILED, MISUSED, PROGRAM, Failed, Misused, escape_controls, say
 
 COMPLETIONS: Final = {
@@ -27,11 +27,20 @@ COMPLETIONS: Final = {
     "fish": ".config/fish/completions/{}.fish",
 }
 """Where each shell looks for the completion of a program, below the home folder."""
+INTERRUPTED: Final = 130
+"""As a shell has it: 128, and the number of the signal."""
+BASH_ADDS: Final = "COMPREPLY+=($value)"
+BASH_ADDS_KEYS: Final = f"{BASH_ADDS}; [[ $value != *= ]] || compopt -o nospace"
+"""What click's script for bash does with a word; behind `KEY=` there is no blank."""
 ZSH: Final = "; put `fpath+=~/.zfunc; autoload -Uz compinit; compinit` into ~/.zshrc"
 
 
+VerbTable = Mapping[str, Callable[..., None] | Mapping[str, Callable[..., None]]]
+"""The verbs of a subject by name, or the verbs of a part of it."""
+
+
 class SuggestingGroup(click.Group):
-    """Names the verb that a misspelt one may be meant for."""
+    """Names the verb that a misspelt one, or one of another program, may be meant for."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -39,6 +48,9 @@ class SuggestingGroup(click.Group):
         """Return the verb that is called: its name, itself, and the words after it."""
         names = self.list_commands(ctx)
         is_wrong = args[0] not in names and not ctx.resilient_parsing  # as for completion
+        words = [*ctx.command_path.split()[1:], args[0]]
+        if is_wrong and (here := HABITS.get(" ".join(words))):
+            ctx.fail(f"No such command {args[0]!r}: here it is `{PROGRAM} {here}`.")
         if is_wrong and (close := get_close_matches(args[0], names, 1)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(ctx, args)
@@ -58,6 +70,10 @@ class SubGroup(SuggestingGroup):
         rows = [(name, _line(each.help or "")) for name, each in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples of a subject."""
+        write_examples(ctx, formatter)
 
 
 class VerbGroup(SuggestingGroup):
@@ -100,12 +116,42 @@ def load_verb(name: str) -> click.Command:
     module, _, attribute = VERBS[name].target.partition(":")
     imported = import_module(f".{module}", __package__)
     if attribute:
-        return make_command(name, getattr(imported, attribute))
-    verbs: Mapping[str, Callable[..., None]] = imported.VERBS
-    group = SubGroup(name, help=VERBS[name].help, context_settings=HELP, no_args_is_help=True)
+        command = make_command(name, getattr(imported, attribute))
+        if below := VERBS[name].below:
+            return _make_group(name, import_module(f".{below}", __package__).VERBS, command)
+        return command
+    return _make_group(name, imported.VERBS)
+
+
+def _make_group(name: str, verbs: VerbTable, alone: click.Command | None = None) -> click.Group:
+    """Return the verbs of a subject; `alone` is what the subject does without one of them."""
+    if alone is None:
+        told = VERBS[name].help if name in VERBS else f"The verbs of a {name}: {', '.join(verbs)}."
+        group = SubGroup(name, help=told, context_settings=HELP, no_args_is_help=True)
+    else:
+        group = SubGroup(
+            name,
+            help=alone.help,
+            context_settings=HELP,
+            params=alone.params,
+            callback=_unless_a_verb_follows(alone),
+            invoke_without_command=True,
+        )
     for each, verb in verbs.items():
-        group.add_command(make_command(each, verb))
+        below = make_command(each, verb) if callable(verb) else _make_group(each, verb)
+        group.add_command(below)
     return group
+
+
+def _unless_a_verb_follows(alone: click.Command) -> Callable[..., None]:
+    """Return a function that runs a command if no verb stands behind it."""
+
+    def run(**values: object) -> None:
+        context = click.get_current_context()
+        if context.invoked_subcommand is None and alone.callback is not None:
+            alone.callback(**values)
+
+    return run
 
 
 def _panel_of(item: tuple[str, Verb]) -> Panel:
@@ -146,6 +192,7 @@ def _write_completion(shell: str) -> str:
         raise Misused(f"there is completion for {known}, not for {shell or 'no shell'}")
     path = Path.home() / COMPLETIONS[shell].format(PROGRAM)
     script = kind(VerbGroup(PROGRAM), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE").source()
+    script = script.replace(BASH_ADDS, BASH_ADDS_KEYS)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{script}\n")
@@ -189,15 +236,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.freeze()  # to collect what was imported when the process ends takes a third of its time
     _fill_closed_places()
     _survive_any_text()
+    words = ["--help"] if words in ([], ["help"]) else words
     try:
-        app.main(["--help"] if words in ([], ["help"]) else words, prog_name=PROGRAM)
-    except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else FAILED
+        ended = app.main(words, prog_name=PROGRAM, standalone_mode=False)
+    except SystemExit as completed:  # by a shell
+        return completed.code if isinstance(completed.code, int) else FAILED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        sys.stderr.write(f"{PROGRAM}: interrupted: what was done before stays\n")
+        return INTERRUPTED
     except Exception as error:  # the last place before the user
         if os.environ.get("FAIRLEAD_DEBUG") == "1":
             raise
         return _report(error)
-    return 0
+    return ended if isinstance(ended, int) else 0
 
 
 def _fill_closed_places() -> None:

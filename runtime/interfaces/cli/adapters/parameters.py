@@ -19,6 +19,9 @@ Ended = click.exceptions.Exit
 """Ends a verb with an exit code, without a message."""
 
 HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+NODE: Final = "Which node or cluster"
+OF_NODE: Final = frozenset({"config", "overrides", "data_dir", "url", "context", "ca", "cert"})
+"""The parameters that say which node a verb is for, if it has all that a node has."""
 Complete = Callable[[Mapping[str, Any], str], Iterable[str]]
 """Returns what may stand for an incomplete word, given the parameters before it."""
 
@@ -78,15 +81,32 @@ class VerbCommand(click.Command):
     """A verb, with its arguments explained before its options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both tables of `--help`."""
-        for title, is_option in (("Arguments", False), ("Options", True)):
-            of_kind = [
-                each for each in self.get_params(ctx) if isinstance(each, click.Option) is is_option
-            ]
-            rows = [told for each in of_kind if (told := each.get_help_record(ctx))]
+        """Write the tables of `--help`; what says which node is meant comes last."""
+        parts: dict[str, list[click.Parameter]] = {"Arguments": [], "Options": [], NODE: []}
+        is_of_node = any(each.name == "config" for each in self.params)
+        for each in self.get_params(ctx):
+            title = NODE if is_of_node and each.name in OF_NODE else "Options"
+            parts[title if isinstance(each, click.Option) else "Arguments"].append(each)
+        for title, parameters in parts.items():
+            rows = [record for each in parameters if (record := each.get_help_record(ctx))]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write its examples."""
+        write_examples(ctx, formatter)
+
+
+def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the lines of `--help` that can be copied."""
+    from ..output.examples import EXAMPLES  # noqa: PLC0415  # only for --help
+
+    program, _, verb = ctx.command_path.partition(" ")
+    if lines := EXAMPLES.get(verb, ()):
+        with formatter.section("Examples"):
+            for line in lines:
+                formatter.write(f"{'':{formatter.current_indent}}{program} {line}\n")
 
 
 def make_command(name: str, verb: Callable[..., None]) -> click.Command:
@@ -161,7 +181,8 @@ def _completion(
     """Return the completion of a word as click calls it."""
 
     def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-        return [*complete(ctx.params, word)]
+        words = ctx.params.get("words") or ctx.args  # behind an option click has not sorted them
+        return [*complete({**ctx.params, "words": words}, word)]
 
     return completed
 

@@ -22,6 +22,7 @@ from .....events.log.tables import LogKind
 from .....events.model import Resource, Token
 from .....events.records import ClassicGroup, MemberMetadata, Record, Tombstone
 from .....projections.shard_history import GroupEntries, ShardHistory
+from ....cluster.data_version import NewerDataError, require_known_data
 from ..output.phrases import format_time
 from ..output.printing import Failed, Output, format_json, format_yaml, say
 from ..requests.options import LocalOptions
@@ -65,6 +66,7 @@ class GroupFolder:
         config = options.load_config()
         self.group_id = config.group_id
         self.path = config.group_folder
+        self._data_path = config.data_path
         self._shards = config.data_path / "shards"
 
     def locate(self, name: LogName) -> Path:
@@ -72,7 +74,14 @@ class GroupFolder:
         return self.path / name.value
 
     def read(self, name: LogName) -> GroupReader:
-        """Open the group's own log, or its entries in a shard's log; raises `LogError`."""
+        """Open the group's own log, or its entries in a shard's log, to decode them.
+
+        Raises `LogError`, and `Failed` if a newer version may have written them.
+        """
+        try:
+            require_known_data(self._data_path)
+        except NewerDataError as error:
+            raise Failed(str(error)) from None
         if not self.locate(name).is_dir():
             for each in sorted(self._shards.glob(f"*/{name.value}")):
                 log = LogReader.open(each, kind=name.shared)

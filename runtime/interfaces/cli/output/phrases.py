@@ -66,6 +66,11 @@ def format_reply_cause(cause: str, subject: str) -> str:
     return f"{cause} {subject}".rstrip()
 
 
+def format_count(count: int, noun: str) -> str:
+    """Return `1 error`, or `2,000 errors`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_ids(resources: Iterable[ResourceId]) -> str:
     """Return resources as `flights flights-0..3`."""
     return format_resources((each.connector, each.task) for each in resources)

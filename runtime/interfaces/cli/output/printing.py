@@ -7,17 +7,15 @@ would execute them.
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-from unicodedata import combining, east_asian_width
+from shutil import get_terminal_size
+from typing import Final
 
 from msgspec import to_builtins
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
+from .columns import GAP, fit_widths, fold, join_cells, paint, width_of
 
 PROGRAM: Final = "fairlead"
 FAILED = 1
@@ -57,37 +55,38 @@ WIDTH: Final = 100
 BRIEF: Final = 60
 """The width of a `brief` cell on a terminal."""
 
-GAP: Final = 2
-"""Spaces between columns."""
-
 FOLDED: Final = 10
 """The minimum width of a folded cell."""
 
+BOLD, GREEN, YELLOW, RED, BOLD_RED = "1", "32", "33", "31", "1;31"
 STYLES: Final = {
-    "RUNNING": "green",
-    "Stable": "green",
-    "STABLE": "green",
-    "running": "green",
-    "healthy": "green",
-    "unhealthy": "bold red",
-    "degraded": "yellow",
-    "sound": "green",
-    "FAILED": "bold red",
-    "unsound": "bold red",
-    "missing": "bold red",
-    "backing-off": "red",
-    "ended": "red",
-    "UNASSIGNED": "yellow",
-    "RESTARTING": "yellow",
-    "starting": "yellow",
-    "leaving": "yellow",
-    "UNREVOKED": "yellow",
-    "UNRELEASED": "yellow",
-    "Assigning": "yellow",
-    "CompletingRebalance": "yellow",
-    "Reconciling": "yellow",
+    "RUNNING": GREEN,
+    "Stable": GREEN,
+    "STABLE": GREEN,
+    "running": GREEN,
+    "healthy": GREEN,
+    "unhealthy": BOLD_RED,
+    "degraded": YELLOW,
+    "sound": GREEN,
+    "ok": GREEN,
+    "warn": YELLOW,
+    "fail": BOLD_RED,
+    "FAILED": BOLD_RED,
+    "unsound": BOLD_RED,
+    "missing": BOLD_RED,
+    "backing-off": RED,
+    "ended": RED,
+    "UNASSIGNED": YELLOW,
+    "RESTARTING": YELLOW,
+    "starting": YELLOW,
+    "leaving": YELLOW,
+    "UNREVOKED": YELLOW,
+    "UNRELEASED": YELLOW,
+    "Assigning": YELLOW,
+    "CompletingRebalance": YELLOW,
+    "Reconciling": YELLOW,
 }
-"""The terminal style of each state."""
+"""The style of each state on a terminal."""
 
 _ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
@@ -99,8 +98,8 @@ class Table:
 
     If the terminal is too narrow, the cells of some columns are folded: of those that `folded`
     names, or else of those with long cells, but for a `rigid` first column. If that is not enough,
-    each row is printed as a list of facts. Cells of `brief` columns are truncated on a terminal
-    only.
+    all long cells may be folded, and if not even that is, each row is printed as a list of facts.
+    Cells of `brief` columns are truncated on a terminal only.
     """
 
     columns: Sequence[str]
@@ -110,6 +109,7 @@ class Table:
     rigid: bool = False
     folded: Collection[str] = ()
     brief: Collection[str] = ()
+    has_headings: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,151 +161,105 @@ def escape_controls(line: str) -> str:
 
 
 def show_sections(sections: Sequence[Section]) -> None:
-    """Print sections with an empty line between them."""
+    """Print sections with an empty line between them.
+
+    For no terminal a row is one line, for grep.
+    """
     is_cut = any(isinstance(each, Table) and each.brief for each in sections)
     is_limited = sys.stdout.isatty() or ("COLUMNS" in os.environ and not is_cut)
-    lines = _rich_lines(sections) if is_limited else _plain_lines(sections)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def _plain_lines(sections: Sequence[Section]) -> Iterator[str]:
-    """Yield the lines for no terminal: a row is one line, for grep."""
+    width = get_terminal_size().columns if is_limited else None
+    styles = STYLES if _is_coloured() else {}
+    heading = BOLD if styles else ""
     for number, section in enumerate(sections):
         if number:
-            yield ""
+            sys.stdout.write("\n")
         if section.title:
-            yield escape_controls(section.title)
-        if isinstance(section, FactList):
-            pairs = [(escape_controls(name), value) for name, value in section.pairs]
-            yield from map(escape_controls, _fact_lines(pairs, WIDTH))
-        elif section.rows:
-            rows = [[*map(escape_controls, row)] for row in section.rows]
-            yield from _table_lines(section.columns, rows)
-        else:
-            yield section.empty
-
-
-def _table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the headings and the rows, each column as wide as its widest cell."""
-    cells = [columns, *rows]
-    widths = [max(map(_width_of, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        padded = (
-            f"{cell}{' ' * (width - _width_of(cell))}"
-            for cell, width in zip(row, widths, strict=True)
+            sys.stdout.write(f"{paint(escape_controls(section.title), heading)}\n")
+        lines = (
+            _fact_lines(section, width, styles)
+            if isinstance(section, FactList)
+            else _table_lines(section, width, styles, heading)
         )
-        yield (" " * GAP).join(padded).rstrip()
+        sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _fact_lines(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield `Name:  value` for each value that is not empty, folded below `width` columns."""
-    told = [(f"{name}:", value.expandtabs(4).splitlines()) for name, value in pairs if value]
-    widest = max((_width_of(name) for name, _ in told), default=0)
-    for name, lines in told:
-        folded = [part for line in lines for part in _fold(line, width - widest - GAP)]
-        for before, part in zip([name, *[""] * (len(folded) - 1)], folded, strict=True):
-            yield f"{before}{' ' * (widest - _width_of(before) + GAP)}{part}".rstrip()
+def _is_coloured() -> bool:
+    """Return whether the terminal shows colours, as no-color.org and force-color.org have it."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
+        return False
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
-def _fold(line: str, width: int) -> list[str]:
-    """Return the lines of a line that is too long, broken at blanks where there are some."""
-    if _width_of(line) <= width:
-        return [line]
-    from textwrap import wrap  # noqa: PLC0415  # most lines are short
-
-    most = max(width, 1)
-    parts = wrap(line, most, break_long_words=False, break_on_hyphens=False) or [""]
-    return [part[at : at + most] for part in parts for at in range(0, max(len(part), 1), most)]
-
-
-def _width_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if combining(each) else 1 + (east_asian_width(each) in {"W", "F"}) for each in text
-    )
-
-
-def _rich_lines(sections: Sequence[Section]) -> Iterator[str]:
-    """Return the lines for a terminal, in its width and colours."""
-    from rich.console import Console  # noqa: PLC0415  # --help and programs need none
-
-    console = Console(file=sys.stdout, highlight=False, emoji=False)
-    with console.capture() as capture:
-        for number, section in enumerate(sections):
-            if number:
-                console.print()
-            if section.title:
-                console.print(
-                    escape_controls(section.title), style="bold", markup=False, highlight=False
-                )
-            if isinstance(section, FactList):
-                _print_facts(console, section)
-            elif section.rows and _width(section) > console.width:
-                _print_rows(console, section)
-            else:
-                _print_table(console, section)
-    # Rich pads all cells to the width of their column, even in the last column.
-    return (line.rstrip() for line in capture.get().splitlines())
-
-
-def _print_table(console: "Console", section: Table) -> None:
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
+def _table_lines(
+    section: Table, width: int | None, styles: Mapping[str, str], heading: str
+) -> Iterator[str]:
+    """Yield the lines of a table that is not wider than `width`; None: as wide as it is."""
     if not section.rows:
-        console.print(section.empty, markup=False)
+        yield section.empty
         return
-    table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
-    folded = _folded(section)
-    for column in section.columns:
-        table.add_column(column, overflow="fold", no_wrap=column not in folded)
-    cut = [column in section.brief for column in section.columns]
-    for row in section.rows:
-        cells = (_brief(cell) if brief else cell for cell, brief in zip(row, cut, strict=True))
-        table.add_row(*(Text(escape_controls(cell), style=STYLES.get(cell, "")) for cell in cells))
-    console.print(table)
+    rows = [[*map(escape_controls, row)] for row in section.rows]
+    if width is not None:
+        brief = [column in section.brief for column in section.columns]
+        rows = [
+            [
+                _cut_short(cell) if is_brief else cell
+                for cell, is_brief in zip(row, brief, strict=True)
+            ]
+            for row in rows
+        ]
+    cells = [section.columns, *rows] if section.has_headings else rows
+    widths = _fit(section, cells, sys.maxsize if width is None else width)
+    if widths is None:
+        for number, row in enumerate(rows):
+            if number:
+                yield ""
+            pairs = FactList([*zip(section.columns, row, strict=True)])
+            yield from _fact_lines(pairs, width, styles)
+        return
+    if section.has_headings:
+        yield from join_cells(section.columns, widths, [heading] * len(widths))
+    for row in rows:
+        yield from join_cells(row, widths, [styles.get(cell, "") for cell in row])
 
 
-def _brief(cell: str) -> str:
+def _cut_short(cell: str) -> str:
     return cell if len(cell) <= BRIEF else cell[: BRIEF - 1] + "…"
 
 
-def _folded(section: Table) -> Collection[str]:
-    """Return the columns whose cells are folded if the terminal is too narrow."""
-    if section.folded:
-        return section.folded
-    columns = list(zip(section.columns, *section.rows, strict=True))[section.rigid :]
-    return {cells[0] for cells in columns if max(map(len, cells)) > FOLDED}
+def _fit(section: Table, cells: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return the widths of the columns of a table; None if it does not fit into `width`."""
+    columns = [*zip(*cells, strict=True)]
+    is_long = [max(map(width_of, column)) > FOLDED for column in columns]
+    preferred = [
+        name in section.folded if section.folded else is_long[at] and (at or not section.rigid)
+        for at, name in enumerate(section.columns)
+    ]
+    least = [max(FOLDED, width_of(name)) for name in section.columns]
+    for may_fold in (preferred, is_long):
+        smallest = [each if may else sys.maxsize for each, may in zip(least, may_fold, strict=True)]
+        if widths := fit_widths(cells, smallest, width):
+            return widths
+    return None
 
 
-def _width(section: Table) -> int:
-    """Return the minimum width of a table."""
-    folded = _folded(section)
-    widths = (
-        max(map(len, cells)) if cells[0] not in folded else FOLDED
-        for cells in zip(section.columns, *section.rows, strict=True)
-    )
-    return sum(widths) + GAP * (len(section.columns) - 1)
+def _fact_lines(section: FactList, width: int | None, styles: Mapping[str, str]) -> Iterator[str]:
+    """Yield `Name:  value` for each value that is not empty, folded below `width` columns.
 
-
-def _print_rows(console: "Console", section: Table) -> None:
-    for number, row in enumerate(section.rows):
-        if number:
-            console.print()
-        _print_facts(console, FactList(list(zip(section.columns, row, strict=True))))
-
-
-def _print_facts(console: "Console", section: FactList) -> None:
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = RichTable.grid(padding=(0, GAP, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in section.pairs:
-        if value:
-            text = "\n".join(escape_controls(line) for line in value.expandtabs(4).splitlines())
-            table.add_row(f"{escape_controls(name)}:", Text(text, style=STYLES.get(value, "")))
-    console.print(table)
+    On a terminal names do not take more than half of it: longer ones have a line of their own.
+    """
+    told = [(f"{escape_controls(name)}:", value) for name, value in section.pairs if value]
+    widest = max((width_of(name) for name, _ in told), default=0)
+    if width is not None and widest > width // 2:
+        widest = width // 3
+    indent = widest + GAP
+    for name, value in told:
+        style = styles.get(value, "")
+        lines = [escape_controls(line) for line in value.expandtabs(4).splitlines()]
+        folded = [part for line in lines for part in fold(line, (width or WIDTH) - indent)]
+        before = name
+        if width_of(name) > widest:
+            yield name
+            before = ""
+        for part in folded:
+            yield f"{before}{' ' * (indent - width_of(before))}{paint(part, style)}".rstrip()
+            before = ""

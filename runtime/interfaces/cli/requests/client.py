@@ -1,6 +1,13 @@
-"""The command line's REST client of a cluster."""
+"""The command line's REST client of a cluster.
+
+A verb finds the node that it is for by a URL, a context, the `node.json` of a data folder, or the
+settings. If a node of this machine is meant, no answer of another one is accepted, and no request
+that changes something is sent before the node has said who it is. What fails is one sentence: what
+did not answer, what may have been done, and what to do.
+"""
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -13,8 +20,16 @@ import msgspec
 
 from ....cluster.identity import HEADER, identity_of
 from ...replies.node import Message
-from ..adapters.transport import ClusterAnswer, ClusterConnection, LostError, NotConnectedError
+from ..adapters.tls import NO_FILES, TlsFiles
+from ..adapters.transport import (
+    ClusterAnswer,
+    ClusterConnection,
+    LostError,
+    NotConnectedError,
+    TlsFailedError,
+)
 from ..output.printing import Failed, Misused, Unreachable
+from .contexts import authorize_by_environment
 from .options import RemoteOptions
 
 if TYPE_CHECKING:
@@ -29,6 +44,18 @@ NOTE: Final = Path("run", "node.json")
 SNIPPET_CHARACTERS: Final = 120
 
 
+NOTHING_DONE: Final = "; nothing was done"
+_RIGHT_HINTS: Final[Mapping[int, str]] = {
+    HTTPStatus.UNAUTHORIZED: "; put a token into FAIRLEAD_TOKEN_FILE, or a user into FAIRLEAD_USER"
+    " and the path of a file with the password into FAIRLEAD_PASSWORD_FILE: `fairlead auth` makes"
+    " them, on the machine of the node",
+    HTTPStatus.FORBIDDEN: "; `fairlead auth whoami` shows what you may do",
+}
+"""What to do, after an answer that refuses the caller."""
+
+_POINTER: Final = "\nYou can also find the above list of errors at the endpoint"
+"""What Connect says behind the errors of a config: another request, which is no verb here."""
+
 T = TypeVar("T")
 
 
@@ -37,9 +64,11 @@ class _NodeNote(msgspec.Struct):
 
     rest: Annotated[str, msgspec.Meta(min_length=1)]
     """The URL of its REST interface."""
+    socket: str = ""
+    """The path of the Unix socket of its REST interface."""
 
 
-class Refused(Failed):
+class RefusedByCluster(Failed):
     """The cluster answered with an error; the message is the cluster's."""
 
     def __init__(self, text: str, body: object = None) -> None:
@@ -61,17 +90,28 @@ class Client:
     If a node is expected, no request with content is sent before the identity has been checked.
     """
 
-    def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
+    def __init__(
+        self,
+        base: str,
+        origin: str,
+        expected: ExpectedNode | None = None,
+        authorization: str = "",
+        files: TlsFiles = NO_FILES,
+        socket: str = "",
+    ) -> None:
         self._address = base.rstrip("/")
         try:
             parts = urlsplit(base)
-            self._connection = ClusterConnection(self._address)
+            self._connection = ClusterConnection(self._address, authorization, files, socket)
         except ValueError as error:
             raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}: {error}") from None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        is_socket = parts.scheme == "unix" and parts.path and not parts.netloc
+        if not is_socket and (parts.scheme not in {"http", "https"} or not parts.hostname):
             raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}")
         self.base = _strip_user(self._address)
         """Its URL without user name and password."""
+        self.origin = origin
+        """What has said that this cluster is meant."""
         self._name = f"{self.base} ({origin})"
         self._expected = expected
         self.answer_seconds = ANSWER_SECONDS
@@ -85,9 +125,9 @@ class Client:
         """POST a document to a path, and return the response; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("POST", path, body=body), kind)
 
-    def put(self, kind: type[T], *path: str, body: object = None) -> T:
+    def put(self, kind: type[T], *path: str, body: object = None, **query: str) -> T:
         """PUT a document to a path, and return the response; raises `Failed`, `Unreachable`."""
-        return self._convert(self._ask("PUT", path, body=body), kind)
+        return self._convert(self._ask("PUT", path, body=body, query=query), kind)
 
     def patch(self, kind: type[T], *path: str, body: object) -> T:
         """PATCH a path, and return the response; raises `Failed`, `Unreachable`."""
@@ -117,6 +157,13 @@ class Client:
                 " is it the right --url, and of the same version?"
             ) from None
 
+    def get_text(self, *path: str) -> str:
+        """GET a path whose answer is no JSON, such as metrics; raises `Failed`, `Unreachable`."""
+        answer = self._exchange("GET", path)
+        if not answer.is_success:
+            self._read(answer, path)
+        return answer.text
+
     def _ask(
         self,
         method: str,
@@ -125,6 +172,16 @@ class Client:
         query: Mapping[str, str | tuple[str, ...]] | None = None,
         body: object = None,
     ) -> object:
+        return self._read(self._exchange(method, path, query=query, body=body), path)
+
+    def _exchange(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        *,
+        query: Mapping[str, str | tuple[str, ...]] | None = None,
+        body: object = None,
+    ) -> ClusterAnswer:
         parameters = urlencode(
             {"extended": "true", **(query or {})}, doseq=True
         )  # what Connect has not
@@ -139,6 +196,8 @@ class Client:
                 method, f"/{target}?{parameters}", content, self.answer_seconds
             )
             self._check(answer)
+        except TlsFailedError as error:
+            raise Unreachable(f"{self._name} and this client did not agree: {error}") from None
         except NotConnectedError as error:
             why = f"{error}; " if str(error) else ""
             raise Unreachable(
@@ -147,7 +206,7 @@ class Client:
             ) from None
         except LostError as error:
             raise Unreachable(self._describe_loss(doing, error)) from None
-        return self._read(answer, path)
+        return answer
 
     def _check(self, answer: ClusterAnswer) -> None:
         """Raise `Unreachable` if another node than the expected one answers."""
@@ -159,7 +218,9 @@ class Client:
         cluster, _, node = served_by.partition("/")
         who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"
         parts, folder = urlsplit(self._address), self._expected.data_dir
-        holder = holder_of(parts.hostname or "", parts.port or HTTP_PORT)
+        holder = "another process"
+        if parts.hostname:
+            holder = holder_of(parts.hostname, parts.port or HTTP_PORT)
         raise Unreachable(
             f"{self._name} is answered by {holder}, which is not the node of {folder} ({who}):"
             f" nothing was changed; start that of {folder} with `fairlead up`, or name the cluster"
@@ -182,8 +243,9 @@ class Client:
         if answer.is_success:
             return document
         message = _extract_message(document) or f"HTTP {answer.status}, without a message"
-        hint = self._similar_names(path) if answer.status == HTTPStatus.NOT_FOUND else ""
-        raise Refused(f"{_rephrase(message, path)}{hint} (HTTP {answer.status})", document)
+        hint = _RIGHT_HINTS.get(answer.status, "") if message.endswith(NOTHING_DONE) else ""
+        hint = self._similar_names(path) if answer.status == HTTPStatus.NOT_FOUND else hint
+        raise RefusedByCluster(f"{_rephrase(message, path)}{hint} (HTTP {answer.status})", document)
 
     def _similar_names(self, path: tuple[str, ...]) -> str:
         """Return a question for an unknown connector's name in a path, "" if none is similar."""
@@ -203,19 +265,22 @@ def find_client(options: RemoteOptions) -> Client:
 
     Raises `ConfigError`, `Failed`, `Misused`.
     """
-    if options.url is not None:
-        return Client(options.url, "--url")
-    folder = options.find_plain_folder()
-    if folder is not None and (base := _read_url(folder / NOTE)) is not None:
-        expected = _find_expected_node(folder, is_named=options.data_dir is not None)
-        return Client(base, f"from {folder / NOTE}", expected)
+    if (address := options.find_address()) is not None:
+        authorization = address.context.read_authorization() or authorize_by_environment(os.environ)
+        files = options.tls_files(TlsFiles(address.context.ca, address.context.cert))
+        return Client(address.url, address.origin, authorization=authorization, files=files)
+    folder, own = options.find_plain_folder(), authorize_by_environment(os.environ)
+    files = options.tls_files()
+    if folder is not None and (node := _read_note(folder / NOTE)) is not None:
+        expected = _find_expected_node(folder, is_named=options.names_folder)
+        return Client(node.rest, f"from {folder / NOTE}", expected, own, files, node.socket)
     loaded = options.load()
     config = loaded.config
     note = locate_node_file(config)
     expected = _find_expected_node(config.data_path, is_named="data.dir" in loaded.sources)
-    if (base := _read_url(note)) is not None:
-        return Client(base, f"from {note}", expected)
-    return Client(config.listener.url, "the configured listener", expected)
+    if (node := _read_note(note)) is not None:
+        return Client(node.rest, f"from {note}", expected, own, files, node.socket)
+    return Client(config.rest_url, "the configured listener", expected, own, files)
 
 
 def _find_expected_node(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
@@ -241,10 +306,10 @@ def locate_node_file(config: "Config") -> Path:
     return config.data_path / NOTE
 
 
-def _read_url(note: Path) -> str | None:
-    """Return the REST URL in a `node.json`, None if it cannot be read."""
+def _read_note(note: Path) -> _NodeNote | None:
+    """Return where the node of a `node.json` is reached; None: there is no file."""
     try:
-        return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest
+        return msgspec.json.decode(note.read_bytes(), type=_NodeNote)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -261,7 +326,10 @@ def _rephrase(message: str, path: tuple[str, ...]) -> str:
     """Return a message that names a request of Connect's with the command instead."""
     from .....actors.messages.orders import MUST_BE_STOPPED  # noqa: PLC0415  # only after an error
 
+    errors, pointer, _ = message.partition(_POINTER)
     match path:
+        case _ if pointer:
+            return f"{errors}\nnothing was changed"
         case ("connectors", name, *_) if message == MUST_BE_STOPPED.format(name):
             return f"the offsets of {name} were not changed: first `fairlead stop {name} --wait`"
         case _:

@@ -27,13 +27,17 @@ ConnectorFiles = Annotated[
         show_default=False,
     ),
 ]
+NameOfNameless = Annotated[
+    str,
+    Option("--name", "-n", metavar="NAME", help="The name of a connector whose file has none."),
+]
 Recursive = Annotated[
     bool, Option("--recursive", "-R", help="Read the folders in given folders as well.")
 ]
 
 
 def read_all_connectors(
-    files: Sequence[Path], *, recursive: bool = False
+    files: Sequence[Path], *, recursive: bool = False, name_of_nameless: str = ""
 ) -> dict[str, dict[str, str]]:
     """Return the configs in files and folders by the name of their connector.
 
@@ -42,8 +46,8 @@ def read_all_connectors(
     """
     configs: dict[str, dict[str, str]] = {}
     origins: dict[str, Path] = {}
-    for file in _files_in(files, recursive=recursive):
-        for name, config in read_connectors(file):
+    for file in list_files(files, recursive=recursive):
+        for name, config in read_connectors(file, name_of_nameless):
             if name in configs:
                 where = f"{file} has more than one"
                 if origins[name] != file:
@@ -53,7 +57,7 @@ def read_all_connectors(
     return configs
 
 
-def _files_in(given: Iterable[Path], *, recursive: bool) -> Iterator[Path]:
+def list_files(given: Iterable[Path], *, recursive: bool) -> Iterator[Path]:
     """Yield the files, and those of folders in the order of their names; raises `Misused`."""
     for path in dict.fromkeys(given):
         if path == STANDARD_INPUT or not path.is_dir():
@@ -66,7 +70,7 @@ def _files_in(given: Iterable[Path], *, recursive: bool) -> Iterator[Path]:
         yield from found
 
 
-def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
+def read_connectors(file: Path, name_of_nameless: str = "") -> list[tuple[str, dict[str, str]]]:
     """Return the connectors in a file by name and config; raises `Failed`, `Misused`.
 
     A file holds one or a list, in each of its documents if it is YAML.
@@ -74,14 +78,14 @@ def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
     several: list[object] = []
     for found in _parsed(file):
         several += cast("list[object]", found) if isinstance(found, list) else [found]
-    return [_connector(file, each) for each in several or [None]]
+    return [_connector(file, each, name_of_nameless) for each in several or [None]]
 
 
-def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
+def _connector(file: Path, found: object, name_of_nameless: str) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
     members = cast("Mapping[str, object]", found)
-    given = members.get("name")
+    given = members.get("name", name_of_nameless)
     name = given if isinstance(given, str) else ""
     if not name.strip():
         raise Misused(f"{file} gives the connector no name: add one")

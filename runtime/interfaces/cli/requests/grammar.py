@@ -34,6 +34,10 @@ class Kind(StrEnum):
         return f"{self.value}s"
 
 
+CONNECTORS: Final = (Kind.CONNECTOR,)
+WORKERS: Final = (Kind.WORKER,)
+
+
 class NamedObjects(NamedTuple):
     """The words of a verb: of which kind, and the names."""
 
@@ -133,10 +137,12 @@ def _not_of(verb: str, kind: Kind, word: str, kinds: Sequence[Kind]) -> str:
     remedies = {
         Kind.TASK: "; a task has no state of its own: name its connector",
         Kind.OFFSET: "; of offsets: `fairlead offsets`",
+        Kind.LOGGER: "; the level of one: `fairlead log-level`",
     }
     remedy = remedies.get(kind, "") if Kind.CONNECTOR in kinds else ""
     also = _also_called(verb, word, kinds[0])
-    return f"`fairlead {verb}` is of a {join_words(kinds)}, not of a {kind}{remedy}{also}"
+    article = "an" if kind[0] in "ao" else "a"
+    return f"`fairlead {verb}` is of a {join_words(kinds)}, not of {article} {kind}{remedy}{also}"
 
 
 def _also_called(verb: str, word: str, default: Kind) -> str:

@@ -1,11 +1,11 @@
-"""Words that are names of connectors, tasks, workers and so on, which a shell completes."""
+"""Words that a shell completes: names of connectors, tasks, workers and so on, and config keys."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ..adapters.parameters import Argument, Complete, Option
-from ..requests.grammar import Kind, join_words, parse_kind
+from ..requests.grammar import CONNECTORS, WORKERS, Kind, join_words, parse_kind
 from .client import Client, find_client
 from .options import RemoteOptions
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 COMPLETION_SECONDS: Final = 2.0
 """How long a shell waits for names."""
-CONNECTORS: Final = (Kind.CONNECTOR,)
-WORKERS: Final = (Kind.WORKER,)
 
 
 def _connectors(client: Client) -> list[str]:
@@ -40,10 +38,15 @@ def _groups(client: Client) -> list[str]:
 
 
 def _plugins(client: Client) -> list[str]:
-    from ...replies.connectors import PluginInfo  # noqa: PLC0415
+    from .plugins import fetch_plugins, list_plugin_names  # noqa: PLC0415
 
-    found = client.get(list[PluginInfo], "connector-plugins")
-    return [each.class_name.rpartition(".")[2] for each in found]
+    return [*dict.fromkeys(list_plugin_names(each)[0] for each in fetch_plugins(client, ()))]
+
+
+def _assignors(client: Client) -> list[str]:
+    from ...replies.node import AssignorList  # noqa: PLC0415
+
+    return [each.name for each in client.get(AssignorList, "assignors").assignors]
 
 
 def _loggers(client: Client) -> list[str]:
@@ -57,6 +60,7 @@ _NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
     Kind.WORKER: _workers,
     Kind.GROUP: _groups,
     Kind.PLUGIN: _plugins,
+    Kind.ASSIGNOR: _assignors,
     Kind.LOGGER: _loggers,
 }
 """How the names of a kind are asked for."""
@@ -73,14 +77,73 @@ def complete_names(kinds: Sequence[Kind]) -> Complete:
         kind = parse_kind(words[0]) if words else None
         if not words and len(kinds) > 1:
             yield from (each.plural for each in kinds if each.plural.startswith(incomplete))
-        with suppress(Exception):  # a shell would show what is wrong in the middle of a line
-            options = (values.get(each) for each in ("config", "overrides", "data_dir", "url"))
-            client = find_client(RemoteOptions(*options))
-            client.answer_seconds = COMPLETION_SECONDS
-            found = _NAMES[kind or kinds[0]](client)
-            yield from (name for name in found if name.startswith(incomplete))
+        yield from _ask(values, incomplete, _NAMES[kind or kinds[0]])
 
     return complete
+
+
+def _ask(
+    values: Mapping[str, Any], incomplete: str, ask: Callable[[Client], Iterable[str]]
+) -> Iterable[str]:
+    """Yield the words of a cluster that begin so; none if it does not answer at once."""
+    with suppress(Exception):  # a shell would show what is wrong in the middle of a line
+        names = ("config", "overrides", "data_dir", "url", "context", "ca", "cert")
+        client = find_client(RemoteOptions(**{each: values.get(each) for each in names}))
+        client.answer_seconds = COMPLETION_SECONDS
+        yield from (word for word in ask(client) if word.startswith(incomplete))
+
+
+def complete_changes(values: Mapping[str, Any], incomplete: str) -> Iterable[str]:
+    """Return names of connectors, and behind one of them the keys that its config may have."""
+    words = _words_before(values, CONNECTORS)
+    name = next((each for each in words if parse_kind(each) is None), None)
+    if name is None:
+        return complete_names(CONNECTORS)(values, incomplete)
+    return _ask(values, incomplete, lambda client: _keys_for(client, name))
+
+
+def _keys_for(client: Client, name: str) -> list[str]:
+    from .plugins import fetch_keys  # noqa: PLC0415
+
+    config = client.get(dict[str, str], "connectors", name, "config")
+    keys = fetch_keys(client, config["connector.class"])
+    usual = {each.name: each.default_value for each in keys}
+    return [
+        f"{each.name}="
+        for each in keys
+        for selector, _, word in [each.only_with.partition("=")]
+        if not selector or config.get(selector, usual.get(selector)) == word
+    ]
+
+
+def complete_own_keys(values: Mapping[str, Any], incomplete: str) -> Iterable[str]:
+    """Return the keys in the configs of the connectors that are named before."""
+    names = [each for each in _words_before(values, CONNECTORS) if "=" not in each]
+
+    def ask(client: Client) -> Iterable[str]:
+        for name in names:
+            if parse_kind(name) is None:
+                yield from client.get(dict[str, str], "connectors", name, "config")
+
+    return _ask(values, incomplete, ask)
+
+
+def complete_explained(values: Mapping[str, Any], incomplete: str) -> Iterable[str]:
+    """Return what can be explained: connectors and tasks, settings of a node, keys of configs."""
+    from ....config.keys import SETTINGS  # noqa: PLC0415  # only after TAB
+
+    yield from complete_names((Kind.CONNECTOR, Kind.TASK))(values, incomplete)
+    if incomplete and not _words_before(values, CONNECTORS):
+        keys = [*_ask(values, incomplete, _keys_of_all)]
+        yield from dict.fromkeys([*keys, *(key for key in SETTINGS if key.startswith(incomplete))])
+
+
+def _keys_of_all(client: Client) -> Iterable[str]:
+    from ...replies.connectors import PluginInfo  # noqa: PLC0415
+    from .plugins import fetch_keys  # noqa: PLC0415
+
+    for plugin in client.get(list[PluginInfo], "connector-plugins"):
+        yield from (each.name for each in fetch_keys(client, plugin.class_name))
 
 
 def _words_before(values: Mapping[str, Any], kinds: Sequence[Kind]) -> Sequence[str]:
@@ -101,11 +164,12 @@ def find_group_id(options: RemoteOptions, client: Client, group: str | None = No
 
     Raises `ConfigError`, `Failed`.
     """
-    loaded = options.load()
-    if group is not None or "group.id" in loaded.sources:
-        return group or loaded.config.group_id
+    if group is not None:
+        return group
+    if options.find_plain_folder() is None and "group.id" in options.load().sources:
+        return options.load_config().group_id
     of_workers = [each.group_id for each in fetch_groups(client) if each.shard is None]
-    return of_workers[0] if len(of_workers) == 1 else loaded.config.group_id
+    return of_workers[0] if len(of_workers) == 1 else options.load_config().group_id
 
 
 def name_argument(
@@ -122,12 +186,8 @@ def name_argument(
     )
 
 
-OfConnectors = Annotated[list[str], name_argument(CONNECTORS)]
+OfConnectors = Annotated[list[str] | None, name_argument(CONNECTORS, may_be_all=True)]
 OfWorkers = Annotated[list[str], name_argument(WORKERS, ", as `get workers` shows them")]
-Patterns = Annotated[
-    bool,
-    Option("--reg-exp", "-e", help="The names are regular expressions (RE2) of whole names."),
-]
 OfGroup = Annotated[
     str | None,
     Option(

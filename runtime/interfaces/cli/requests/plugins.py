@@ -7,15 +7,17 @@ be asked of a node: one of a config, or a setting.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import ConfigKeyInfo, PluginInfo
+from ..adapters.parameters import Option
 from ..output.layout import TableLayout
 from ..output.printing import Failed, Section, Unreachable
-from .client import Client, Refused, find_client
+from .client import Client, RefusedByCluster, find_client
 from .options import RemoteOptions
 from .several import pick
 
@@ -29,25 +31,33 @@ class PluginInFull(PluginInfo, frozen=True, kw_only=True):
     configs: list[ConfigKeyInfo]
 
 
-class KeySearch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class KeySearch:
     """Which keys of a plugin are shown; with texts alone that are empty, all."""
 
-    anywhere: str = ""
-    name: str = ""
-    description: str = ""
+    search: Annotated[
+        str, Option("--search", metavar="WORD", help="Of plugins: only keys that tell of it.")
+    ] = ""
+    search_name: Annotated[
+        str, Option("--search-name", metavar="WORD", help="Of plugins: only keys called so.")
+    ] = ""
+    search_description: Annotated[
+        str,
+        Option("--search-description", metavar="WORD", help="Of plugins: only keys that mean it."),
+    ] = ""
 
     @property
     def is_any(self) -> bool:
         """Whether keys are searched at all."""
-        return any(self)
+        return self != KeySearch()
 
     def finds(self, key: ConfigKeyInfo) -> bool:
         """Return whether a key is found, in upper or lower case."""
         name, told = key.name.lower(), key.documentation.lower()
         return (
-            (self.anywhere.lower() in name or self.anywhere.lower() in told)
-            and self.name.lower() in name
-            and self.description.lower() in told
+            (self.search.lower() in name or self.search.lower() in told)
+            and self.search_name.lower() in name
+            and self.search_description.lower() in told
         )
 
 
@@ -64,7 +74,7 @@ def fetch_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
 
 def _types_of(client: Client, plugin: PluginInfo) -> list[tuple[str, str]]:
     """Return the types of a connector class; none if its keys cannot be told."""
-    with suppress(Refused):
+    with suppress(RefusedByCluster):
         return list_types(fetch_keys(client, plugin.class_name))
     return []
 

@@ -1,31 +1,74 @@
 """Finds the connectors and tasks that names, patterns and numbers of tasks stand for."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from ..output.printing import Failed, Misused
+from ..output.printing import Failed, Misused, say_aside
 from .client import Client, find_client
-from .grammar import Kind, NamedObjects, TaskName, parse_task, split_words
+from .grammar import CONNECTORS, Kind, NamedObjects, TaskName, parse_task, split_words
 from .options import RemoteOptions
+from .selecting import Choice
+
+NONE: Final = "there is no connector"
 
 
 def find_connectors(
-    options: RemoteOptions, verb: str, words: Sequence[str], *, patterns: bool
+    options: RemoteOptions, verb: str, words: Sequence[str] | None, choice: Choice
 ) -> tuple[Client, list[str]]:
     """Return the client of a cluster, and the connectors in `[connector] NAME…` there.
 
     Raises `Failed`, `Misused`; words that are none are refused before a cluster is asked.
     """
-    split_words(verb, words, (Kind.CONNECTOR,))
+    named = split_choice(verb, words, CONNECTORS, choice)
     client = find_client(options)
-    return client, resolve_connectors(client, verb, words, patterns=patterns)
+    return client, choose_connectors(client, named.names, choice)
 
 
-def resolve_connectors(
-    client: Client, verb: str, words: Sequence[str], *, patterns: bool
-) -> list[str]:
-    """Return the connectors in `[connector] NAME…`; raises `Failed`, `Misused`."""
-    named = split_words(verb, words, (Kind.CONNECTOR,))
-    return match_connectors(client, named.names) if patterns else list(dict.fromkeys(named.names))
+def split_choice(
+    verb: str, words: Sequence[str] | None, kinds: Sequence[Kind], choice: Choice
+) -> NamedObjects:
+    """Return the kind and the names in words and files; raises `Failed`, `Misused`."""
+    named = split_words(verb, words or (), kinds, may_be_all=not choice.needs_names)
+    if choice != Choice() and named.kind is not Kind.CONNECTOR:
+        options = "--reg-exp, --selector, --all and --filename"
+        raise Misused(f"{options} are of connectors, not of {named.kind.plural}")
+    choice.check(named.names)
+    return named._replace(names=[*choice.read_names(), *named.names])
+
+
+def choose_connectors(client: Client, names: Sequence[str], choice: Choice) -> list[str]:
+    """Return the connectors of a choice; that none has the labels is told, and is no failure.
+
+    Raises `Failed`, `Misused`.
+    """
+    if choice.patterns and choice.is_by_name:
+        return match_connectors(client, names)
+    if choice.is_by_name:
+        return [*dict.fromkeys(names)]
+    requirements = choice.check(names)
+    chosen = (
+        client.get(list[str], "connectors")
+        if choice.every
+        else [
+            name
+            for name, labels in fetch_labels(client).items()
+            if all(each.accepts(labels) for each in requirements)
+        ]
+    )
+    if not chosen:
+        say_aside(f"no connector has the labels {choice.selector}" if choice.selector else NONE)
+    return chosen
+
+
+def fetch_labels(client: Client) -> dict[str, dict[str, str]]:
+    """Return the labels of all connectors."""
+    from ....pipeline.spi.keys.labels import read_labels  # noqa: PLC0415  # few verbs select
+    from ...replies.connectors import ExpandedConnector  # noqa: PLC0415
+
+    there = client.get(dict[str, ExpandedConnector], "connectors", expand="info")
+    return {
+        name: read_labels(entry.info.config if entry.info else {}) for name, entry in there.items()
+    }
 
 
 def match_connectors(client: Client, patterns: Sequence[str]) -> list[str]:

@@ -5,10 +5,19 @@ from typing import TypeVar
 
 from ..output.phrases import NAMES_MAX
 from ..output.printing import Failed
-from .client import Refused
+from ..output.progress import show_progress
+from .client import RefusedByCluster
 
 T = TypeVar("T")
 NameT = TypeVar("NameT", bound=Hashable)
+
+
+class AbsentError(Failed):
+    """An object that is named is not there."""
+
+    def __init__(self, text: str, name: str = "") -> None:
+        super().__init__(text)
+        self.name = name
 
 
 def for_each(
@@ -24,14 +33,16 @@ def for_each(
     `Failed` at the end, with the names and messages of those that were refused.
     """
     names = dict.fromkeys(names)
-    refused: dict[object, Refused] = {}
-    for name in names:
-        try:
-            order(name)
-        except Refused as error:
-            if len(names) == 1:
-                raise
-            refused[name] = error
+    refused: dict[object, RefusedByCluster] = {}
+    with show_progress(f"{kind}s", len(names)) as advance:
+        for done, name in enumerate(names, 1):
+            try:
+                order(name)
+            except RefusedByCluster as error:
+                if len(names) == 1:
+                    raise
+                refused[name] = error
+            advance(done)
     messages = [
         f"{kind if isinstance(name, str) else 'task'} {name}: {error}"
         for name, error in refused.items()
@@ -52,8 +63,8 @@ def pick(
 ) -> list[T]:
     """Return the objects with the wanted names, all of them if there is no wanted name.
 
-    An object may have several names, of which the first is shown. Raises `Failed`, if a name is
-    none of theirs.
+    An object may have several names, of which the first is shown. Raises `AbsentError`, if
+    a name is none of theirs.
     """
     named = [(names_of(each), each) for each in objects]
     for name in wanted:
@@ -61,5 +72,5 @@ def pick(
             there = list(dict.fromkeys(names[0] for names, _ in named))
             more = f" and {len(there) - NAMES_MAX} more" if len(there) > NAMES_MAX else ""
             listed = ", ".join(there[:NAMES_MAX]) or "none"
-            raise Failed(f"there is no {kind} {name}; there is: {listed}{more}")
+            raise AbsentError(f"there is no {kind} {name}; there is: {listed}{more}", name)
     return [each for names, each in named if not wanted or not set(wanted).isdisjoint(names)]

@@ -1,18 +1,21 @@
-"""Waiting until connectors are in a state."""
+"""Waiting until connectors or workers are in a state."""
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Final
 
 from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
+from ...replies.live.awaited import Awaited, describe_backlog, describe_lack, work_of
 from ...replies.node import WorkerList
+from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
 from ..output.phrases import format_first
 from ..output.printing import Failed, Misused, say
+from ..output.progress import show_progress
 from .client import Client
+from .grammar import Kind
 from .options import RemoteOptions
 
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -29,15 +32,11 @@ RESTARTS: Final = "; restarts in "
 ONE_MINUTE: Final = "60s"
 
 
-class Awaited(StrEnum):
-    """The states that a command can wait for."""
-
-    RUNNING = "running"
-    """The connector runs, and all its tasks, of which there is one at least."""
-    PAUSED = "paused"
-    STOPPED = "stopped"
-    """It is stopped, and all that it committed is published."""
-    DELETED = "deleted"
+AWAITED: Final[Mapping[Kind, frozenset[Awaited]]] = {
+    Kind.CONNECTOR: frozenset(Awaited) - {Awaited.DRAINED},
+    Kind.WORKER: frozenset({Awaited.RUNNING, Awaited.DRAINED, Awaited.DELETED}),
+}
+"""The states of the objects of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +67,42 @@ def wait_for(
     awaited: Awaited,
     timeout_ms: int,
     *,
+    kind: Kind = Kind.CONNECTOR,
     is_patient: bool = True,
 ) -> None:
-    """Return when all connectors are in a state; raises `Failed` at the end of the time.
+    """Return when all connectors or workers are in a state; raises `Failed` at the end of the time.
 
     Unless `is_patient`, also as soon as the state of one cannot come without somebody's help.
     """
-    until = time.monotonic() + timeout_ms / 1000
     left = dict.fromkeys(names, "")
-    while left:
-        is_over = time.monotonic() >= until
-        for name in [*left]:
-            left[name] = missing = _what_is_missing(client, name, awaited)
-            if not missing:
-                say(f"connector {name} is {awaited}")
-                del left[name]
-            elif not is_patient and (remedy := _remedy(client, name, awaited)):
-                raise Failed(f"connector {name} will not be {awaited}: {missing}; {remedy}")
-        if left and is_over:
-            after = f"is not {awaited} after {timeout_ms / 1000:g} s"
-            raise Failed("\n".join(f"connector {each} {after}: {left[each]}" for each in left))
-        if left:
-            time.sleep(LOOK_SECONDS)
+    total = len(left)
+    with show_progress(f"{kind.plural}: {awaited}", total) as advance:
+        until = time.monotonic() + timeout_ms / 1000
+        while left:
+            is_over = time.monotonic() >= until
+            _look(client, left, awaited, kind, is_patient=is_patient)
+            advance(total - len(left))
+            if left and is_over:
+                after = f"{awaited.describe(is_so=False)} after {timeout_ms / 1000:g} s"
+                raise Failed("\n".join(f"{kind} {each} {after}: {left[each]}" for each in left))
+            if left:
+                time.sleep(LOOK_SECONDS)
+
+
+def _look(
+    client: Client, left: dict[str, str], awaited: Awaited, kind: Kind, *, is_patient: bool
+) -> None:
+    """Remove what is in a state, and keep what the others lack; as `wait_for`."""
+    for name in [*left]:
+        left[name] = missing = _MISSING[kind](client, name, awaited)
+        if not missing:
+            say(f"{kind} {name} {awaited.describe(is_so=True)}")
+            del left[name]
+        elif (
+            kind is Kind.CONNECTOR and not is_patient and (remedy := _remedy(client, name, awaited))
+        ):
+            wanted = awaited.value.replace("-", " ")
+            raise Failed(f"connector {name} will not be {wanted}: {missing}; {remedy}")
 
 
 def make_wait(
@@ -106,40 +119,46 @@ def wait_until_empty(client: Client, workers: Iterable[str], timeout_ms: int) ->
 
     Raises `Failed` at the end of the time, with what is left.
     """
-    until = time.monotonic() + timeout_ms / 1000
     left = dict.fromkeys(workers, -1)
-    while left:
-        there = {each.worker_id: each for each in client.get(WorkerList, "workers").workers}
-        for worker, before in [*left.items()]:
-            member = there[worker].member if worker in there else None
-            held = [*member.assigned, *member.pending_revocation] if member else []
-            if not held:
-                say(f"worker {worker} has no work")
-                del left[worker]
-            elif len(held) != before:
-                say(f"worker {worker} still has {format_first([each.id for each in held])}")
-                left[worker] = len(held)
-        if left and time.monotonic() >= until:
-            told = ", ".join(f"{worker} has {count}" for worker, count in left.items())
-            raise Failed(f"after {timeout_ms / 1000:g} s of draining work is left: {told}")
-        if left:
-            time.sleep(LOOK_SECONDS)
+    total = len(left)
+    with show_progress("workers without work", total) as advance:
+        until = time.monotonic() + timeout_ms / 1000
+        while left:
+            _look_at_workers(client, left)
+            advance(total - len(left))
+            if left and time.monotonic() >= until:
+                told = ", ".join(f"{worker} has {count}" for worker, count in left.items())
+                raise Failed(f"after {timeout_ms / 1000:g} s of draining work is left: {told}")
+            if left:
+                time.sleep(LOOK_SECONDS)
+
+
+def _look_at_workers(client: Client, left: dict[str, int]) -> None:
+    """Remove the workers that have no work, and print what the others have, if that is news."""
+    there = {each.worker_id: each for each in client.get(WorkerList, "workers").workers}
+    for worker, before in [*left.items()]:
+        held = work_of(there.get(worker))
+        if not held:
+            say(f"worker {worker} has no work")
+            del left[worker]
+        elif len(held) != before:
+            say(f"worker {worker} still has {format_first(held)}")
+            left[worker] = len(held)
 
 
 def _remedy(client: Client, name: str, awaited: Awaited) -> str:
     """Return what somebody has to do before the state can come; "" if it may come by itself."""
-    if awaited is Awaited.DELETED:
+    if awaited in {Awaited.DELETED, Awaited.FAILED}:
         return ""
     status = client.get(ConnectorStateInfo, "connectors", name, "status")
     state = status.connector.state
     if awaited is not Awaited.STOPPED and state == "STOPPED":
         return f"start it: `fairlead resume {name}`"
-    if awaited is not Awaited.RUNNING:
+    if awaited not in {Awaited.RUNNING, Awaited.CAUGHT_UP}:
         return ""
     if state == "PAUSED" and not status.connector.reason:  # nobody has resumed it
         return f"start it: `fairlead resume {name}`"
-    states: tuple[ConnectorState | TaskState, ...] = (status.connector, *status.tasks)
-    failed = [each for each in states if each.state == "FAILED"]
+    failed = [each for each in _states_of(status) if each.state == "FAILED"]
     if any(RESTARTS not in each.trace for each in failed):
         again = f"`fairlead restart {name} --only-failed --include-tasks`"
         return f"it does not restart by itself: mend what is wrong, then {again}"
@@ -152,14 +171,38 @@ def is_at_rest(client: Client, name: str) -> bool:
     return state in {Awaited.PAUSED.upper(), Awaited.STOPPED.upper()}
 
 
+def _states_of(status: ConnectorStateInfo) -> tuple[ConnectorState | TaskState, ...]:
+    return (status.connector, *status.tasks)
+
+
 def _what_is_missing(client: Client, name: str, awaited: Awaited) -> str:
     """Return what a connector does instead; "" if it is in the awaited state."""
     if awaited is Awaited.DELETED:
         return "it is still there" if name in client.get(list[str], "connectors") else ""
-    status = client.get(ConnectorStateInfo, "connectors", name, "status")
-    tasks = () if awaited is Awaited.STOPPED else status.tasks
-    states: tuple[ConnectorState | TaskState, ...] = (status.connector, *tasks)
-    for state in states:
-        if state.state != awaited.value.upper():
-            return f"{state.state} {state.trace or state.reason}".strip()
-    return "" if status.tasks or awaited is not Awaited.RUNNING else "it has no tasks yet"
+    lack = describe_lack(client.get(ConnectorStateInfo, "connectors", name, "status"), awaited)
+    if lack or awaited is not Awaited.CAUGHT_UP:
+        return lack
+    return describe_backlog(client.get(ConnectorProgressInfo, "connectors", name, "progress"))
+
+
+def _what_a_worker_lacks(client: Client, name: str, awaited: Awaited) -> str:
+    """Return what a worker does instead; "" if it is in the awaited state."""
+    workers = client.get(WorkerList, "workers").workers
+    worker = next((each for each in workers if name in {each.name, each.worker_id}), None)
+    member = worker.member if worker else None
+    if awaited is Awaited.DELETED:
+        return "it is still there" if worker else ""
+    if awaited is Awaited.DRAINED:
+        left = work_of(worker)
+        return f"it has {format_first(left)}" if left else ""
+    if member is None:
+        process = worker.process if worker else None
+        return f"its process is {process.state}" if process else "there is no such worker"
+    return "" if member.state == "STABLE" else f"it is {member.state}"
+
+
+_MISSING: Final[Mapping[Kind, Callable[[Client, str, Awaited], str]]] = {
+    Kind.CONNECTOR: _what_is_missing,
+    Kind.WORKER: _what_a_worker_lacks,
+}
+"""What is asked about objects of a kind."""

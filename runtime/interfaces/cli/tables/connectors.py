@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from msgspec import Struct, convert
+from msgspec import UNSET, Struct, UnsetType, convert
 from rich.filesize import decimal
 
 from ...replies.connectors import (
@@ -16,10 +16,11 @@ from ...replies.connectors import (
     ExpandedConnector,
     TaskState,
 )
+from ...replies.folder import FolderReport
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
 from ..output.layout import TableLayout
 from ..output.phrases import format_age, shorten_worker
-from ..output.printing import FactList, Section
+from ..output.printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
 """The response of `/connectors?expand=…`."""
@@ -76,6 +77,8 @@ class ConnectorInFull(ConnectorInfo, frozen=True, kw_only=True):
 
     status: ConnectorStateInfo
     progress: ConnectorProgressInfo
+    tasks_config: dict[str, dict[str, str]] | UnsetType = UNSET
+    """The configs of its tasks, if they are wanted."""
 
 
 def list_tasks(connectors: Expanded) -> list[TaskLine]:
@@ -115,6 +118,10 @@ def tabulate_connector(connector: ConnectorInFull) -> list[Section]:
         FactList(facts),
         FactList(sorted(connector.config.items()), "Config"),
         TASKS.lay_out(lines),
+        *(
+            FactList(sorted(config.items()), f"Config of {task}")
+            for task, config in (connector.tasks_config or {}).items()
+        ),
         *(
             FactList(told, title)
             for title, tell in of_tasks.items()
@@ -252,3 +259,25 @@ CONFIG_CHANGES: Final = TableLayout(
     empty="no differences",
     rigid=True,
 )
+
+
+def tabulate_folder(report: FolderReport) -> list[Section]:
+    """Lay out how the connectors differ from the folder of files; nothing where they do not."""
+    drifted = frozenset(report.drifted)
+    rows = [
+        (
+            "create" if diff.is_new else "change",
+            diff.name,
+            _tell_change(diff, is_drift=diff.name in drifted),
+        )
+        for diff in report.to_apply
+    ]
+    rows += [("delete", name, "its file is gone") for name in report.to_delete]
+    rows += [("error", each.connector or each.file, each.message) for each in report.errors]
+    columns = ("FILES", "NAME", "DETAIL")
+    return [Table(columns, rows, folded=("DETAIL",))] if rows else []
+
+
+def _tell_change(diff: ConfigDiff, *, is_drift: bool) -> str:
+    keys = "" if diff.is_new else " ".join(each.key for each in diff.changes)
+    return f"{keys}; somebody else wrote it last" if is_drift else keys

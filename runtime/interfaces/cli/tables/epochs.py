@@ -44,11 +44,16 @@ def tabulate_history(history: EpochList) -> list[Section]:
             "SETTLED": lambda it: _format_settling(it, history.last_epoch),
         },
         shown_if={"PARKED": any, "LEFT OUT": any},
-        empty="no epochs: nobody has joined the group yet",
+        empty="no epochs: nobody has joined the group yet"
+        if history.compacted is None
+        else "no epochs that can be told",
         folded=("CAUSE", "BY"),
     )
     sections: list[Section] = [layout.lay_out(history.epochs)]
-    if history.is_trimmed:
+    if history.compacted is not None:
+        before = history.compacted.describe_gap(history.first_epoch)
+        sections.append(FactList([("Before", before)]))
+    elif history.is_trimmed:
         sections.append(FactList([("Trimmed", _describe_trim(history.first_epoch))]))
     return sections
 

@@ -1,266 +1,320 @@
-"""The command `get`, which lists objects of one kind: all, or those that are named."""
+"""The command `get`, which lists objects of one kind: all, or those that are named.
+
+A kind is asked for and laid out by its `ListView`. The rows of its table and the objects in the
+answer are the same in the same order: so what is selected and sorted by a column of the table, or
+by a path into an object, is selected and sorted in all output formats. With --watch the list is
+printed again when the answer is another one.
+"""
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from itertools import starmap
-from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple
 
-from msgspec import structs
+from msgspec import to_builtins
 
-from ...replies.connectors import ExpandedConnector
-from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
-from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
-from ...replies.progress import ConnectorOffsets
 from ..adapters.parameters import Option
-from ..output.layout import TableLayout
-from ..output.phrases import format_time
+from ..output.lists import (
+    FORMATS,
+    ListFormat,
+    ListOutput,
+    add_columns,
+    change_table,
+    order_rows,
+    parse_format,
+    select_rows,
+)
+from ..output.paths import expand_template
 from ..output.printing import Failed, Misused, Output, Section, Table, say, show, show_sections
 from ..requests.client import Client, find_client
-from ..requests.grammar import (
-    Kind,
-    NamedObjects,
-    find_similar_kind,
-    join_words,
-    parse_task,
-    split_words,
-)
+from ..requests.files import Recursive
+from ..requests.grammar import Kind, NamedObjects, find_similar_kind, join_words, split_words
 from ..requests.names import name_argument
 from ..requests.options import RemoteOptions, with_options
-from ..requests.plugins import fetch_all_plugins, fetch_plugins, tabulate_plugins
-from ..requests.several import pick
-from ..tables.connectors import Expanded, TaskLine, list_tasks, tabulate_connectors, tabulate_tasks
-from ..tables.groups import label_worker, tabulate_assignors, tabulate_groups, tabulate_workers
-from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, tabulate_offsets
+from ..requests.plugins import fetch_all_plugins
+from ..requests.resolving import choose_connectors, fetch_labels
+from ..requests.selecting import Choice, NamedInFiles, Selector
+from ..requests.several import AbsentError
+from .lists import LISTED, LISTS, ListView
 
-T = TypeVar("T")
 WATCH_SECONDS: Final = 1.0
+OF_CONNECTORS: Final = (Kind.CONNECTOR, Kind.TASK, Kind.OFFSET)
 
 
-LISTED: Final = (
-    Kind.CONNECTOR,
-    Kind.TASK,
-    Kind.WORKER,
-    Kind.GROUP,
-    Kind.PLUGIN,
-    Kind.ASSIGNOR,
-    Kind.OFFSET,
-    Kind.PLACEMENT,
-    Kind.LOGGER,
-)
-"""The kinds that `get` lists."""
+def _complete_formats(_: object, incomplete: str) -> list[str]:
+    return [each for each in FORMATS if each.startswith(incomplete)]
 
 
-class ListOutput(StrEnum):
-    """The output formats of a list; `wide` cuts no cell, `name` is one name in each line."""
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The order, the labels and the output of a list."""
 
-    TABLE = "table"
-    WIDE = "wide"
-    NAME = "name"
-    JSON = "json"
-    YAML = "yaml"
+    selector: Selector = None
+    files: NamedInFiles = None
+    recursive: Recursive = False
+    show_labels: Annotated[
+        bool, Option("--show-labels", help="Of connectors and tasks: also all labels.")
+    ] = False
+    label_columns: Annotated[
+        list[str] | None,
+        Option(
+            "--label-columns",
+            "-L",
+            metavar="LABEL",
+            help="Of connectors and tasks: a column of this label; repeatable, or team,env.",
+        ),
+    ] = None
+    field_selector: Annotated[
+        str | None,
+        Option(
+            "--field-selector",
+            metavar="FIELDS",
+            help="Those with these values of columns or paths: state=FAILED,worker!=w1.",
+        ),
+    ] = None
+    sort_by: Annotated[
+        str | None,
+        Option("--sort-by", metavar="COLUMN|PATH", help="STATE, or .status.connector.state."),
+    ] = None
+    no_headers: Annotated[bool, Option("--no-headers", help="Print no headings.")] = False
+    ignore_not_found: Annotated[
+        bool, Option("--ignore-not-found", help="A name that there is not is no failure.")
+    ] = False
+    output: Annotated[
+        str,
+        Option(
+            "--output",
+            "-o",
+            metavar="FORMAT",
+            help="table, wide, name, json, yaml, jsonpath=TEMPLATE or custom-columns=NAME:PATH.",
+            complete=_complete_formats,
+        ),
+    ] = ListOutput.TABLE.value
+
+    @property
+    def choice(self) -> Choice:
+        """The choice of connectors."""
+        return Choice(selector=self.selector, files=self.files, recursive=self.recursive)
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that have columns of their own."""
+        return [each for text in self.label_columns or () for each in text.split(",")]
+
+
+class ListRequest(NamedTuple):
+    """A list that is asked for, and its form."""
+
+    client: Client
+    named: NamedObjects
+    view: ListView[Any]
+    options: ListOptions
+    format: ListFormat
 
 
 @with_options(RemoteOptions)
+@with_options(ListOptions)
 def get(
+    listed: ListOptions,
     options: RemoteOptions,
     words: Annotated[
-        list[str],
+        list[str] | None,
         name_argument(
             LISTED,
             " to list, all without one; of tasks and offsets: of connectors",
             is_listing=True,
             may_be_all=True,
         ),
-    ],
+    ] = None,
     *,
     every: Annotated[
         bool,
         Option("--all", help="Of plugins: also converters, transforms and predicates."),
     ] = False,
+    types: Annotated[
+        list[str] | None,
+        Option("--types", "-t", metavar="TYPE", help="Of plugins: source, sink, transformation …"),
+    ] = None,
     watch: Annotated[
         bool, Option("--watch", "-w", help="Print it again when it changes, until Ctrl-C.")
     ] = False,
-    output: Annotated[
-        ListOutput, Option("--output", "-o", help="The output format.")
-    ] = ListOutput.TABLE,
 ) -> None:
-    """List connectors, tasks, workers and so on: all, or those that are named."""
-    named = split_words("get", words, LISTED, may_be_all=True)
+    """List connectors, tasks, workers and so on: all, or those that are named.
+
+    With -o jsonpath or custom-columns a path leads into what -o json prints: `[*]` are all
+    elements of a list, or all members, `.info.config.labels` a member of members.
+    """
+    if not words and not listed.files:
+        kinds = join_words([each.plural for each in LISTED])
+        raise Misused(f"say of what: `fairlead get connectors`; a kind is {kinds}")
+    named = split_words("get", words or (), LISTED, may_be_all=True)
     view = LISTS[named.kind]
-    if every:
-        if named.kind is not Kind.PLUGIN:
-            raise Misused("--all is of plugins")
-        view = replace(view, fetch=fetch_all_plugins)
-    client = find_client(options)
-    last = _show_first(client, view, named, output)
+    if named.kind is not Kind.PLUGIN and (every or types):
+        raise Misused("--all and --types are of plugins")
+    if every or types:
+        view = replace(view, fetch=_with_types(types or ()))
+    _check(listed, named)
+    named = named._replace(names=[*listed.choice.read_names(), *named.names])
+    request = ListRequest(find_client(options), named, view, listed, parse_format(listed.output))
+    last = _show_first(request)
     try:
         while watch:
             sys.stdout.flush()
             time.sleep(WATCH_SECONDS)
-            last = view.show(client, named.names, output, last)
+            last = _show(request, last)
     except KeyboardInterrupt:  # the normal end of `--watch`
         return
 
 
-@dataclass(frozen=True, slots=True)
-class ListView(Generic[T]):
-    """How a kind is asked for and shown."""
-
-    fetch: Callable[[Client, Sequence[str]], T]
-    """Returns the objects with these names, all of them if there is no name."""
-    sections: Callable[[T], Sequence[Section]]
-    names: Callable[[T], Sequence[str]] | None = None
-    """Returns the names of the objects; None: they are the first cells of the first table."""
-
-    def show(
-        self, client: Client, names: Sequence[str], output: ListOutput, last: T | None = None
-    ) -> T:
-        """Ask the cluster, print the objects unless they are the last ones, and return them."""
-        objects = self.fetch(client, names)
-        match output:
-            case _ if objects == last:
-                pass
-            case ListOutput.NAME:
-                for name in self._list_names(objects):
-                    say(name)
-            case ListOutput.WIDE:
-                show_sections([_uncut(each) for each in self.sections(objects)])
-            case _:
-                show(Output(output.value), objects, self.sections(objects))
-        return objects
-
-    def _list_names(self, objects: T) -> Sequence[str]:
-        if self.names is not None:
-            return self.names(objects)
-        first = self.sections(objects)[0]
-        return [row[0] for row in first.rows] if isinstance(first, Table) else []
+def _check(listed: ListOptions, named: NamedObjects) -> None:
+    listed.choice.check(named.names)
+    if listed.files and named.kind not in OF_CONNECTORS:
+        raise Misused(f"files name connectors, not {named.kind.plural}")
+    is_about_labels = listed.selector or listed.show_labels or listed.label_columns
+    if is_about_labels and named.kind not in OF_CONNECTORS:
+        raise Misused(f"labels are of connectors and their tasks, not of {named.kind.plural}")
+    if (listed.show_labels or listed.label_columns) and named.kind is Kind.OFFSET:
+        raise Misused("offsets have no columns of labels: --selector selects their connectors")
 
 
-def _show_first(client: Client, view: ListView[T], named: NamedObjects, output: ListOutput) -> T:
+def _with_types(types: Sequence[str]) -> Any:  # noqa: ANN401  # as a `ListView` has it
+    """Return what asks for all plugins of some types; of all types without one."""
+    wanted = {each for text in types for each in text.lower().split(",")}
+
+    def fetch(client: Client, names: Sequence[str]) -> Any:  # noqa: ANN401
+        found = fetch_all_plugins(client, names)
+        return [
+            each for each in found if not wanted or wanted & {each.type, each.type.split(" ")[0]}
+        ]
+
+    return fetch
+
+
+def _show_first(request: ListRequest) -> object:
     """Print the objects, and return them; a first name that may be meant as a kind is told."""
+    named = request.named
     try:
-        return view.show(client, named.names, output)
-    except Failed as error:
+        return _show(request, None)
+    except AbsentError as error:
+        if request.options.ignore_not_found:
+            return None
         if named.is_told or not named.names:
             raise
+        if named.names == ["all"]:
+            raise Failed(f"{error}; `fairlead status` shows all that there is") from None
         meant = find_similar_kind(named.names[0], LISTED)
         kinds = join_words([each.plural for each in LISTED])
         hint = f"did you mean {meant}?" if meant else f"a kind is {kinds}"
-        raise type(error)(f"{error}; {hint}") from None
+        raise Failed(f"{error}; {hint}") from None
 
 
-def fetch_connectors(client: Client, names: Sequence[str] = ()) -> Expanded:
-    """Return connectors with their status, config and progress."""
-    kind = dict[str, ExpandedConnector]
-    found = client.get(kind, "connectors", expand=("status", "info", "progress"))
-    return {name: found[name] for name in pick("connector", names, [*found], lambda name: [name])}
+def _show(request: ListRequest, last: object) -> object:
+    """Ask the cluster, print the objects unless they are the last ones, and return them."""
+    objects = _fetch(request)
+    if objects == last:
+        return objects
+    listing = _lay_out(request, objects)
+    match request.format:
+        case ListFormat(template=str(template)):
+            sys.stdout.write(expand_template(template, listing.data))
+        case ListFormat(columns=columns) if columns:
+            cells = [[each.cell(row) for each in columns] for row in listing.rows]
+            own = Table([each.heading for each in columns], cells)
+            show_sections([replace(own, has_headings=not request.options.no_headers)])
+        case ListFormat(ListOutput.NAME):
+            for name in listing.names:
+                say(name)
+        case ListFormat(ListOutput.WIDE):
+            show_sections([_uncut(each) for each in listing.sections])
+        case _:
+            show(Output(request.format.output.value), listing.data, listing.sections)
+    return objects
 
 
-def fetch_tasks(client: Client, names: Sequence[str] = ()) -> list[TaskLine]:
-    """Return tasks: of all connectors, of those with these names, and those with these names."""
-    there = list_tasks(fetch_connectors(client))
-    connectors = dict.fromkeys(each.connector for each in there)
-    names = [str(parse_task(each) or each) if each not in connectors else each for each in names]
-    if alone := [each for each in names if parse_task(each) is None and each not in connectors]:
-        fetch_connectors(client, alone)  # one without tasks, or none at all
-    names = [each for each in names if each not in alone]
-    if not names and alone:
-        return []
-    return pick("task", names, there, lambda it: (it.id, it.connector))
+def _fetch(request: ListRequest) -> Any:  # noqa: ANN401  # as a `ListView` has it
+    names = request.named.names
+    if request.options.selector is not None:
+        names = choose_connectors(request.client, (), Choice(selector=request.options.selector))
+        if not names:
+            return [] if request.named.kind is Kind.TASK else {}
+    while True:
+        try:
+            return request.view.fetch(request.client, names)
+        except AbsentError as error:
+            others = [each for each in names if each != error.name]
+            if not request.options.ignore_not_found or others in ([], names):
+                raise
+            names = others
 
 
-def list_worker_names(worker: WorkerDescription) -> Sequence[str]:
-    """Return the name of a worker, and its ids."""
-    member_id = worker.member.member_id if worker.member else ""
-    return label_worker(worker), worker.worker_id, member_id
+class Listing(NamedTuple):
+    """The printed parts of some objects."""
+
+    data: Any
+    rows: list[Any]
+    """The objects in `data`, in the order of the table."""
+    sections: list[Section]
+    names: Sequence[str]
+
+
+def _lay_out(request: ListRequest, objects: Any) -> Listing:  # noqa: ANN401  # as a `ListView` has it
+    """Return the objects as plain data and as tables, with labels and in the wanted order."""
+    options, view = request.options, request.view
+    data = to_builtins(objects)
+    rows = view.list_rows(data)
+    sections = [*view.sections(objects)]
+    table = next((each for each in sections if isinstance(each, Table)), None)
+    names = view.names(objects) if view.names else [row[0] for row in table.rows] if table else []
+    if table is not None and (options.show_labels or options.labels):
+        table = _with_labels(request, table, rows)
+    if (options.sort_by is not None or options.field_selector is not None) and rows:
+        whole = table if table is not None and len(table.rows) == len(rows) else None
+        order = _arrange(options, rows, whole)
+        names = [names[at] for at in order] if len(names) == len(rows) else names
+        data, rows = _reorder(data, rows, order, view.member), [rows[at] for at in order]
+        if whole is not None:
+            table = replace(whole, rows=[whole.rows[at] for at in order])
+    if table is not None:
+        final = replace(table, has_headings=not options.no_headers)
+        sections = change_table(sections, lambda _: final)
+    return Listing(data, rows, sections, names)
+
+
+def _with_labels(request: ListRequest, table: Table, rows: Sequence[Any]) -> Table:
+    """Return a table of connectors or tasks with columns of their labels."""
+    options, labels = request.options, fetch_labels(request.client)
+    is_of_tasks = request.named.kind is Kind.TASK
+    owners = [row["connector"] for row in rows] if is_of_tasks else [it[0] for it in table.rows]
+    headings = [each.upper() for each in options.labels]
+    cells = [[labels.get(each, {}).get(label, "") for label in options.labels] for each in owners]
+    if options.show_labels:
+        headings.append("LABELS")
+        for each, more in zip(owners, cells, strict=True):
+            more.append(",".join(f"{key}={value}" for key, value in labels.get(each, {}).items()))
+    return add_columns(table, headings, cells)
+
+
+def _arrange(options: ListOptions, rows: Sequence[Any], table: Table | None) -> list[int]:
+    """Return which rows are listed, in their order."""
+    order = [*range(len(rows))]
+    if options.field_selector is not None:
+        order = select_rows(options.field_selector, rows, table)
+    if options.sort_by is not None:
+        wanted = {*order}
+        order = [at for at in order_rows(options.sort_by, rows, table) if at in wanted]
+    return order
+
+
+def _reorder(data: Any, rows: Sequence[Any], order: Sequence[int], member: str) -> Any:  # noqa: ANN401  # plain data
+    """Return an answer with some of its objects, in another order."""
+    if member:
+        return {**data, member: _reorder(data[member], rows, order, "")}
+    if isinstance(data, list):
+        return [rows[at] for at in order]
+    keys = [*data]
+    return {keys[at]: data[keys[at]] for at in order} if len(keys) == len(rows) else data
 
 
 def _uncut(section: Section) -> Section:
     return replace(section, brief=()) if isinstance(section, Table) else section
-
-
-def _workers(client: Client, names: Sequence[str]) -> WorkerList:
-    every = client.get(WorkerList, "workers")
-    picked = pick("worker", names, every.workers, list_worker_names)
-    return structs.replace(every, workers=picked)
-
-
-def _groups(client: Client, names: Sequence[str]) -> list[GroupSummary]:
-    return pick("group", names, client.get(list[GroupSummary], "groups"), lambda it: [it.group_id])
-
-
-def _assignors(client: Client, names: Sequence[str]) -> AssignorList:
-    every = client.get(AssignorList, "assignors")
-    picked = pick("assignor", names, every.assignors, lambda it: [it.name])
-    return structs.replace(every, assignors=picked)
-
-
-def _offsets(client: Client, names: Sequence[str]) -> OffsetsOfNamed:
-    """Return the offsets of connectors; those of all of them by name, even if there is one."""
-    if names:
-        return fetch_offsets(client, names)
-    found = sorted(client.get(list[str], "connectors"))
-    told = fetch_offsets(client, found)
-    return {found[0]: told} if isinstance(told, ConnectorOffsets) else told
-
-
-def _partitions(offsets: OffsetsOfNamed) -> Sequence[str]:
-    alone = [offsets] if isinstance(offsets, ConnectorOffsets) else offsets.values()
-    return [format_document(each.partition) for found in alone for each in found.offsets]
-
-
-def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
-    """Return the placements that operators have ordered in all groups of workers."""
-    groups_of_workers = [each for each in _groups(client, ()) if each.shard is None]
-    placements = [
-        GroupPlacement(described.group_id, *structs.astuple(order))
-        for each in groups_of_workers
-        for described in [client.get(GroupDescription, "groups", each.group_id)]
-        for order in described.placements
-    ]
-    return pick("placement", names, placements, lambda it: [it.id])
-
-
-class NamedLogger(NamedTuple):
-    """A logger with its name."""
-
-    name: str
-    state: LoggerLevel
-
-
-def _loggers(client: Client, names: Sequence[str]) -> dict[str, LoggerLevel]:
-    found = client.get(dict[str, LoggerLevel], "admin", "loggers")
-    return {name: found[name] for name in pick("logger", names, [*found], lambda name: [name])}
-
-
-PLACEMENTS: Final = TableLayout(
-    GroupPlacement,
-    "GROUP: group_id, RESOURCE: id, WEIGHT: weight, WORKERS: pins",
-    empty="no placements: configs alone decide",
-)
-LOGGERS: Final = TableLayout(
-    NamedLogger,
-    "LOGGER: name, LEVEL: state.level, SET AT: state.last_modified",
-    {"SET AT": format_time},
-    empty="no loggers",
-)
-LISTS: Final[Mapping[Kind, ListView[Any]]] = {
-    Kind.CONNECTOR: ListView(fetch_connectors, tabulate_connectors),
-    Kind.TASK: ListView(fetch_tasks, tabulate_tasks),
-    Kind.WORKER: ListView(_workers, tabulate_workers),
-    Kind.GROUP: ListView(_groups, tabulate_groups, lambda groups: [it.group_id for it in groups]),
-    Kind.PLUGIN: ListView(fetch_plugins, tabulate_plugins),
-    Kind.ASSIGNOR: ListView(_assignors, tabulate_assignors),
-    Kind.OFFSET: ListView(_offsets, tabulate_offsets, _partitions),
-    Kind.PLACEMENT: ListView(
-        _placements,
-        lambda orders: [PLACEMENTS.lay_out(orders)],
-        lambda orders: [it.id for it in orders],
-    ),
-    Kind.LOGGER: ListView(
-        _loggers, lambda loggers: [LOGGERS.lay_out(starmap(NamedLogger, loggers.items()))]
-    ),
-}

@@ -1,76 +1,145 @@
 """The commands `logs` and `log-level`: what the processes of a node write of themselves.
 
 The files of all processes are merged in the order of their entries' times, and read on as they
-grow. An entry is a line with a time, in text or JSON, and the lines without one that follow it. A
-full file is put aside under another name, which may happen between two looks.
+grow; the options say which entries are printed, and how. Those of another machine come from its
+REST interface, which leaves out what the caller may not see.
 """
 
-import os
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
-from heapq import merge
-from pathlib import Path
 from typing import Annotated, Final
 
+from ...node_logs.entries import EntryChoice, Level, LogEntry
+from ...node_logs.files import LogFilesError, LogFolderReader
+from ...replies.node import LogPage
 from ..adapters.parameters import Argument, Option
-from ..output.printing import Failed, say
-from ..requests.client import find_client
+from ..output.printing import Failed, format_json, say, say_aside
+from ..requests.client import Client, find_client
 from ..requests.grammar import Kind, parse_task, split_words
 from ..requests.names import complete_names, name_argument
-from ..requests.options import LocalOptions, RemoteOptions, with_options
+from ..requests.options import RemoteOptions, with_options
+from ..requests.waiting import parse_duration
 from .top import MEASURED
 
-BEGINS_ENTRY: Final = re.compile(
-    r'(?:\{"time": ")?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3})'
-)
-"""The beginning of an entry in text, or in JSON."""
-ASIDE: Final = ".1"
-"""What is added to the name of a log file that is full."""
 LOOK_SECONDS: Final = 0.5
 """The time between two looks for new entries."""
+WAIT_MS: Final = 20_000
+"""How long a node waits for new entries before it answers."""
+MOST_ENTRIES: Final = 10_000
+"""How many entries a node answers with at most."""
 
 
-class Level(StrEnum):
-    """The levels of a log."""
+class EntryFormat(StrEnum):
+    """The output formats of log entries."""
 
-    TRACE = "TRACE"
-    DEBUG = "DEBUG"
-    INFO = "INFO"
-    WARN = "WARN"
-    ERROR = "ERROR"
-    FATAL = "FATAL"
+    TEXT = "text"
+    JSON = "json"
 
 
-@with_options(LocalOptions)
+@dataclass(frozen=True, slots=True)
+class LogOptions(RemoteOptions):
+    """A node, and which lines of its log files are printed, and how."""
+
+    follow: Annotated[
+        bool, Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
+    ] = False
+    tail: Annotated[
+        int | None,
+        Option("--tail", metavar="N", min=0, help="Only the last entries, and those that follow."),
+    ] = None
+    since: Annotated[
+        str | None,
+        Option("--since", metavar="TIME", help="Only of the last 90s, 10m or 2h."),
+    ] = None
+    level: Annotated[
+        Level | None,
+        Option("--level", case_sensitive=False, help="Only of this level, and of graver ones."),
+    ] = None
+    prefix: Annotated[
+        bool, Option("--prefix", help="Begin each line with the name of its file.")
+    ] = False
+    output: Annotated[
+        EntryFormat, Option("--output", "-o", help="As it is written, or an object of JSON a line.")
+    ] = EntryFormat.TEXT
+
+
+@with_options(LogOptions)
 def logs(
-    options: LocalOptions,
+    options: LogOptions,
     words: Annotated[
         list[str] | None,
         name_argument(MEASURED, " of what the lines are about, all without one", may_be_all=True),
     ] = None,
-    *,
-    follow: Annotated[
-        bool, Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")
-    ] = False,
 ) -> None:
-    """Print the log files of this node, also of one that has ended, in the order of their times."""
+    """Print the log files of a node, in the order of their times; here also of one that has ended.
+
+    Without --url and --context they are those of this machine, if no cluster is set for all verbs.
+    """
     names = split_words("logs", words or [], MEASURED, may_be_all=True).names
-    folder = options.load_config().data_path / "logs"
     as_shown = [str((parse_task(each) if "/" in each else None) or each) for each in names]
-    named = "|".join(map(re.escape, as_shown))
-    is_about = re.compile(rf"(?<![\w.])({named})(?!\w)" if named else "")
+    age_ms = None if options.since is None else parse_duration(options.since)
+    batches = (
+        _read_files(options, as_shown, age_ms)
+        if options.find_address() is None
+        else _ask_node(find_client(options), options, as_shown, age_ms)
+    )
     try:
-        for entry in read_entries(folder, follow=follow):
-            if is_about.search(entry):
-                for line in entry.split("\n"):
-                    say(line)
-                sys.stdout.flush()
+        for entries in batches:
+            for entry in entries:
+                _print_entry(entry, options)
+            sys.stdout.flush()
+            if not options.follow:
+                return
+    except LogFilesError as error:
+        raise Failed(str(error)) from None
     except KeyboardInterrupt:  # the normal end of `--follow`
         return
+
+
+def _read_files(
+    options: LogOptions, names: list[str], age_ms: int | None
+) -> Iterator[Iterable[LogEntry]]:
+    """Yield the entries of this machine's files, then new ones, endlessly."""
+    since = None if age_ms is None else timedelta(milliseconds=age_ms)
+    choice = EntryChoice(names, since, options.level)
+    folder = options.find_plain_folder() or options.load_config().data_path
+    reader = LogFolderReader(folder / "logs")
+    chosen = [each for each in reader.read() if choice.wants(each)]
+    yield chosen if options.tail is None else chosen[max(0, len(chosen) - options.tail) :]
+    while True:
+        time.sleep(LOOK_SECONDS)
+        yield filter(choice.wants, reader.read())
+
+
+def _ask_node(
+    client: Client, options: LogOptions, names: list[str], age_ms: int | None
+) -> Iterator[Iterable[LogEntry]]:
+    """Yield the entries that a node answers with, then new ones, endlessly."""
+    query: dict[str, str | tuple[str, ...]] = {"about": tuple(names)} if names else {}
+    query |= {"level": options.level.value} if options.level is not None else {}
+    first = {"tail": str(MOST_ENTRIES if options.tail is None else options.tail)}
+    first |= {"since_ms": str(age_ms)} if age_ms is not None else {}
+    page = client.get(LogPage, "logs", **query, **first)
+    if page.is_cut and options.tail is None:
+        say_aside("older lines are left out: they are in the files of the node, in logs/")
+    yield (LogEntry(each.file, each.text) for each in page.entries)
+    while True:
+        more = {"tail": str(MOST_ENTRIES), "after": page.next, "wait_ms": str(WAIT_MS)}
+        page = client.get(LogPage, "logs", **query, **more)
+        yield (LogEntry(each.file, each.text) for each in page.entries)
+
+
+def _print_entry(entry: LogEntry, options: LogOptions) -> None:
+    prefix = f"[{entry.file}] " if options.prefix else ""
+    if options.output is EntryFormat.JSON:
+        say(f"{prefix}{format_json(entry.as_object())}")
+        return
+    for line in entry.text.split("\n"):
+        say(f"{prefix}{line}")
 
 
 @with_options(RemoteOptions)
@@ -86,89 +155,11 @@ def log_level(
         ),
     ],
     level: Annotated[Level, Argument(case_sensitive=False, show_default=False)],
+    *,
+    keep: Annotated[bool, Option("--keep", help="After the node was started again, too.")] = False,
 ) -> None:
     """Set the level of a logger, in all processes of the node until it ends."""
-    find_client(options).put(object, "admin", "loggers", logger, body={"level": level.value})
-    say(f"logger {logger} has level {level.value}")
-
-
-class LogFileReader:
-    """Reads the entries of one log file, as it grows; a traceback belongs to its entry."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._inode = 0
-        """Which file that was at the last look; 0: there was none yet."""
-        self._position = 0
-        """What was read of the file, in bytes."""
-
-    def read(self) -> list[str]:
-        """Return the entries since the last call; raises `Failed`.
-
-        What came last into a file that was put aside is among them. A file that is shorter than
-        before is a new one.
-        """
-        try:
-            rest = self._rest_put_aside()
-            with self._path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) < self._position:
-                    self._position = 0
-                file.seek(self._position)
-                content = file.read()
-        except FileNotFoundError:  # it was put aside, and its successor begins with a next line
-            return []
-        except OSError as error:
-            raise Failed(f"{self._path} cannot be read: {error.strerror or error}") from None
-        whole = content[: content.rfind(b"\n") + 1]  # the rest is being written
-        self._position += len(whole)
-        entries: list[str] = []
-        for line in (rest + whole).decode(errors="replace").splitlines():
-            if entries and not BEGINS_ENTRY.match(line):
-                entries[-1] += f"\n{line}"
-            else:
-                entries.append(line)
-        return entries
-
-    def _rest_put_aside(self) -> bytes:
-        """Return what was not read yet of a file in whose place there is another one now."""
-        former, self._inode = self._inode, self._path.stat().st_ino
-        if former in {0, self._inode}:
-            return b""
-        position, self._position = self._position, 0
-        with suppress(OSError), self._path.with_name(self._path.name + ASIDE).open("rb") as file:
-            if os.fstat(file.fileno()).st_ino == former:
-                file.seek(position)
-                return file.read()
-        return b""
-
-
-def read_entries(folder: Path, *, follow: bool) -> Iterator[str]:
-    """Yield the entries of all log files in a folder, and those that follow, endlessly.
-
-    Raises `Failed`.
-    """
-    yield from _merged(LogFileReader(each) for each in folder.glob(f"*.log{ASIDE}"))
-    readers: dict[Path, LogFileReader] = {}
-    while True:
-        for path in sorted(folder.glob("*.log")):
-            readers.setdefault(path, LogFileReader(path))
-        if not readers:
-            raise Failed(
-                f"{folder} has no log files: has a node run here (--data-dir), and does it log to"
-                " files (log.to)?"
-            )
-        yield from _merged(readers.values())
-        if not follow:
-            return
-        time.sleep(LOOK_SECONDS)
-
-
-def _merged(readers: Iterable[LogFileReader]) -> Iterator[str]:
-    """Yield new entries in the order of their times."""
-    return merge(*(each.read() for each in readers), key=_time_of)
-
-
-def _time_of(entry: str) -> str:
-    """Return the local time of an entry, `2013-01-31 23:59:59,999`; "" if it has none."""
-    found = BEGINS_ENTRY.match(entry)
-    return "{} {},{}".format(*found.groups()) if found else ""
+    query = {"keep": "true"} if keep else {}
+    path = ("admin", "loggers", logger)
+    find_client(options).put(object, *path, body={"level": level.value}, **query)
+    say(f"logger {logger} has level {level.value}{', and keeps it' if keep else ''}")

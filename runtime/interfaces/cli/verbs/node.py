@@ -8,9 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Struct
-
-from .....actors.settings import HIDDEN
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..adapters.parameters import Argument, Ended, Option
 from ..output.printing import (
@@ -24,15 +21,13 @@ from ..output.printing import (
     say_aside,
     show,
 )
+from ..output.progress import show_progress
 from ..requests.options import LocalOptions, LocalReadOptions, with_options
 
 if TYPE_CHECKING:
     from ....config.load import Loaded
+    from ....node.shown_settings import ShownSetting
 
-SECRET: Final = re.compile(
-    "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
-)
-"""Words in the names of passed-through settings whose values are hidden."""
 WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
@@ -54,23 +49,32 @@ def up(
         LogTo | None,
         Option("--log", help="Where its processes log; default: log.to.", show_default=False),
     ] = None,
+    detach: Annotated[
+        bool,
+        Option("--detach", help="Return when it is ready; it goes on, and `down` ends it."),
+    ] = False,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
+    if detach and log is LogTo.STDOUT:
+        raise Misused("with --detach nobody reads standard output: leave out --log stdout")
     loaded = options.load()
     _tell_passed_over(options, loaded)
-    config = loaded.config if log is None else replace(loaded.config, log_to=log.value)
+    config, sources = loaded.config, loaded.sources
+    if log is not None:
+        from ....config.sources import COMMAND_LINE  # noqa: PLC0415
+
+        config, sources = replace(config, log_to=log.value), {**sources, "log.to": COMMAND_LINE}
     from ....node.launcher.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
-    raise Ended(run(config, new_key=new_key))
+    raise Ended(run(config, sources, new_key=new_key, detach=detach))
 
 
 def _tell_passed_over(options: LocalOptions, loaded: "Loaded") -> None:
     """Name the settings of a Connect worker's file that change nothing here."""
-    if keys := loaded.passed_over:
-        verb = "is" if len(keys) == 1 else "are"
-        say_aside(
-            f"of {options.config}, {', '.join(keys)} {verb} only for Kafka Connect: passed over"
-        )
+    from ....config.sources import describe_passed_over  # noqa: PLC0415
+
+    for line in describe_passed_over(loaded.passed_over):
+        say_aside(f"of {options.config}, {line}" if line.startswith("these") else line)
 
 
 @with_options(LocalOptions)
@@ -164,7 +168,8 @@ def prepare() -> None:
     from ....processes.java import JavaNotFound  # noqa: PLC0415
 
     try:
-        archive = write_archive(say)
+        with show_progress("archiving Spark's classes"):
+            archive = write_archive(say)
     except (NotWritten, JavaNotFound) as error:
         raise Failed(str(error)) from None
     say(f"Spark's classes are in {archive}")
@@ -209,66 +214,21 @@ def demo(
 
 @with_options(LocalReadOptions)
 def config(options: LocalReadOptions) -> None:
-    """Show every setting: its value, default, unit and meaning, and where its value is from."""
+    """Show every setting: its value, default, unit and meaning, and where its value is from.
+
+    Behind it may stand one of the commands for contexts, which are names for clusters: `fairlead
+    get connectors --context prod` asks the cluster that `fairlead config set-context prod` has
+    named.
+    """
     loaded = options.load()
     _tell_passed_over(options, loaded)
-    lines = list_settings(loaded)
+    from ....node.shown_settings import list_settings  # noqa: PLC0415
+
+    lines = list_settings(loaded.config, loaded.sources)
     show(options.output, lines, _sections(lines) if options.output is Output.TABLE else ())
 
 
-class SettingLine(Struct, frozen=True, kw_only=True):
-    """One setting with its value, and the source of that."""
-
-    key: str
-    value: str
-    default: str = ""
-    unit: str = ""
-    allowed: str = ""
-    meaning: str
-    kafka: str = ""
-    """Its name in Kafka Connect."""
-    source: str
-
-
-def list_settings(loaded: "Loaded") -> list[SettingLine]:
-    """Return all settings, including passed-through ones, with secrets hidden."""
-    from ....config.group_keys import ASSIGNOR_CONF  # noqa: PLC0415
-    from ....config.keys import KEYS, SPARK_CONF  # noqa: PLC0415
-    from ....config.secrets import passwords_in  # noqa: PLC0415
-    from ....config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
-
-    apart = {SPARK_CONF, ASSIGNOR_CONF}
-    lines = [_setting(key, name, loaded) for key, name in KEYS.items() if key not in apart]
-    for prefix, given, meaning in (
-        (SPARK, loaded.config.spark_conf, "Passed on to Spark."),
-        (ASSIGNORS, loaded.config.assignor_conf, "Handed to assignors."),
-    ):
-        for name, value in sorted(given.items()):
-            is_hidden = SECRET.search(name) or passwords_in(value)
-            shown, key = HIDDEN if is_hidden else value, prefix + name
-            source = loaded.sources[key]
-            lines.append(SettingLine(key=key, value=shown, meaning=meaning, source=source))
-    return lines
-
-
-def _setting(key: str, name: str, loaded: "Loaded") -> SettingLine:
-    from ....config.keys import SETTINGS  # noqa: PLC0415
-    from ....pipeline.engines.settings import without_parameters  # noqa: PLC0415
-
-    setting = SETTINGS[key]
-    return SettingLine(
-        key=key,
-        value=without_parameters(str(getattr(loaded.config, name))),
-        default=str(setting.default),
-        unit=setting.unit,
-        allowed=setting.allowed,
-        meaning=setting.documentation,
-        kafka=setting.in_connect,
-        source=loaded.sources.get(key, "default"),
-    )
-
-
-def _sections(lines: list[SettingLine]) -> list[Section]:
+def _sections(lines: Sequence["ShownSetting"]) -> list[Section]:
     """Return two tables, values and meanings: one would be too wide for a terminal."""
     rows = [(each.key, each.value, each.unit, each.source) for each in lines]
     meanings = [(each.key, f"{each.meaning}{_default(each)}") for each in lines]
@@ -278,7 +238,7 @@ def _sections(lines: list[SettingLine]) -> list[Section]:
     ]
 
 
-def _default(line: SettingLine) -> str:
+def _default(line: "ShownSetting") -> str:
     if not line.default:
         return ""
     unit = " ms" if line.unit == "ms" else ""

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
     ConnectorInfo,
     ConnectorStateInfo,
     TaskInfo,
 )
+from ...replies.folder import FolderReport
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import Health, WorkerDescription, WorkerList
 from ...replies.overview import NodeStatus
@@ -20,11 +21,12 @@ from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
 from ..output.printing import FactList, Misused, Section, Table, show
 from ..requests.client import Client, find_client
-from ..requests.grammar import Kind, NamedObjects, TaskName, split_words
-from ..requests.names import OfGroup, Patterns, name_argument
+from ..requests.grammar import Kind, NamedObjects, TaskName
+from ..requests.names import OfGroup, name_argument
 from ..requests.options import RemoteReadOptions, with_options
 from ..requests.plugins import KeySearch, fetch_plugin, filter_keys, tabulate_plugin
-from ..requests.resolving import match_connectors, resolve_tasks
+from ..requests.resolving import choose_connectors, resolve_tasks, split_choice
+from ..requests.selecting import Choice
 from ..requests.several import pick
 from ..tables.client_groups import count_client_groups
 from ..tables.connectors import (
@@ -36,6 +38,7 @@ from ..tables.connectors import (
     tabulate_config_warnings,
     tabulate_connector,
     tabulate_connectors,
+    tabulate_folder,
     tabulate_task,
     tabulate_tasks,
 )
@@ -46,7 +49,7 @@ from ..tables.groups import (
     tabulate_worker,
     tabulate_workers,
 )
-from .listing import fetch_tasks, list_worker_names
+from .lists import fetch_tasks, list_worker_names
 
 T = TypeVar("T")
 
@@ -62,6 +65,7 @@ class ClusterStatus(Struct, frozen=True):
     workers: WorkerList
     connectors: Expanded
     tasks: list[TaskLine]
+    folder: FolderReport | None = None
 
 
 DESCRIBED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER, Kind.GROUP, Kind.PLUGIN)
@@ -69,42 +73,48 @@ DESCRIBED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER, Kind.GROUP, Kind.PLU
 
 
 @with_options(RemoteReadOptions)
+@with_options(Choice)
+@with_options(KeySearch)
 def describe(
+    search: KeySearch,
+    choice: Choice,
     options: RemoteReadOptions,
-    words: Annotated[list[str], name_argument(DESCRIBED)],
+    words: Annotated[list[str] | None, name_argument(DESCRIBED, may_be_all=True)] = None,
     *,
-    search: Annotated[
-        str, Option("--search", metavar="WORD", help="Of plugins: only keys that tell of it.")
-    ] = "",
-    search_name: Annotated[
-        str, Option("--search-name", metavar="WORD", help="Of plugins: only keys called so.")
-    ] = "",
-    search_description: Annotated[
-        str,
-        Option("--search-description", metavar="WORD", help="Of plugins: only keys that mean it."),
-    ] = "",
-    patterns: Patterns = False,
+    tasks_config: Annotated[
+        bool, Option("--tasks-config", help="Of connectors: also the configs of their tasks.")
+    ] = False,
 ) -> None:
     """Show connectors, tasks, workers, groups, plugins, or types of sources and sinks in full."""
-    kind, names, is_told = split_words("describe", words, DESCRIBED)
-    searched = KeySearch(search, search_name, search_description)
-    if searched.is_any and kind is not Kind.PLUGIN:
+    named = split_choice("describe", words, DESCRIBED, choice)
+    kind = named.kind
+    if search.is_any and kind is not Kind.PLUGIN:
         raise Misused("--search, --search-name and --search-description are of plugins")
+    if kind is not Kind.CONNECTOR and tasks_config:
+        raise Misused("--tasks-config is of connectors")
     client = find_client(options)
-    if patterns:
-        if kind is not Kind.CONNECTOR:
-            raise Misused("--reg-exp is of connectors")
-        names = match_connectors(client, names)
-    found: Sequence[str | TaskName] = names
-    if kind is Kind.CONNECTOR and not (patterns or is_told):
-        found = resolve_tasks(client, NamedObjects(kind, names, is_told))
+    found = _choose(client, named, choice)
     views = {each: DESCRIPTIONS[_kind_of(each, kind)] for each in found}
     replies = [view.fetch(client, str(each)) for each, view in views.items()]
     if kind is Kind.PLUGIN:
-        replies = [filter_keys(each, searched) for each in replies]
+        replies = [filter_keys(each, search) for each in replies]
+    if tasks_config:
+        replies = [
+            _with_task_configs(client, each) if isinstance(each, ConnectorInFull) else each
+            for each in replies
+        ]
     shown = zip(views.values(), replies, strict=True)
     sections = [section for view, reply in shown for section in view.sections(reply)]
     show(options.output, replies[0] if len(replies) == 1 else replies, sections)
+
+
+def _choose(client: Client, named: NamedObjects, choice: Choice) -> Sequence[str | TaskName]:
+    """Return the names that are meant, and tasks that are called without their kind."""
+    if named.kind is not Kind.CONNECTOR:
+        return named.names
+    if choice != Choice():
+        return choose_connectors(client, named.names, choice)
+    return named.names if named.is_told else resolve_tasks(client, named)
 
 
 def _kind_of(name: str | TaskName, kind: Kind) -> Kind:
@@ -137,6 +147,7 @@ def status(options: RemoteReadOptions, group: OfGroup = None) -> None:
         node.workers,
         node.connectors,
         list_tasks(node.connectors),
+        node.folder,
     )
     show(options.output, cluster, tabulate_status(cluster))
 
@@ -160,6 +171,7 @@ def tabulate_status(cluster: ClusterStatus) -> list[Section]:
         ("Detail", cluster.health.message),
         *summarize_engine(cluster.workers.engine),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
+        ("Files", cluster.folder.summary if cluster.folder else ""),
     )
     return [
         FactList(facts),
@@ -167,6 +179,7 @@ def tabulate_status(cluster: ClusterStatus) -> list[Section]:
         *count_client_groups(cluster.groups),
         *tabulate_workers(cluster.workers),
         *_troubles(cluster),
+        *(tabulate_folder(cluster.folder) if cluster.folder else ()),
         *tabulate_connectors(cluster.connectors),
         *tabulate_tasks(cluster.tasks),
         *tabulate_config_warnings(cluster.connectors),
@@ -194,6 +207,13 @@ def _connector(client: Client, name: str) -> ConnectorInFull:
     status = client.get(ConnectorStateInfo, "connectors", name, "status")
     progress = client.get(ConnectorProgressInfo, "connectors", name, "progress")
     return ConnectorInFull(**asdict(info), status=status, progress=progress)
+
+
+def _with_task_configs(client: Client, described: ConnectorInFull) -> ConnectorInFull:
+    """Return a connector with the configs of its tasks."""
+    found = client.get(list[TaskInfo], "connectors", described.name, "tasks")
+    configs = {f"{described.name}-{each.id.task}": each.config for each in found}
+    return replace(described, tasks_config=configs)
 
 
 def _task(client: Client, name: str) -> TaskInFull:

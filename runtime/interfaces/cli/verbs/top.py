@@ -1,8 +1,11 @@
 """The command `top`: what each task reads and writes per second."""
 
+import sys
 import time
-from collections.abc import Sequence
-from typing import Annotated, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Struct, structs
 from rich.filesize import decimal
@@ -11,15 +14,17 @@ from ...replies.progress import TaskCounts, UnreadInput
 from ..adapters.parameters import Option
 from ..output.layout import TableLayout
 from ..output.phrases import shorten_worker
-from ..output.printing import Misused, Section, show
+from ..output.printing import Misused, Table, show
 from ..requests.client import Client, find_client
 from ..requests.grammar import Kind, split_words
 from ..requests.names import name_argument
 from ..requests.options import RemoteReadOptions, with_options
+from ..requests.resolving import choose_connectors
+from ..requests.selecting import Choice, Selector
 from ..requests.several import pick
 from ..requests.waiting import parse_duration
 from ..tables.connectors import TaskLine, format_lag
-from .listing import fetch_tasks
+from .lists import fetch_tasks
 
 
 class TaskRates(Struct, frozen=True):
@@ -34,39 +39,107 @@ class TaskRates(Struct, frozen=True):
     lag: UnreadInput | None
 
 
+CLEARED: Final = "\x1b[H\x1b[2J"
+"""Clears a terminal."""
 MEASURED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER)
 
 
-@with_options(RemoteReadOptions)
+class Measure(StrEnum):
+    """The figures that tasks are sorted by, the largest first; and their names."""
+
+    ROWS_IN = "rows-in"
+    ROWS_OUT = "rows-out"
+    READ = "read"
+    WRITTEN = "written"
+    LAG = "lag"
+    NAME = "name"
+
+
+_SORT_KEYS: Final[Mapping[Measure, Callable[[TaskRates], Any]]] = {
+    Measure.ROWS_IN: lambda it: -it.rows_in,
+    Measure.ROWS_OUT: lambda it: -it.rows_out,
+    Measure.READ: lambda it: -it.bytes_in,
+    Measure.WRITTEN: lambda it: -it.bytes_out,
+    Measure.LAG: lambda it: (-(it.lag.records or 0), -it.lag.bytes) if it.lag else (1, 0),
+    Measure.NAME: lambda it: it.id,
+}
+
+
+class Measured(NamedTuple):
+    """The tasks that are measured, and what their figures are added up by."""
+
+    client: Client
+    kind: Kind
+    names: Sequence[str]
+    per: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class TopOptions(RemoteReadOptions):
+    """A cluster, and what is measured there, how long, and in which order it is shown."""
+
+    selector: Selector = None
+    interval: Annotated[str, Option("--interval", metavar="TIME", help="How long to measure.")] = (
+        "5s"
+    )
+    sort_by: Annotated[
+        Measure, Option("--sort-by", help="The figure whose largest come first.")
+    ] = Measure.ROWS_IN
+    watch: Annotated[
+        bool, Option("--watch", "-w", help="Measure again and again, until Ctrl-C.")
+    ] = False
+    no_headers: Annotated[bool, Option("--no-headers", help="Print no headings.")] = False
+
+
+@with_options(TopOptions)
 def top(
-    options: RemoteReadOptions,
+    options: TopOptions,
     words: Annotated[
         list[str] | None,
         name_argument(MEASURED, " of what is measured, all without one", may_be_all=True),
     ] = None,
-    *,
-    interval: Annotated[
-        str, Option("--interval", metavar="TIME", help="How long to measure.")
-    ] = "5s",
 ) -> None:
     """Measure what each task reads and writes per second, and what it has left to read.
 
     `top connectors` and `top workers` add the tasks of each up. A batch counts when it is
     committed, so an interval should be as long as some batches.
     """
-    seconds = parse_duration(interval) / 1000
+    seconds = parse_duration(options.interval) / 1000
     if not seconds:
         raise Misused("--interval is longer than 0s")
     kind, names, is_told = split_words("top", words or [], MEASURED, may_be_all=True)
-    per = kind if is_told else Kind.TASK
+    choice = Choice(selector=options.selector)
+    choice.check(names)
     client = find_client(options)
-    before = _tasks(client, kind, names)
-    time.sleep(seconds)
-    rates = _summed(_rates(before, _tasks(client, kind, names), seconds), per)
-    show(options.output, rates, _tabulate_rates(rates, per))
+    if not choice.is_by_name and not (names := choose_connectors(client, (), choice)):
+        return
+    chosen = Kind.CONNECTOR if options.selector is not None else kind
+    measured = Measured(client, chosen, names, kind if is_told else Kind.TASK)
+    before = _tasks(measured)
+    try:
+        while True:
+            time.sleep(seconds)
+            after = _tasks(measured)
+            _show_rates(_rates(before, after, seconds), measured.per, options)
+            if not options.watch:
+                return
+            sys.stdout.flush()
+            before = after
+    except KeyboardInterrupt:
+        if not options.watch:  # else it is the normal end
+            raise
 
 
-def _tasks(client: Client, kind: Kind, names: Sequence[str]) -> list[TaskLine]:
+def _show_rates(of_tasks: Sequence[TaskRates], per: Kind, options: TopOptions) -> None:
+    rates = sorted(_summed(of_tasks, per), key=_SORT_KEYS[options.sort_by])
+    if options.watch and sys.stdout.isatty():
+        sys.stdout.write(CLEARED)
+    table = replace(_tabulate_rates(rates, per), has_headings=not options.no_headers)
+    show(options.output, rates, [table])
+
+
+def _tasks(measured: Measured) -> list[TaskLine]:
+    client, kind, names, _ = measured
     if kind is not Kind.WORKER:
         return fetch_tasks(client, names)
     there = fetch_tasks(client)
@@ -135,7 +208,7 @@ def _added(one: TaskRates, other: TaskRates) -> TaskRates:
     )
 
 
-def _tabulate_rates(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
+def _tabulate_rates(rates: Sequence[TaskRates], per: Kind) -> Table:
     layout = TableLayout(
         TaskRates,
         f"{per.value.upper()}: id, ROWS IN/S: rows_in, ROWS OUT/S: rows_out, READ/S: bytes_in, "
@@ -147,4 +220,4 @@ def _tabulate_rates(rates: Sequence[TaskRates], per: Kind) -> list[Section]:
         },
         empty=f"no {per.plural}",
     )
-    return [layout.lay_out(sorted(rates, key=lambda each: -each.rows_in))]
+    return layout.lay_out(rates)

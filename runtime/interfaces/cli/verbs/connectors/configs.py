@@ -1,4 +1,4 @@
-"""The commands that change configs: `create`, `apply`, `diff`, `patch`, `scale` and `edit`."""
+"""The commands that change configs: `create`, `diff`, `patch`, `scale` and `edit`."""
 
 import os
 import shlex
@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Final
+from typing import Annotated
 
 from ....replies.connectors import ConfigDiff, ConnectorInfo, InitialState
+from ....replies.live.awaited import Awaited
 from ...adapters.parameters import Argument, Ended, Option
 from ...output.printing import (
     FAILED,
@@ -20,20 +21,24 @@ from ...output.printing import (
     format_yaml,
     say,
     show,
-    show_sections,
 )
 from ...requests.client import Client, find_client
-from ...requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
-from ...requests.grammar import split_words
-from ...requests.names import CONNECTORS, OfConnectors, Patterns, complete_names
+from ...requests.files import (
+    ConnectorFiles,
+    NameOfNameless,
+    Recursive,
+    read_all_connectors,
+    read_connectors,
+)
+from ...requests.grammar import CONNECTORS, split_words
+from ...requests.names import OfConnectors, complete_changes, complete_own_keys
 from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
-from ...requests.resolving import find_connectors, match_connectors
+from ...requests.resolving import choose_connectors, find_connectors, split_choice
+from ...requests.selecting import Choice
 from ...requests.several import for_each, pick
-from ...requests.waiting import Awaited, WaitOptions, is_at_rest, make_wait, wait_for
+from ...requests.waiting import WaitOptions, make_wait
 from ...tables.connectors import tabulate_config_diffs
-
-EXAMINED_SECONDS: Final = 10.0
-"""How much longer an answer may take for each config: a node examines four at once, 40 s each."""
+from .applying import send_configs, tell_changes, tell_warnings
 
 
 @with_options(WaitOptions)
@@ -41,6 +46,7 @@ def create(
     options: WaitOptions,
     files: ConnectorFiles,
     recursive: Recursive = False,
+    name: NameOfNameless = "",
     initial_state: Annotated[
         InitialState | None,
         Option("--initial-state", help="Their first state; default: RUNNING."),
@@ -53,57 +59,37 @@ def create(
     one that fails does not keep the others from it.
     """
     timeout_ms = options.timeout_ms()
-    configs = read_all_connectors(files, recursive=recursive)
+    configs = read_all_connectors(files, recursive=recursive, name_of_nameless=name)
     client = find_client(options)
 
-    def post(name: str) -> None:
-        asked: dict[str, object] = {"name": name, "config": configs[name]}
+    def post(each: str) -> None:
+        asked: dict[str, object] = {"name": each, "config": configs[each]}
         if initial_state is not None:
             asked["initial_state"] = initial_state.value
         created = client.post(ConnectorInfo, "connectors", body=asked)
-        say(f"connector {name} created")
-        _warn(name, created.warnings)
+        say(f"connector {each} created")
+        tell_warnings(each, created.warnings)
 
     state = Awaited(initial_state.value.lower()) if initial_state else Awaited.RUNNING
     for_each(configs, post, then=make_wait(client, state, timeout_ms))
 
 
-@with_options(WaitOptions)
-def apply(
-    options: WaitOptions,
+@with_options(RemoteReadOptions)
+def diff(
+    options: RemoteReadOptions,
     files: ConnectorFiles,
     recursive: Recursive = False,
-    *,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only validate, and show what would change.")
-    ] = False,
+    name: NameOfNameless = "",
 ) -> None:
-    """Create the connectors in files, or change their configs to those in the files.
-
-    All of them in one epoch, or none if one is refused. A key that a file does not have is
-    removed. Connectors that no file has stay as they are, and those that are paused or
-    stopped stay so.
-    """
-    timeout_ms = options.timeout_ms()
-    configs = read_all_connectors(files, recursive=recursive)
-    client = find_client(options)
-    _apply(client, configs, dry_run=dry_run)
-    if timeout_ms is not None and not dry_run:
-        running = [name for name in configs if not is_at_rest(client, name)]
-        wait_for(client, running, Awaited.RUNNING, timeout_ms)
-
-
-@with_options(RemoteReadOptions)
-def diff(options: RemoteReadOptions, files: ConnectorFiles, recursive: Recursive = False) -> None:
     """Show what `apply` of files would change; the exit code is 1 if that is anything.
 
     It is 2 for an error, and 3 if no cluster answers.
     """
     diffs: list[ConfigDiff] = []
     try:
-        configs = read_all_connectors(files, recursive=recursive)
+        configs = read_all_connectors(files, recursive=recursive, name_of_nameless=name)
         client = find_client(options)
-        for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
+        for_each(configs, lambda each: diffs.append(_compare(client, each, configs[each])))
     except Failed as error:
         error.status = max(error.status, MISUSED)  # 1 is for a difference
         raise
@@ -115,62 +101,92 @@ def diff(options: RemoteReadOptions, files: ConnectorFiles, recursive: Recursive
 
 
 @with_options(RemoteOptions)
+@with_options(Choice)
 def patch(
+    choice: Choice,
     options: RemoteOptions,
     words: Annotated[
-        list[str],
+        list[str] | None,
         Argument(
-            metavar="[KIND] NAME... KEY=VALUE...",
+            metavar="[KIND] [NAME...] [KEY=VALUE...]",
             help="Names of connectors, then the keys to set. KIND is connector.",
-            complete=complete_names(CONNECTORS),
+            complete=complete_changes,
         ),
-    ],
+    ] = None,
     *,
+    keys: Annotated[
+        list[str] | None,
+        Option(
+            "--key",
+            "-s",
+            metavar="KEY=VALUE",
+            help="A key to set, as behind the names.",
+            complete=complete_changes,
+        ),
+    ] = None,
     remove: Annotated[
         list[str] | None,
-        Option("--remove", metavar="KEY", help="A key to remove; repeatable."),
+        Option(
+            "--remove",
+            "-r",
+            metavar="KEY",
+            help="A key to remove; repeatable.",
+            complete=complete_own_keys,
+        ),
     ] = None,
-    patterns: Patterns = False,
 ) -> None:
     """Set and remove keys of the configs of connectors; their other keys stay."""
-    split = split_words("patch", words, CONNECTORS)
-    first, *more = split.names
-    others = list(takewhile(lambda each: "=" not in each, more))
+    words = [*(words or []), *(keys or [])]
+    names, changes = _split_changes(words, remove or (), may_be_all=not choice.needs_names)
+    choice.check(names)
+    names = [*choice.read_names(), *names]
+    _patch_all(options, names, changes, "patched", choice)
+
+
+def _split_changes(
+    words: Sequence[str], remove: Sequence[str], *, may_be_all: bool
+) -> tuple[list[str], dict[str, str | None]]:
+    """Return the names before the first change, and the changes; raises `Misused`."""
+    named = split_words("patch", words, CONNECTORS, may_be_all=may_be_all).names
+    names = [] if may_be_all else named[:1]  # which may have an equals sign
+    names += takewhile(lambda each: "=" not in each, named[len(names) :])
     changes: dict[str, str | None] = {}
-    for each in more[len(others) :]:
+    for each in named[len(names) :]:
         key, separator, value = each.partition("=")
         if not separator or not key:
             raise Misused(f"{each!r} is no change: write KEY=VALUE, or --remove KEY")
         changes[key] = value
-    changes |= dict.fromkeys(remove or ())
-    if not changes and others:
-        raise Misused(f"{others[-1]!r} is no change: write KEY=VALUE, or --remove KEY")
+    changes |= dict.fromkeys(remove)
+    if not changes and len(names) > 1:
+        raise Misused(f"{names[-1]!r} is no change: write KEY=VALUE, or --remove KEY")
     if not changes:
         raise Misused("say what is to be changed: KEY=VALUE, or --remove KEY")
-    _patch_all(options, [first, *others], changes, "patched", patterns=patterns)
+    return names, changes
 
 
 @with_options(RemoteOptions)
+@with_options(Choice)
 def scale(
+    choice: Choice,
     options: RemoteOptions,
-    words: OfConnectors,
+    words: OfConnectors = None,
     *,
     tasks: Annotated[int, Option("--tasks", metavar="N", min=1, help="The new tasks.max.")],
-    patterns: Patterns = False,
 ) -> None:
     """Set how many tasks connectors may have at most."""
-    names = split_words("scale", words, CONNECTORS).names
+    split = split_choice("scale", words, CONNECTORS, choice)
     outcome = f"scaled to {tasks} tasks at most"
-    _patch_all(options, names, {"tasks.max": str(tasks)}, outcome, patterns=patterns)
+    _patch_all(options, split.names, {"tasks.max": str(tasks)}, outcome, choice)
 
 
 @with_options(RemoteOptions)
-def edit(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(Choice)
+def edit(choice: Choice, options: RemoteOptions, words: OfConnectors = None) -> None:
     """Change the configs of connectors in your editor: $VISUAL, $EDITOR or vi.
 
     One after the other. A secret is shown as ********, and stays unless you write another one.
     """
-    client, names = find_connectors(options, "edit", words, patterns=patterns)
+    client, names = find_connectors(options, "edit", words, choice)
     for name in names:
         _edit(client, name)
 
@@ -187,7 +203,7 @@ def _edit(client: Client, name: str) -> None:
             say(f"connector {name} unchanged")
         else:
             _require(client, name, before)
-            _apply(client, {name: config})
+            tell_changes(send_configs(client, {name: config}))
     except Failed as error:
         kept = f"your text is kept: `fairlead apply -f {file}` applies it"
         raise type(error)(f"{error}\n{kept}") from None
@@ -220,21 +236,6 @@ def _config_in(file: Path, name: str) -> dict[str, str]:
             raise Misused(f"{file} is to hold connector {name}, and no other")
 
 
-def _apply(
-    client: Client, configs: Mapping[str, Mapping[str, str]], *, dry_run: bool = False
-) -> None:
-    """Create connectors and change configs, all or none; tell what was done, or would be."""
-    connectors = [{"name": name, "config": config} for name, config in configs.items()]
-    body = {"connectors": connectors, "dry_run": dry_run}
-    client.answer_seconds += EXAMINED_SECONDS * len(configs)
-    for each in client.post(list[ConfigDiff], "apply", body=body):
-        told = "created" if each.is_new else "configured" if each.changes else "unchanged"
-        say(f"connector {each.name} {'would be ' if dry_run else ''}{told}")
-        if dry_run and each.changes:
-            show_sections(tabulate_config_diffs([each]))
-        _warn(each.name, each.warnings)
-
-
 def _config_of(client: Client, name: str) -> dict[str, str]:
     return client.get(dict[str, str], "connectors", name, "config")
 
@@ -253,24 +254,18 @@ def _patch_all(
     names: Sequence[str],
     changes: Mapping[str, str | None],
     outcome: str,
-    *,
-    patterns: bool,
+    choice: Choice,
 ) -> None:
     """Change keys of connectors, of none if one of several is unknown."""
     client = find_client(options)
-    if patterns:
-        names = match_connectors(client, names)
+    if choice.patterns or not choice.is_by_name:
+        names = choose_connectors(client, names, choice)
     elif len(names) > 1:
         pick("connector", names, client.get(list[str], "connectors"), lambda name: [name])
 
     def change(name: str) -> None:
         patched = client.patch(ConnectorInfo, "connectors", name, "config", body=changes)
-        _warn(name, patched.warnings)
+        tell_warnings(name, patched.warnings)
         say(f"connector {name} {outcome}")
 
     for_each(names, change)
-
-
-def _warn(name: str, warnings: tuple[str, ...]) -> None:
-    for warning in warnings:
-        say(f"warning: {name}: {warning}")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Any, Final, cast
 
 from ....replies.node import Message
 from ....replies.progress import (
@@ -20,10 +20,11 @@ from ...output.layout import TableLayout
 from ...output.printing import FactList, Failed, Misused, Section, Table, say, show
 from ...requests.client import Client, find_client
 from ...requests.files import read_json
-from ...requests.grammar import split_words
-from ...requests.names import CONNECTORS, OfConnectors, Patterns, name_argument
+from ...requests.grammar import CONNECTORS, split_words
+from ...requests.names import OfConnectors, name_argument
 from ...requests.options import RemoteOptions, RemoteReadOptions, with_options
 from ...requests.resolving import find_connectors
+from ...requests.selecting import Choice
 from ...requests.several import for_each
 
 STANDARD_INPUT: Final = Path("-")
@@ -33,12 +34,13 @@ OneConnector = Annotated[list[str], name_argument(CONNECTORS)]
 
 
 @with_options(RemoteReadOptions)
-def get(options: RemoteReadOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(Choice)
+def get(choice: Choice, options: RemoteReadOptions, words: OfConnectors = None) -> None:
     """List the offset of each source partition.
 
     `offsets set` accepts what -o json prints of one connector.
     """
-    client, names = find_connectors(options, "offsets get", words, patterns=patterns)
+    client, names = find_connectors(options, "offsets get", words, choice)
     offsets = fetch_offsets(client, names)
     show(options.output, offsets, tabulate_offsets(offsets))
 
@@ -86,9 +88,10 @@ def set_offsets(
 
 
 @with_options(RemoteOptions)
-def reset(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = False) -> None:
+@with_options(Choice)
+def reset(choice: Choice, options: RemoteOptions, words: OfConnectors = None) -> None:
     """Remove all offsets of stopped connectors: they then read their sources from the beginning."""
-    client, names = find_connectors(options, "offsets reset", words, patterns=patterns)
+    client, names = find_connectors(options, "offsets reset", words, choice)
 
     def order(name: str) -> None:
         told = client.delete(Message, "connectors", name, "offsets")
@@ -97,10 +100,16 @@ def reset(options: RemoteOptions, words: OfConnectors, *, patterns: Patterns = F
     for_each(names, order)
 
 
+def _complete_ends(_: Mapping[str, Any], word: str) -> list[str]:
+    return [end for end in ("earliest", "latest") if end.startswith(word)]
+
+
 @with_options(RemoteReadOptions)
+@with_options(Choice)
 def seek(
+    choice: Choice,
     options: RemoteReadOptions,
-    words: OfConnectors,
+    words: OfConnectors = None,
     *,
     to: Annotated[
         str,
@@ -108,16 +117,16 @@ def seek(
             metavar="PLACE",
             help="earliest, latest, or a time: 2026-01-01T00:00:00Z.",
             show_default=False,
+            complete=_complete_ends,
         ),
     ],
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only show which offsets would change.")
     ] = False,
-    patterns: Patterns = False,
 ) -> None:
     """Move the offsets of stopped connectors to an end of their sources, or to a time."""
     body = {"to": to, "dry_run": dry_run}
-    client, names = find_connectors(options, "offsets seek", words, patterns=patterns)
+    client, names = find_connectors(options, "offsets seek", words, choice)
     seeks: dict[str, OffsetsSought] = {}
 
     def order(name: str) -> None:

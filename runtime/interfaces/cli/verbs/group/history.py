@@ -6,23 +6,24 @@ since all of it is in the log.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 
 from ......events.log.errors import NoLogError
-from ......projections.explain.cache import EpochCache, NotToldError
 from ......projections.explain.lists import EpochList
 from ....replies.building.clients import read_shares
 from ....replies.epochs import EpochExplanation, describe_epoch
 from ....replies.handovers import ResourceHistory, describe_moves
 from ...adapters.parameters import Argument, Option
-from ...logs.folder import GroupFolder, LogName
 from ...output.printing import Failed, Misused, Section, Unreachable, show
-from ...requests.client import Client, find_client, locate_node_file
+from ...requests.client import NOTE, Client, find_client
 from ...requests.grammar import Kind, NamedObjects, parse_kind, parse_task, split_words
-from ...requests.names import OfGroup, complete_names, find_group_id
+from ...requests.names import OfGroup, complete_explained, find_group_id
 from ...requests.options import RemoteReadOptions, select_group, with_options
 from ...requests.plugins import KeyMeaning, find_meanings, find_settings, tabulate_meanings
 from ...tables.epochs import tabulate_explanation, tabulate_history, tabulate_moves
+
+if TYPE_CHECKING:
+    from ......projections.explain.cache import EpochCache
 
 T = TypeVar("T")
 LINES: Final = 50
@@ -51,7 +52,7 @@ def explain(
             help="Default: the latest epoch. Of a connector, a task (flights-0) or a partition"
             " (orders-3): all its moves. Of a key of a config or a setting of a node: what it"
             " means.",
-            complete=complete_names(EXPLAINED),
+            complete=complete_explained,
         ),
     ] = None,
     group: OfGroup = None,
@@ -124,7 +125,7 @@ def _list_moves(options: RemoteReadOptions, name: str) -> ResourceHistory:
     def ask(client: Client, group_id: str) -> ResourceHistory:
         return client.get(ResourceHistory, "groups", group_id, "moves", name)
 
-    def read(epochs: EpochCache, group_id: str) -> ResourceHistory:
+    def read(epochs: "EpochCache", group_id: str) -> ResourceHistory:
         return describe_moves(group_id, name, epochs.moves(name, LINES))
 
     return _read(options, ask, read)
@@ -133,20 +134,24 @@ def _list_moves(options: RemoteReadOptions, name: str) -> ResourceHistory:
 def _read(
     options: RemoteReadOptions,
     ask: Callable[[Client, str], T],
-    read: Callable[[EpochCache, str], T],
+    read: "Callable[[EpochCache, str], T]",
 ) -> T:
     """Return the answer of the cluster at `--url` or on this node, or else read its files.
 
     With `--data-dir` the files are always read.
     """
-    config = options.load_config()
-    if options.url is not None:
+    if options.find_address() is not None:
         client = find_client(options)
         return ask(client, find_group_id(options, client))
-    if options.data_dir is None and locate_node_file(config).exists():
+    folder = options.find_plain_folder() or options.load_config().data_path
+    if options.data_dir is None and (folder / NOTE).exists():
         with suppress(Unreachable):  # it was killed, and its `node.json` is still there
             client = find_client(options)
             return ask(client, find_group_id(options, client))
+    from ......projections.explain.cache import EpochCache, NotToldError  # noqa: PLC0415  # slow
+    from ...logs.folder import GroupFolder, LogName  # noqa: PLC0415
+
+    config = options.load_config()
     try:
         with GroupFolder(options).read(LogName.CONTROL) as log:
             return read(EpochCache(log, read_shares), config.group_id)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from ......events.entries.codec import restore
+from ......events.entries.history import read_summary
 from ......events.group import Group
 from ......events.log.errors import LogError, NoLogError
 from ......events.log.probe import probe
@@ -13,6 +14,7 @@ from ......events.log.tables import LogKind
 from ......events.model import Resource
 from ......projections.explain.diff import Owner, TargetChange, Transfer
 from ......projections.explain.epochs import EpochReading
+from ......projections.explain.lists import CompactedHistory
 from ......projections.explain.reader import read_all
 from ......projections.shard_history import GroupEntries
 from ....replies.building.clients import read_shares
@@ -28,11 +30,18 @@ from ...logs.folder import (
     make_printer,
 )
 from ...output.member_names import MemberNames
-from ...output.phrases import format_resource_set, format_seconds, format_time
+from ...output.phrases import (
+    format_count,
+    format_resource_set,
+    format_seconds,
+    format_time,
+)
 from ...output.printing import Failed, Output, Table, say, show
+from ...output.progress import show_progress
 from ...requests.names import OfGroup
 from ...requests.options import LocalOptions, LocalReadOptions, select_group, with_options
 from ...tables.groups import tabulate_group
+from .compact import compact
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
@@ -86,13 +95,18 @@ def tell_story(
 ) -> None:
     """Show for each group epoch its cause, the user, and what moved, stayed and waits."""
     with GroupFolder(select_group(options, group)).read(LogName.CONTROL) as reader:
-        readings = [
-            each
-            for each in read_all(reader, read_shares)
-            if (start is None or each.report.group_epoch >= start)
-            and (until is None or each.report.group_epoch <= until)
-        ]
+        summary = read_summary(reader.trimmed().summary)
+        readings = [*read_all(reader, read_shares)]
+    first_epoch = readings[0].report.group_epoch if readings else None
+    readings = [
+        each
+        for each in readings
+        if (start is None or each.report.group_epoch >= start)
+        and (until is None or each.report.group_epoch <= until)
+    ]
     if options.output is Output.TABLE:
+        if summary is not None:
+            say(CompactedHistory.of(summary).describe_gap(first_epoch))
         for reading in readings:
             for line in tell(reading):
                 say(line)
@@ -107,14 +121,17 @@ def verify(options: LocalReadOptions) -> None:
     The shared logs of the groups of Kafka's clients are checked as well.
     """
     folder = GroupFolder(options)
-    reports = [
-        _verify(name.value, folder.locate(name), folder.group_id, name.kind) for name in LogName
-    ]
-    reports += [
-        _verify(f"shard {each.name} {name.value}", each / name.value, None, name.shared)
+    logs = [(name.value, folder.locate(name), folder.group_id, name.kind) for name in LogName]
+    of_shards = [
+        (f"shard {each.name} {name.value}", each / name.value, None, name.shared)
         for each in folder.shards()
         for name in LogName
     ]
+    reports: list[dict[str, object]] = []
+    with show_progress("logs checked", len(logs) + len(of_shards)) as advance:
+        for each in (*logs, *of_shards):
+            reports.append(_verify(*each))
+            advance(len(reports))
     rows = [
         (str(each["log"]), str(each["state"]), *(str(each.get(name, "")) for name in REPORTED))
         for each in reports
@@ -142,10 +159,12 @@ def backup(
     """
     folder = GroupFolder(options)
     if shards:
-        count = len(folder.back_up_shards(target))
-        say(f"the logs of {count} shard{'s' if count > 1 else ''} backed up to {target}")
+        with show_progress("copying and checking"):
+            count = len(folder.back_up_shards(target))
+        say(f"the logs of {format_count(count, 'shard')} backed up to {target}")
         return
-    done = folder.back_up(target)
+    with show_progress("copying and checking"):
+        done = folder.back_up(target)
     say(f"{' and '.join(done)} of group {folder.group_id} backed up to {target}")
 
 
@@ -183,9 +202,11 @@ def _fold(reader: GroupReader, group_id: str, until: int | None) -> Group:
         return restore(group_id, *reader.load())
     stop = end if until is None else until
     if low or stop > end:
+        summary = read_summary(reader.trimmed().summary)
+        compacted = "" if summary is None else f"; {CompactedHistory.of(summary)}"
         raise Failed(
             f"the log holds the offsets from {low} to {end}: a replay that stops at"
-            f" {stop} needs all of them up to there, from 0 on"
+            f" {stop} needs all of them up to there, from 0 on{compacted}"
         )
     before = takewhile(lambda each: each.offset < stop, iterate_entries(reader, 0))
     return restore(group_id, before, stop)
@@ -259,6 +280,7 @@ VERBS: Final = {
     "story": tell_story,
     "verify": verify,
     "backup": backup,
+    "compact": compact,
     "replay": replay,
 }
 """The verbs of `fairlead log`."""

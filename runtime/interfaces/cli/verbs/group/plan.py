@@ -1,4 +1,9 @@
-"""The command `plan`: a dry run of changes, and the tables of its result."""
+"""The command `plan`: a dry run of changes, and the tables of its result.
+
+The changes are sent as one request to the node, whose group computes what it would do, and changes
+nothing. The answer has each resource that moves, starts or stops, the loads of the workers before
+and after, and a verdict; here it is only laid out.
+"""
 
 import re
 from collections import Counter
@@ -27,7 +32,8 @@ from ...output.phrases import (
 from ...output.printing import FactList, Misused, Section, Table, show
 from ...requests.client import find_client
 from ...requests.files import Recursive, read_all_connectors
-from ...requests.names import OfGroup, find_group_id
+from ...requests.grammar import CONNECTORS, WORKERS
+from ...requests.names import OfGroup, complete_names, find_group_id
 from ...requests.options import RemoteReadOptions, with_options
 
 UNMEASURED: Final = "not measured yet"
@@ -64,11 +70,21 @@ class PlanOptions(RemoteReadOptions):
     ] = None
     remove_worker: Annotated[
         list[str] | None,
-        Option("--remove-worker", metavar="WORKER", help="A worker leaves gracefully."),
+        Option(
+            "--remove-worker",
+            metavar="WORKER",
+            help="A worker leaves gracefully.",
+            complete=complete_names(WORKERS),
+        ),
     ] = None
     drain: Annotated[
         list[str] | None,
-        Option("--drain", metavar="WORKER", help="A worker gives up its work, and stays."),
+        Option(
+            "--drain",
+            metavar="WORKER",
+            help="A worker gives up its work, and stays.",
+            complete=complete_names(WORKERS),
+        ),
     ] = None
     scale: Annotated[
         list[str] | None,
@@ -76,7 +92,12 @@ class PlanOptions(RemoteReadOptions):
     ] = None
     delete: Annotated[
         list[str] | None,
-        Option("--delete", metavar="CONNECTOR", help="A connector is deleted."),
+        Option(
+            "--delete",
+            metavar="CONNECTOR",
+            help="A connector is deleted.",
+            complete=complete_names(CONNECTORS),
+        ),
     ] = None
     group: OfGroup = None
 

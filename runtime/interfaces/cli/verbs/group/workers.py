@@ -7,8 +7,8 @@ from ....replies.node import GroupWorkerOrder, WorkerRemoval
 from ...adapters.parameters import Option
 from ...output.printing import say
 from ...requests.client import find_client
-from ...requests.grammar import split_words
-from ...requests.names import WORKERS, OfGroup, OfWorkers, find_group_id
+from ...requests.grammar import WORKERS, split_words
+from ...requests.names import OfGroup, OfWorkers, find_group_id
 from ...requests.options import RemoteOptions, with_options
 from ...requests.several import for_each
 from ...requests.waiting import WaitOptions, parse_duration, wait_until_empty

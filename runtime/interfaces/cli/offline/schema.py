@@ -1,0 +1,165 @@
+"""The commands `schema` and `generate`: what helps to write a config in an editor."""
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from .....actors.settings import SettingType
+from ....pipeline.spi.config import Definition
+from ..adapters.parameters import Option
+from ..output.printing import format_json
+from .config_keys import ENDS, FILES, KeyCatalogue, is_usual, pattern_of, read_catalogue
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+PIPELINE: Final = "SparkPipeline"
+WIDTH: Final = 96
+"""The width of a comment."""
+_WHOLE: Final = {SettingType.INT, SettingType.LONG}
+_REFERENCE: Final = r"\$\{"
+Schema = dict[str, Any]
+
+
+def schema() -> None:
+    """Print the JSON Schema of connector configs, with all keys that are installed here.
+
+    Editors complete keys by it and show their meaning: `# yaml-language-server: $schema=FILE`
+    in the first line of a YAML file.
+    """
+    sys.stdout.write(format_json(make_schema(read_catalogue()), 2) + "\n")
+
+
+def make_schema(keys: KeyCatalogue) -> Schema:
+    """Return the JSON Schema of a file of connectors."""
+    named = {
+        "type": "object",
+        "required": ["name", "config"],
+        "additionalProperties": False,
+        "properties": {"name": {"type": "string"}, "config": {"$ref": "#/$defs/config"}},
+    }
+    plain = {"$ref": "#/$defs/config", "required": ["name"]}
+    connector: Schema = {"if": {"required": ["config"]}, "then": named, "else": plain}
+    return {
+        "$schema": DIALECT,
+        "title": "Connectors of fairlead",
+        "if": {"type": "array"},
+        "then": {"items": {"$ref": "#/$defs/connector"}},
+        "else": {"$ref": "#/$defs/connector"},
+        "$defs": {"connector": connector, "config": _config_schema(keys)},
+    }
+
+
+def _config_schema(keys: KeyCatalogue) -> Schema:
+    """Return the schema of a config: of a pipeline all keys are known, of others a few."""
+    common = {each.name: _value_schema(each) for each in keys.common}
+    of_types = {
+        each.name: _value_schema(each)
+        for definitions in keys.by_type.values()
+        for each in definitions
+    }
+    for end in ENDS:
+        common[f"{end}.type"]["enum"] = keys.types_of(end)
+    families = {pattern_of(each.name): _value_schema(each) for each in keys.families}
+    families[r"^(transforms|predicates)\.[^.]+\..+$"] = {"type": ["string", "number", "boolean"]}
+    pipeline: Schema = {
+        "properties": of_types,
+        "patternProperties": families,
+        "propertyNames": {"anyOf": [{"enum": [*common, *of_types]}, *_patterns(families)]},
+        "allOf": [*_of_types(keys)],
+    }
+    return {
+        "type": "object",
+        "required": ["connector.class"],
+        "properties": common,
+        "if": {"properties": {"connector.class": {"pattern": f"(^|\\.){PIPELINE}$"}}},
+        "then": pipeline,
+    }
+
+
+def _patterns(families: Iterable[str]) -> Iterator[Schema]:
+    return ({"pattern": each} for each in families)
+
+
+def _of_types(keys: KeyCatalogue) -> Iterator[Schema]:
+    """Yield what each type of sources and sinks requires."""
+    for selected, definitions in keys.by_type.items():
+        end, _, kind = selected.partition("=")
+        required = [each.name for each in definitions if each.required]
+        chosen: Schema = {"properties": {end: {"const": kind}}}
+        if kind != FILES:  # which is meant without a type
+            chosen["required"] = [end]
+        if required:
+            yield {"if": chosen, "then": {"required": required}}
+
+
+def _value_schema(key: Definition) -> Schema:
+    """Return the schema of a key's value: files may have texts, numbers and words."""
+    described: Schema = {"description": key.documentation}
+    if key.default_text is not None:
+        described["default"] = key.default_text
+    if key.type in _WHOLE:
+        text = {"type": "string", "pattern": rf"^\s*[+-]?\d+\s*$|{_REFERENCE}"}
+        return {**described, "anyOf": [{"type": "integer"}, text]}
+    if key.type is SettingType.BOOLEAN:
+        words = "[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]"
+        text = {"type": "string", "pattern": rf"^\s*({words})\s*$|{_REFERENCE}"}
+        return {**described, "anyOf": [{"type": "boolean"}, text]}
+    if key.recommended and key.type is SettingType.STRING:
+        described["examples"] = [*key.recommended]
+    return {**described, "type": ["string", "number", "boolean"]}
+
+
+def generate_connector(
+    name: Annotated[
+        str, Option("--name", metavar="NAME", help="The connector's name.")
+    ] = "my-connector",
+    source: Annotated[
+        str, Option("--source", metavar="TYPE", help="Where rows come from.")
+    ] = FILES,
+    sink: Annotated[str, Option("--sink", metavar="TYPE", help="Where rows go.")] = FILES,
+    *,
+    every: Annotated[bool, Option("--all", help="With all keys, not the usual ones.")] = False,
+) -> None:
+    """Print a config to start from: keys that are required, and the usual ones in comments.
+
+    `fairlead lint` and `fairlead apply` take it once what is required is filled in.
+    """
+    sys.stdout.writelines(f"{line}\n" for line in _write_config(name, source, sink, every=every))
+
+
+def _write_config(name: str, source: str, sink: str, *, every: bool) -> Iterator[str]:
+    keys = read_catalogue()
+    of_ends = {"source": keys.keys_of("source", source), "sink": keys.keys_of("sink", sink)}
+    yield f"name: {format_json(name)}"
+    yield "config:"
+    yield f"  connector.class: {PIPELINE}"
+    yield from _write_keys(keys.common, {"tasks.max": "1"}, every=every)
+    for end, kind in (("source", source), ("sink", sink)):
+        yield ""
+        yield f"  {end}.type: {kind}"
+        yield from _write_keys(of_ends[end], {}, every=every)
+
+
+def _write_keys(
+    keys: Sequence[Definition], values: dict[str, str], *, every: bool
+) -> Iterator[str]:
+    written = {"name", "connector.class", "source.type", "sink.type"}
+    for key in sorted(keys, key=lambda each: not each.required):
+        if key.name in written or not (every or is_usual(key)):
+            continue
+        meaning = f"{key.documentation}{' Required.' if key.required else ''}"
+        yield from textwrap.wrap(
+            meaning,
+            WIDTH,
+            initial_indent="  # ",
+            subsequent_indent="  # ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        value = values.get(key.name) or key.default_text or ""
+        comment = "" if key.required or key.name in values else "# "
+        text = format_json(value) if value or not key.required else ""
+        yield f"  {comment}{key.name}: {text}".rstrip()
+
+
+VERBS: Final = {"connector": generate_connector}

@@ -1,0 +1,1 @@
+"""The examination behind `fairlead doctor`: the machine, the programs, the data folder."""

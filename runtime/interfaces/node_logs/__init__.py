@@ -1,0 +1,1 @@
+"""The log files of a node's processes, and the entries in them."""
