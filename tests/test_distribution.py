@@ -43,6 +43,15 @@ def test_the_package_has_all_pages() -> None:
     assert {*(HOUSE / "docs").rglob("*.md")} <= shipped
 
 
+def test_the_sources_have_whatever_is_not_python() -> None:
+    lines = (HOUSE / "MANIFEST.in").read_text().splitlines()
+    grafted = {line.split()[1] for line in lines if line.startswith("graft ")}
+    law = {line.split()[1] for line in lines if line.startswith("recursive-include ")}
+    folders = {path.name for path in HOUSE.iterdir() if path.is_dir() and path.name[0] != "."}
+    tools = {"__pycache__", "fairlead_connect.egg-info", "build", "dist"}
+    assert folders - tools == {*grafted - {".ci"}, *law}
+
+
 def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
     other = re.compile(r"pip install '?fairlead(?!-)\b|fairlead\[")
     told = [f"{path.name}: {found}" for path in TELLS for found in other.findall(path.read_text())]

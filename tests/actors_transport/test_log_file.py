@@ -86,6 +86,32 @@ def flood(path: Path) -> None:
         say(handler, "line %d %s", number, "x" * 100)
 
 
+@pytest.mark.parametrize("files", [1, 2, 4])
+def test_so_many_older_logs_are_kept_as_are_wanted(tmp_path: Path, files: int) -> None:
+    handler = LogFile(tmp_path / "a.log", largest=10, files=files)
+    for number in range(6):
+        say(handler, "%d is written here", number)
+    handler.close()
+    written = {each.name: each.read_text() for each in tmp_path.iterdir()}
+    older = {f"a.log.{number}": f"{6 - number} is written here\n" for number in range(1, files)}
+    assert written == {"a.log": "", **older}
+
+
+def test_a_log_that_another_process_has_put_aside_is_not_put_aside_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    handler = LogFile(path, largest=10)
+    say(handler, "short")
+    full = handler.stream
+    assert full is not None
+    path.rename(f"{path}.1")
+    handler._rotate(full)
+    full.close()
+    assert path.with_name("a.log.1").read_text() == "short\n"
+    say(handler, "new")
+    handler.close()
+    assert path.read_text() == "new\n"
+
+
 def test_logs_are_for_their_owner_only(tmp_path: Path) -> None:
     old = os.umask(0)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.transport import log_levels
-from fairlead.actors.transport.log_levels import LoggerState, LogLevelsRead, ReadLogLevels
+from fairlead.actors.transport.log_levels import LevelSet, LoggerState, LogLevelsRead, ReadLogLevels
 from fairlead_tests.actor_system import Running, eventually
 from fairlead_tests.actors_transport.probe_actors import Create, Echo, Parent
 
@@ -55,6 +55,17 @@ def test_a_level_that_code_has_set_stays_unless_it_is_named(folder: Path) -> Non
         log_levels.write(folder, name, level, NOW)
         log_levels.apply(folder)
     assert own.level == logging.ERROR
+
+
+def test_a_level_that_is_kept_outlives_the_node(folder: Path) -> None:
+    log_levels.write(folder, "l.kept", "DEBUG", NOW, is_kept=True)
+    log_levels.write(folder, "l.other", "DEBUG", NOW)
+    log_levels.forget(folder)
+    assert log_levels.read(folder) == {"l.kept": LevelSet("DEBUG", NOW, is_kept=True)}
+    log_levels.write(folder, "l.kept", "INFO", NOW + 1)
+    log_levels.forget(folder)
+    assert log_levels.read(folder) == {}
+    assert not (folder / log_levels.FILE).exists()
 
 
 def test_a_file_that_nobody_can_read_sets_no_level(folder: Path) -> None:

@@ -23,6 +23,7 @@ from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
+from fairlead.runtime.pipeline.engines.settings import known_settings
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.benchmarks.figures import tell
@@ -169,7 +170,7 @@ def by_hand(topics: Topics, out: Path) -> float:
 def piped(engine: Embedded, config: Mapping[str, str]) -> float:
     """Return how long a task takes from its start to the last batch being published."""
     reports, ledger, token, name = Reports(), MemoryLedger(), Token(1, 0), config["name"]
-    runner = Runner(engine, ledger, find_plugins(), reports)
+    runner = Runner(engine, ledger, find_plugins(), reports, spark_settings=known_settings({}))
     runner.start(Launch(Resource(name), token, config, config))
     made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
     assert isinstance(made, TaskConfigsChanged)

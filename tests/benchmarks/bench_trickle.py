@@ -2,9 +2,9 @@
 
 `python tests/benchmarks/bench_trickle.py` prints JSON lines: the time from a file's rename into its
 folder to the rename of what came of it, at default settings, with one connector and with eight at
-once, beside Spark's structured streaming in the same run, and the CPU time that each took; the
-share of a core that a connector takes over a folder of files that are all read; and the memory of
-a node with fifty connectors.
+once, beside Spark's structured streaming and a node with `engine.lane=spark` in the same run, and
+the CPU time that a file took; the share of a core that a connector takes over a folder of files
+that are all read; and the memory of a node with fifty connectors.
 """
 
 import argparse
@@ -54,25 +54,33 @@ def trickle(connectors: int) -> None:
         theirs = Path(folder) / "streams"
         with streams(theirs, connectors):
             peer = landed(theirs, connectors, lambda sink: count_in(sink / "_spark_metadata"))
-        ours = Path(folder) / "fairlead"
-        lay_out(ours, connectors)
-        with started(ours, {"workers": "1"}) as node:
-            for number in range(connectors):
-                create(node, f"c{number}", ours, number, tasks=1)
-            before_s = node.cost().cpu_s
-            taken = landed(ours, connectors, lambda sink: Published(sink).files())
-            cpu_s = node.cost().cpu_s - before_s
+        taken, cpu_ms = by_fairlead(Path(folder) / "auto", connectors, "auto")
+        by_spark, cpu_by_spark_ms = by_fairlead(Path(folder) / "spark", connectors, "spark")
+    name = f"file_to_published_p50_{connectors}"
+    conditions = f"{len(taken)} files of 1,000 rows, {connectors} connectors"
+    peers = {"structured streaming": median(peer), "engine.lane=spark": median(by_spark)}
+    for of, value in peers.items():
+        tell(name, median(taken), "ms", peer=of, peer_value=value, conditions=conditions)
     tell(
-        f"file_to_published_p50_{connectors}",
-        median(taken),
+        f"cpu_of_a_small_file_{connectors}",
+        cpu_ms,
         "ms",
-        peer="structured streaming",
-        peer_value=median(peer),
-        conditions=f"{len(taken)} files of 1,000 rows, {connectors} connectors",
+        peer="engine.lane=spark",
+        peer_value=cpu_by_spark_ms,
+        conditions=f"all processes of the node, {connectors} connectors, from their first file on",
     )
-    cpu_ms = 1000 * cpu_s / (len(taken) + FIRST * connectors)
-    conditions = f"all processes of the node, {connectors} connectors, from their first file on"
-    tell(f"cpu_of_a_small_file_{connectors}", cpu_ms, "ms", conditions=conditions)
+
+
+def by_fairlead(root: Path, connectors: int, lane: str) -> tuple[list[float], float]:
+    """Return how many ms each file took, and the CPU time of one in ms."""
+    lay_out(root, connectors)
+    with started(root, {"workers": "1", "engine.lane": lane}) as node:
+        for number in range(connectors):
+            create(node, f"c{number}", root, number, tasks=1)
+        before_s = node.cost().cpu_s
+        taken = landed(root, connectors, lambda sink: Published(sink).files())
+        cpu_s = node.cost().cpu_s - before_s
+    return taken, 1000 * cpu_s / (len(taken) + FIRST * connectors)
 
 
 def idle(files: int) -> None:

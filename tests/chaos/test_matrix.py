@@ -33,7 +33,7 @@ FEW = ("freeze at", "kill database", "kill broker")
 PATIENCE_S = 240.0
 SESSION_MS = "10000"
 """Long enough for a machine that has two JVMs, a broker and a database to start again at once."""
-HANDOVERS = 20
+HANDOVERS = int(os.environ.get("CHAOS_HANDOVERS", "20"))
 """How often at least a task of each pair is taken over in a soak."""
 ROUND = 12
 """How many steps are drawn, and told, at once."""

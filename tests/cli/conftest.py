@@ -35,6 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     """Run commands in an empty folder of their own, as if in a terminal of 100 columns."""
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     monkeypatch.chdir(tmp_path)
 
     def ran(*arguments: str | Path) -> Ended:
@@ -62,8 +63,12 @@ class Cluster:
         default_factory=dict[tuple[str, str], tuple[int, object]]
     )
     asked: list[Asked] = field(default_factory=list[Asked])
+    statuses: list[int] = field(default_factory=list[int])
+    """That of each answer."""
     node: str = ""
     """Whose answers they are, by its own word."""
+    authorizations: list[str | None] = field(default_factory=list[str | None])
+    """The header of each request that says who asks."""
 
     def answer(self, method: str, path: str, found: object, status: int = 200) -> None:
         self.answers[method, path] = (status, found)
@@ -88,6 +93,10 @@ def cluster() -> Iterator[Cluster]:
 EXPANDED = "/connectors?expand=status&expand=info&expand=progress"
 
 
+FOLDER = "folder"
+"""No path: what the overview says of the folder of connector files."""
+
+
 def overview_of(cluster: Cluster) -> tuple[int, object]:
     """What the cluster answers to one request for all: its answers about each, or one's error."""
     parts = {"server": "/", "health": "/health", "groups": "/groups", "workers": "/workers"}
@@ -96,6 +105,8 @@ def overview_of(cluster: Cluster) -> tuple[int, object]:
         status, told[part] = cluster.answers.get(("GET", path), (404, {}))
         if status >= 400 and part != "health":
             return status, told[part]
+    if ("GET", FOLDER) in cluster.answers:
+        told["folder"] = cluster.answers["GET", FOLDER][1]
     try:
         return 200, {**told, **judged(told)}
     except (AttributeError, KeyError, TypeError, ValidationError):  # an answer is misshapen
@@ -119,6 +130,7 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.replace("extended=true&", "").replace("?extended=true", "")
+            cluster.authorizations.append(self.headers.get("Authorization"))
             cluster.asked.append(Asked(self.command, path, json.loads(body or b"null")))
             missing = {"error_code": 404, "message": f"there is no {path}"}
             if (self.command, path) == ("GET", "/status"):
@@ -126,11 +138,17 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             else:
                 status, found = cluster.answers.get((self.command, path), (404, missing))
             told = found if isinstance(found, bytes) else json.dumps(found).encode()
+            tag = f'W/"{hash(told):x}"'
+            if self.headers.get("If-None-Match") == tag:
+                status = 304
+            cluster.statuses.append(status)
             self.send_response(status)
-            self.send_header("Content-Length", str(0 if status == 204 else len(told)))
+            self.send_header("Content-Length", str(0 if status in {204, 304} else len(told)))
             self.send_header(HEADER, cluster.node)
+            if path.startswith("/connectors?"):
+                self.send_header("ETag", tag)
             self.end_headers()
-            if status != 204:
+            if status not in {204, 304}:
                 self.wfile.write(told)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815  # the names of http.server

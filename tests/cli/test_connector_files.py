@@ -112,6 +112,17 @@ def test_a_verb_takes_all_files_and_folders_that_are_given(
     assert "".join(_names_in(cluster.asked)) == names
 
 
+@pytest.mark.parametrize("verb", ["create", "apply", "diff"])
+def test_a_config_without_a_name_gets_one_on_the_command_line(
+    verb: str, run: Run, cluster: Cluster
+) -> None:
+    Path("a.json").write_text('{"tasks.max": "1"}')
+    Path("b.json").write_text('{"name": "b", "config": {}}')
+    run(verb, "-f", "a.json", "-f", "b.json", "-n", "a", "--url", cluster.url)
+    assert "".join(_names_in(cluster.asked)) == "ab"
+    assert run(verb, "-f", "a.json", "--url", cluster.url).code == 2
+
+
 def _names_in(asked: list[Asked]) -> list[str]:
     """The connectors in requests, in their order."""
     names = list[str]()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Asked, Cluster, Run
 
+from fairlead.runtime.interfaces.rest.validation.configs import invalid
 from fairlead_tests.cli import answered
 
 CONFIG = {"connector.class": "SparkPipeline", "tasks.max": "4", "header": "true", "rate": "0.5"}
@@ -106,6 +107,18 @@ def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) ->
         1,
         "",
         "fairlead: Connector flights already exists (HTTP 409)\n",
+    )
+
+
+def test_the_errors_of_a_config_are_told_without_a_request_to_make(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(YAML)
+    message = invalid(["x: y"]).message
+    cluster.answer("POST", "/connectors", {"error_code": 400, "message": message}, 400)
+    assert run("create", "-f", "c", "--url", cluster.url).err == (
+        "fairlead: Connector configuration is invalid and contains the following 1 error(s):\n"
+        "fairlead: x: y\nfairlead: nothing was changed (HTTP 400)\n"
     )
 
 

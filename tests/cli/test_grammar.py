@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cli.conftest import Cluster, Run
 
-from fairlead.runtime.interfaces.cli.catalogue import VERBS
+from fairlead.runtime.interfaces.cli.catalogue import HABITS, VERBS
 from fairlead.runtime.interfaces.cli.main import load_verb
 from fairlead.runtime.interfaces.cli.output.printing import Misused
 from fairlead.runtime.interfaces.cli.requests.grammar import (
@@ -60,6 +60,11 @@ def test_the_first_word_is_the_kind_if_it_is_the_word_of_one(
             "task a-0",
             "`fairlead stop` is of a connector, not of a task; a task has no state of its own:"
             " name its connector; a connector that is called so: `fairlead stop connector task`",
+        ),
+        (
+            "offset a",
+            "`fairlead stop` is of a connector, not of an offset; of offsets: `fairlead offsets`; a"
+            " connector that is called so: `fairlead stop connector offset`",
         ),
         (
             "worker w1",
@@ -276,8 +281,8 @@ def test_a_misspelt_verb_is_no_error_in_the_line_of_a_shell(
 
 
 def test_names_that_may_be_left_out_are_in_brackets(run: Run) -> None:
-    may_be_all = ("get", "top", "logs", "delete")
-    for verb in (*may_be_all, "pause", "describe", "drain"):
+    may_be_all = ("get", "top", "logs", "delete", "pause", "describe")
+    for verb in (*may_be_all, "drain"):
         usage = run(verb, "--help").out.splitlines()[0]
         name = "[NAME...]" if verb in may_be_all else "NAME..."
         assert usage == f"Usage: fairlead {verb} [OPTIONS] [KIND] {name}"
@@ -406,3 +411,38 @@ def test_the_line_of_help_of_a_verb_is_the_first_paragraph_of_its_own() -> None:
     assert {name: each.partition("\n\n")[0] for name, each in told.items()} == {
         name: verb.help for name, verb in VERBS.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("info", "No such command 'info': here it is `fairlead cluster-info`."),
+        ("use-context prod", "No such command 'use-context': here it is `fairlead config use-"),
+        ("label connector a team=b", "here it is `fairlead patch NAME labels=team=a`."),
+        ("rollout pause a", "No such command 'pause': here it is `fairlead pause NAME`."),
+        ("auth user list", "No such command 'list': here it is `fairlead auth list`."),
+        ("pluck", "No such command 'pluck'."),
+    ],
+)
+def test_a_verb_of_another_program_is_told_by_its_name_here(
+    words: str, said: str, run: Run
+) -> None:
+    ended = run(*words.split())
+    assert (ended.code, said in ended.err) == (2, True)
+
+
+def test_what_stands_for_a_verb_of_another_program_is_one() -> None:
+    assert {each.split(" ")[0] for each in HABITS.values()} - {*VERBS} == {"--install-completion"}
+    assert {*HABITS} & {*VERBS} == set()
+
+
+def test_get_all_names_the_verb_that_shows_all(run: Run, cluster: Cluster) -> None:
+    told = run("get", "all", "--url", cluster.url).err
+    assert told.endswith("; `fairlead status` shows all that there is\n")
+
+
+def test_keys_are_set_as_kcctl_does_it(run: Run, cluster: Cluster) -> None:
+    cluster.answer("PATCH", "/connectors/flights/config", answered.INFO)
+    words = ("patch", "connector", "flights", "-s", "tasks.max=2", "-r", "header")
+    assert run(*words, "--url", cluster.url).code == 0
+    assert cluster.asked[-1].body == {"tasks.max": "2", "header": None}

@@ -73,7 +73,7 @@ def test_a_wide_list_cuts_nothing(run: Run, two: Cluster, monkeypatch: pytest.Mo
         ("connectors c", 1, "there is no connector c; there is: a, b"),
         ("tasks a c", 1, "there is no connector c; there is: a, b"),
         ("workers w9", 1, "there is no worker w9; there is: w1, w2, w3"),
-        ("workers --all", 2, "--all is of plugins"),
+        ("workers --all", 2, "--all and --types are of plugins"),
         ("offsets a", 1, "there is no /connectors/a/offsets (HTTP 404)"),
     ],
 )
@@ -146,6 +146,7 @@ def test_placements_are_those_that_operators_ordered_in_groups_of_workers(
 
 
 KINDS = {"workers", "plugins", "placements", "assignors"}
+TOPIC = {**answered.KEYS[0], "name": "source.topic", "only_with": "source.type=kafka"}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,16 @@ KINDS = {"workers", "plugins", "placements", "assignors"}
         ("restart task flights-1", "flights-1"),
         ("describe connector ", "a b"),
         ("describe group ", "connect"),
-        ("describe plugin ", "SparkPipeline"),
+        ("describe plugin ", "SparkPipeline kafka"),
+        ("get assignors b", "balanced"),
+        ("patch flights tasks.", "tasks.max="),
+        ("patch flights source.t", "source.topic="),
+        ("patch flights -s tasks.", "tasks.max="),
+        ("patch flights --remove tasks.", "tasks.max"),
+        ("explain source.t", "source.topic"),
+        ("plan --drain w3", "w3"),
+        ("events --for a", "a"),
+        ("wait w", "workers"),
         ("get loggers fairlead.a", "fairlead.actors"),
         ("log-level fairlead.a", "fairlead.actors"),
         ("delete connector a ", "a b"),
@@ -178,6 +188,8 @@ def test_a_shell_completes_names(
     cluster.answer("GET", "/connectors", ["a", "b"])
     cluster.answer("GET", "/connectors?expand=info", {"flights": {"info": answered.INFO}})
     cluster.answer("GET", "/admin/loggers", {"fairlead.actors": {}, "root": {}})
+    cluster.answer("GET", "/connectors/flights/config", {**answered.CONFIG, "source.type": "kafka"})
+    cluster.answer("GET", f"/connector-plugins/{answered.CLASS}/config", [*answered.KEYS, TOPIC])
     monkeypatch.setenv("FAIRLEAD_LISTENERS", cluster.url)
     monkeypatch.setenv("_FAIRLEAD_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", f"fairlead {line}")
@@ -187,6 +199,24 @@ def test_a_shell_completes_names(
     cluster.answers.clear()
     kinds = [each for each in told.out.splitlines() if each.removeprefix("plain,") in KINDS]
     assert run() == (0, "".join(f"{each}\n" for each in kinds or [""]), "")
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("explain data.", "data.dir"),
+        ("up --set data.", "data.dir="),
+        ("offsets seek a --to l", "latest"),
+        ("auth can-i pau", "pause"),
+    ],
+)
+def test_a_shell_completes_words_without_a_node(
+    line: str, completed: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_FAIRLEAD_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"fairlead {line}")
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ") + 1))
+    assert run() == (0, f"plain,{completed}\n", "")
 
 
 def test_in_a_narrow_terminal_headings_and_short_cells_stay_whole(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from cli.conftest import Run
 
+from fairlead.events.catalogue import GENERATION
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
@@ -333,3 +334,14 @@ def test_a_reader_that_has_enough_is_no_failure_to_speak_of(data_dir: Path) -> N
     shell = f"{sys.executable} -m fairlead.runtime log show --data-dir {data_dir} | head -1"
     ended = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == (numbered(CONTROL[:1]), "")
+
+
+def test_the_logs_of_a_newer_version_are_not_told_by_half(run: Run, data_dir: Path) -> None:
+    (data_dir / "run").mkdir(exist_ok=True)
+    newer = {"version": "9.8.0", "generation": GENERATION + 1}
+    (data_dir / "run" / "version.json").write_text(json.dumps(newer))
+    for verb in ("show", "story", "replay", "compact"):
+        ended = run("log", verb, "--data-dir", data_dir)
+        assert (ended.code, ended.out) == (1, "")
+        assert f"{data_dir} was last used by fairlead 9.8.0" in ended.err
+    assert run("log", "verify", "--data-dir", data_dir).code == 0, "it decodes nothing"

@@ -32,7 +32,8 @@ VERBS = {
         "--set",
     ],
     "docs": ["PAGE", "stores/kafka"],
-    "config": ["--config", "--set", "--data-dir", "-o"],
+    "config": ["--config", "--set", "--data-dir", "-o", "set-context", "get-contexts"],
+    "config set-context": ["NAME", "--url", "--token-file"],
     "create": ["--filename", "-f", "--url", "--set"],
     "apply": ["--filename", "-f", "--dry-run", "--wait", "--timeout", "--url", "--set"],
     "diff": ["--filename", "-f", "--url", "-o"],
@@ -44,10 +45,11 @@ VERBS = {
     "logs": ["NAME", "--follow", "-f", "--data-dir"],
     "log-level": ["LOGGER", "--url"],
     "delete": ["KIND", "NAME", "--url", "--set"],
-    "log": ["show", "verify", "backup", "replay"],
+    "log": ["show", "verify", "backup", "compact", "replay"],
     "log show": ["--from", "--limit", "--offsets", "--follow", "--data-dir", "-o"],
     "log verify": ["--data-dir", "-o"],
     "log backup": ["DEST", "--data-dir"],
+    "log compact": ["GROUP", "--all", "--keep-days", "--keep-epochs", "--dry-run", "-o"],
     "log replay": ["--until", "--data-dir", "-o"],
 }
 ACTORS = ["thespian", "fairlead.actors.group.state.soft_state"]
@@ -136,6 +138,17 @@ def test_the_last_place_turns_any_fault_into_one_line(
         run("describe", "group", "g", "--url", cluster.url, "-o", "yaml")
 
 
+def test_ctrl_c_ends_a_verb_without_a_traceback(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", press)
+    ended = run("wait", "flights", "--for", "paused", "--url", cluster.url)
+    assert ended == (130, "", "\nfairlead: interrupted: what was done before stays\n")
+
+
 def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: Path) -> None:
     logs = ["--data-dir", str(data_dir)]
     verbs = [["get", "tasks", "--url", cluster.url], ["log", "replay", *logs], ["--help"]]
@@ -168,16 +181,24 @@ MOST_MODULES = 250
 
 
 @pytest.mark.parametrize(
-    "verb", ["status", "get connectors", "get tasks -o json", "pause flights", "--help"]
+    ("verb", "folder"),
+    [
+        ("status", ""),
+        ("get connectors", "of the environment"),
+        ("get tasks -o json", ""),
+        ("pause flights", ""),
+        ("--help", ""),
+    ],
 )
 def test_a_verb_loads_what_it_needs_and_no_more(
-    verb: str, cluster: Cluster, tmp_path: Path
+    verb: str, folder: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.answer("PUT", "/connectors/flights/pause", None, 202)
-    run = tmp_path / "fairlead-data" / "run"
+    run = tmp_path / (folder or "fairlead-data") / "run"
     run.mkdir(parents=True)
     (run / "node.json").write_text(json.dumps({"rest": cluster.url}))
     plain = {key: each for key, each in os.environ.items() if not key.startswith("FAIRLEAD_")}
+    plain |= {"FAIRLEAD_DATA_DIR": folder} if folder else {}
     program = (
         "import sys; from fairlead.runtime.interfaces.cli.main import main;"
         f" code = main({verb.split()}); print(code, *sys.modules, file=sys.stderr)"
@@ -278,6 +299,7 @@ def test_completion_is_installed_where_the_shell_looks_for_it(
         assert (told.code, told.err) == (0, "")
         assert told.out.startswith(f"completion for {shell} is in {tmp_path / path}")
         assert f"{shell}_complete" in (tmp_path / path).read_text()
+        assert ("compopt -o nospace" in (tmp_path / path).read_text()) is (shell == "bash")
         (tmp_path / path).unlink()
     wrong = run("--install-completion", "tcsh")
     said = "there is completion for bash, zsh, fish, not for tcsh"

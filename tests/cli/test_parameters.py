@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import Annotated, Any
 
+from cli.conftest import Run
 from click.testing import CliRunner
 
 from fairlead.runtime.interfaces.cli.adapters.parameters import Argument, Option, make_command
@@ -70,3 +71,12 @@ def test_a_verb_is_called_with_its_defaults_or_with_what_was_given() -> None:
         "at_once": True,
         "only": ["b", "d"],
     }
+
+
+def test_what_says_which_node_is_meant_comes_last_in_the_help(run: Run) -> None:
+    lines = run("pause", "--help").out.splitlines()
+    heads = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["Arguments:", "Options:", "Which node or cluster:", "Examples:"]
+    at = {line.split()[0].rstrip(","): number for number, line in enumerate(lines) if "--" in line}
+    assert at["-e"] < lines.index("Which node or cluster:") < at["--url"]
+    assert "Which node" not in run("config", "set-context", "--help").out

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli.conftest import Asked, Cluster, Run
+from cli.conftest import FOLDER, Asked, Cluster, Run
 from msgspec import convert
 
 from fairlead.runtime.interfaces.cli.output.printing import Table
@@ -292,7 +292,48 @@ def test_status_for_programs_holds_all_that_was_asked(run: Run, cluster: Cluster
         "workers": answered.WORKERS,
         "connectors": answered.CONNECTORS,
         "tasks": answered.TASKS,
+        "folder": None,
     }
+
+
+REPORT = {
+    "folder": "/etc/connectors",
+    "mode": "plan",
+    "prunes": True,
+    "state": "failed",
+    "files": 3,
+    "in_folder": 2,
+    "to_apply": [
+        {
+            "name": "a",
+            "is_new": False,
+            "changes": [{"key": "tasks.max", "from": "1", "to": "2"}],
+            "warnings": [],
+        }
+    ],
+    "to_delete": ["b"],
+    "drifted": ["a"],
+    "errors": [{"file": "c.yaml", "connector": "", "message": "c.yaml is broken in line 3"}],
+}
+
+
+def test_status_tells_how_connectors_differ_from_the_folder_of_files(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("GET", FOLDER, REPORT)
+    out = run("status", "--url", cluster.url).out
+    assert (
+        "Files: /etc/connectors: failed, 2 connectors in 3 files, 1 to create or change, 1 to"
+        " delete, 1 of them written by others, 1 error"
+    ) in " ".join(out.split())
+    lines = out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("FILES"))
+    assert [line.split(None, 2) for line in lines[at : at + 4]] == [
+        ["FILES", "NAME", "DETAIL"],
+        ["change", "a", "tasks.max; somebody else wrote it last"],
+        ["delete", "b", "its file is gone"],
+        ["error", "c.yaml", "c.yaml is broken in line 3"],
+    ]
 
 
 def test_a_cluster_that_is_not_well_is_still_told_about(run: Run, cluster: Cluster) -> None:

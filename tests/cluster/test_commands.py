@@ -1,11 +1,14 @@
 """What `up`, `down` and `worker` promise, with all of the node's processes, REST included."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psutil
 import pytest
 
@@ -21,9 +24,10 @@ from fairlead.actors.transport.ports import SystemAddress
 from fairlead.actors.transport.system import System, connect
 from fairlead.events.model import RunState
 from fairlead.runtime.cluster.messages import AddWorker
+from fairlead.runtime.cluster.node_files import read_node
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.interfaces.cli.verbs.logs import read_entries
+from fairlead.runtime.interfaces.node_logs.files import LogFolderReader
 from fairlead.runtime.node.launcher import commands
 from fairlead.runtime.node.launcher.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
@@ -100,6 +104,31 @@ def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(kept: She
     assert {each.pid for each in first.processes()} == pids
 
 
+def test_a_page_hears_of_a_connector_as_it_is_made_and_of_its_tasks(kept: Shell) -> None:
+    node = kept.nodes[0]
+    known = read_node(node.data_dir / "run")
+    assert known is not None
+    with httpx.Client(base_url=known.rest, timeout=30) as client:
+        eventually(lambda: client.get("/state").is_success, "the page is read")
+        sequence = client.get("/state").json()["sequence"]
+        with client.stream("GET", f"/events?after={sequence}") as stream:
+            node.put("paged", 2)
+            data = (each[6:] for each in stream.iter_lines() if each.startswith("data: "))
+            changes = (json.loads(each) for each in data)
+            next(each for each in changes if _cells(each) == "kk")
+        state, status = client.get("/state").json(), client.get("/status").json()
+    assert state["connectors"]["paged"]["cells"] == "kk"
+    assert state["verdict"]["status"] == status["verdict"]["status"]
+    assert {each["name"] for each in state["workers"]} == {"w1", "w2"}
+    node.delete("paged")
+
+
+def _cells(message: dict[str, Any]) -> str:
+    """Return the cells of the connector in a message; empty: it is not in it."""
+    row = message.get("connectors", {}).get("paged")
+    return row["cells"] if isinstance(row, dict) else ""
+
+
 def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> None:
     node, ann = kept.nodes[0], "rest ann"
     url = next(each for each in workers_of(node) if each.endswith("/w1"))
@@ -109,13 +138,14 @@ def test_the_logs_tell_the_story_of_a_connector_each_thing_once(kept: Shell) -> 
     eventually(lambda: not node.held()["w1"], "w1 has nothing")
     node.command(Uncordon(GROUP, url, principal=ann))
     node.runs_tasks("story", 2, "w1", "w2")
-    node.hit("worker w2")
+    lost = node.hit("worker w2")
+    eventually(lambda: lost not in {node.pid("worker w2")}, "w2 has a process again")
     node.settles("w1", "w2")
     node.command(SetTargetState(GROUP, "story", RunState.PAUSED, ann))
     node.command(DeleteConnector(GROUP, "story", principal=ann))
     logs = node.data_dir / "logs"
     eventually(lambda: "story is deleted" in (logs / "rest.log").read_text(), "the end is told")
-    told = [*read_entries(logs, follow=False)]
+    told = [each.text for each in LogFolderReader(logs).read()]
     story = (
         "connector story was created by rest ann [connector=story]",
         "connector story is split into 2 tasks [connector=story]",
@@ -201,7 +231,7 @@ def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
     assert node.launcher.wait(60) == OK
     assert down(config) == UNREACHABLE
     kept = sorted(each.name for each in (node.data_dir / "run").iterdir())
-    assert kept == ["key", "lock", "node.id", "processes"]
+    assert kept == ["key", "lock", "metrics", "node.id", "processes", "version.json"]
 
 
 @pytest.mark.soak
@@ -274,8 +304,12 @@ def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:
     run = node.data_dir / "run"
     eventually((run / "rest-crash").exists, "REST has opened its file")
     told = {each.name: each.stat().st_mode & 0o777 for each in run.iterdir()}
-    files = ("assignors.json", "key", "lock", "node.id", "node.json", "rest-crash")
-    assert told == {**dict.fromkeys(files, 0o600), "processes": 0o700}
+    files = (
+        *("assignors.json", "key", "lock", "node.id", "node.json", "rest-crash"),
+        *("rest.sock", "version.json"),
+    )
+    folders = ("metrics", "processes")
+    assert told == {**dict.fromkeys(files, 0o600), **dict.fromkeys(folders, 0o700)}
     assert {each.stat().st_mode & 0o777 for each in (run / "processes").iterdir()} == {0o600}
     assert run.stat().st_mode & 0o777 == 0o700
     assert RunFolder(node.data_dir).node().is_alive()

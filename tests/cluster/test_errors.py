@@ -9,7 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import (
+    CommandReply,
+    CompactHistory,
+    CompactionProgress,
+    CompactionState,
+    DescribeCompaction,
+)
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import PutConnector
@@ -137,6 +143,7 @@ def test_on_a_full_disk_a_group_refuses_commands_clearly_and_lives_on_until_ther
         assert refused.error is Error.COORDINATOR_NOT_AVAILABLE
         assert "/data/groups/connect/control is full" in refused.message
         assert f"({left} bytes are free)" in refused.message
+        assert compact(node) == (CompactionState.STOPPED, 0)
         time.sleep(seconds)
         assert [*node.group().members] == member, "heartbeats go on"
     assert node.pid(f"group {GROUP}") == pid, "and nothing had to be restarted"
@@ -147,7 +154,18 @@ def test_on_a_full_disk_a_group_refuses_commands_clearly_and_lives_on_until_ther
     assert group.connectors.keys() == {"numbers", "letters"}
     assert [*group.members] == member
     assert entries(node) == node.group().end
+    assert compact(node)[0] is CompactionState.DONE
     assert node.end() == 0
+
+
+def compact(node: Node) -> tuple[CompactionState, int]:
+    """Have the group compact its history; return how that ended, and what was trimmed."""
+    node.ask(node.group_address, CompactHistory(GROUP, None, 1, None, "user ann", "r-1"))
+    while True:
+        progress = node.ask(node.group_address, DescribeCompaction(GROUP))
+        assert isinstance(progress, CompactionProgress)
+        if progress.state is not CompactionState.RUNNING:
+            return progress.state, progress.trimmed
 
 
 def leave(filler: Path, left: int) -> None:

@@ -18,7 +18,7 @@ from fairlead_tests.cluster.remains import without_remains
 
 pytestmark = pytest.mark.cluster
 REASON = "needs tag gpu: no worker that takes work meets this"
-NOWHERE = 'fairlead_connector_unplaceable_resources{connector="cubes",group="connect"} '
+NOWHERE = 'fairlead_connector_unplaceable_resources{group="connect",connector="cubes"} '
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def test_work_that_needs_a_tag_waits_for_a_worker_that_has_it_and_moves_nothing_
         "version": None,
         "reason": REASON,
     }
-    assert f"{NOWHERE}1.0" in told(node, "/metrics").text
+    assert f"{NOWHERE}1\n" in told(node, "/metrics").text
 
     command = shell.type("worker --name w9 --tag gpu --zone b --capacity 2")
     node.runs_tasks("cubes", 2, "w1", "w2", "w9")
     assert {name for name, _ in grants(node, "cubes")} == {"w9"}
-    assert f"{NOWHERE}0.0" in told(node, "/metrics").text
+    assert f"{NOWHERE}0\n" in told(node, "/metrics").text
     workers = {each["name"]: each["member"] for each in told(node, "/workers").json()["workers"]}
     traits = [(workers[name]["rack"], workers[name]["tags"]) for name in ("w1", "w2", "w9")]
     assert traits == [(None, []), (None, []), ("b", ["gpu"])]

@@ -18,6 +18,7 @@ import pytest
 
 from fairlead_tests.cluster.remains import environment_in
 from fairlead_tests.pages import DOCS, HOUSE, README, Sample, samples_in
+from fairlead_tests.rest.collector import Collector, collecting
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(300)]
 START = DOCS / "start.md"
@@ -50,10 +51,11 @@ def shape(lines: tuple[str, ...]) -> list[str]:
 
 
 class Home(NamedTuple):
-    """A folder with the file and the data of the quick start."""
+    """A folder with the file and the data of the quick start, and who gets the node's traces."""
 
     folder: Path
     environment: dict[str, str]
+    collector: Collector
 
     def run(self, command: str) -> tuple[str, ...]:
         """Run a command as the pages have it; return its lines, as they show them."""
@@ -87,7 +89,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
     config = (HOUSE / "deploy" / "flights.yaml").read_text().replace("/data", f"{folder}/data")
     (folder / "deploy" / "flights.yaml").write_text(config)
     settings = {"FAIRLEAD_LISTENERS": "http://127.0.0.1:0", "COLUMNS": "120"}
-    yield Home(folder, {**environment_in(tmp_path), **settings})
+    with collecting() as collector:
+        settings["FAIRLEAD_TRACES_ENDPOINT"] = collector.url
+        yield Home(folder, {**environment_in(tmp_path), **settings}, collector)
     if (note := folder / "fairlead-data" / "run" / "node.json").exists():
         pytest.fail(f"the node is left: {note.read_text()}")
 
@@ -117,6 +121,7 @@ def test_the_commands_of_the_quick_start_show_what_the_pages_show(
         finally:
             came.append(Sample(last.command, home.run(last.command)))
     assert node.returncode == 0
+    check_traces(home.collector)
     if pytestconfig.getoption("--rewrite-samples"):
         for page in (START, README):
             rewrite(page, came)
@@ -124,6 +129,21 @@ def test_the_commands_of_the_quick_start_show_what_the_pages_show(
     for page in (START, README):
         shown = {each.command: shape(each.shown) for each in samples_in(page)}
         assert shown == {command: shapes[command] for command in shown}
+
+
+def check_traces(collector: Collector) -> None:
+    """All rows were in batches with their phases, each with a link to the epoch of its task."""
+    epochs = {each.span_id: each for each in collector.named("epoch")}
+    batches = collector.named("batch")
+    assert sum(int(each.attributes["fairlead.rows.written"]) for each in batches) == FILES * ROWS
+    for batch in batches:
+        phases = {each.name for each in collector.spans if each.parent_id == batch.span_id}
+        assert {"run", "publish"} <= phases <= {"plan", "wait", "run", "commit", "publish"}
+        (epoch,) = (epochs[each] for each in batch.links)
+        assert epoch.attributes["fairlead.epoch"] == batch.attributes["fairlead.epoch"]
+    moved = [each for each in collector.named("handover") if "fairlead.from" in each.attributes]
+    assert {each.parent_id for each in moved} <= epochs.keys()
+    assert any("fairlead.downtime_ms" in each.attributes for each in moved)
 
 
 def until_all_is_read(home: Home) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from fairlead.runtime.config.redaction import Redaction
+from fairlead.runtime.config.references.redaction import Redaction
 
 SECRET = "p@ss w/ü'rd\"\\&100%"
 REFERENCE = "${file:/run/db.properties:password}"

@@ -7,14 +7,18 @@ from dataclasses import FrozenInstanceError
 import pytest
 from config.conftest import Refused
 
+from fairlead.actors.settings import HIDDEN
 from fairlead.runtime.config.keys import SETTINGS
 from fairlead.runtime.config.load import load_config, load_with_sources
-from fairlead.runtime.interfaces.cli.verbs.node import list_settings
 from fairlead.runtime.node.launcher.rest_process import rest_command
+from fairlead.runtime.node.shown_settings import list_settings
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or nothing"
-LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
+LISTENER = (
+    "allowed is URLs such as http://127.0.0.1:8083, https://HOST:PORT or unix:///PATH, with commas"
+    " between them, or nothing"
+)
 NAMES = "allowed is names of assignors, with commas between them"
 WORKER = "allowed is a size as Java spells it, such as 1g; at least 2048m, or nothing"
 MEMORY = "allowed is a size as Java spells it, such as 1g; at least 64m"
@@ -94,6 +98,12 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ),
         ("actor.port=65536", "allowed is a port, from 0 to 65535"),
         ("engine=flink", "allowed is spark or noop"),
+        (
+            "log.retention.ms=-2",
+            "allowed is a whole number of milliseconds, from -1 to 9007199254740992",
+        ),
+        ("connectors.dir.mode=sync", "allowed is plan or apply"),
+        ("connectors.dir.prune=yes", "allowed is true or false"),
         ("log.level=loud", "allowed is DEBUG, INFO, WARNING or ERROR"),
         ("connect.protocol=v9", "allowed is eager, compatible or sessioned"),
         ("group.protocol=consumer", "allowed is connect or classic"),
@@ -123,28 +133,28 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ("rest.allowed.hosts=a,,b", f"'' is not a host; {HOSTS}"),
         ("rest.allowed.hosts=http://a", f"'http://a' is not a host; {HOSTS}"),
         ("rest.allowed.hosts=*", f"'*' is not a host; {HOSTS}"),
-        ("listeners=https://127.0.0.1:1", f"only http is supported; {LISTENER}"),
+        ("listeners=ftp://127.0.0.1:1", f"only http, https and unix are supported; {LISTENER}"),
+        ("listeners=http://:1,http://127.0.0.1:1", f"a listener occurs twice; {LISTENER}"),
         (
-            "listeners=http://127.0.0.1:1,http://127.0.0.1:2",
-            f"only one listener is supported; {LISTENER}",
-        ),
-        (
-            "listeners=http://me:pw@127.0.0.1:1",
-            f"the URL may only have a host and a port; {LISTENER}",
+            "listeners=unix://run/x",
+            f"a Unix socket is written with three slashes, as unix:///run/rest.sock; {LISTENER}",
         ),
         ("listeners=http://127.0.0.1:99999", f"Port out of range 0-65535; {LISTENER}"),
-        (
-            "listeners=http://0.0.0.0:8083",
-            "0.0.0.0 is not a loopback address, and the REST interface has no authentication:"
-            f" listen on loopback and put a proxy in front of it; {LISTENER}",
-        ),
     ],
 )
 def test_a_bad_value_is_named_with_its_source_and_what_is_allowed(
     override: str, said: str, refused: Refused
 ) -> None:
     key, _, value = override.partition("=")
-    assert refused(override) == (f"{key} = {value.strip()!r} (from the command line): {said}",)
+    shown = value.strip().replace("me:pw@", f"{HIDDEN}@")
+    assert refused(override) == (f"{key} = {shown!r} (from the command line): {said}",)
+
+
+def test_a_password_in_a_url_that_is_refused_is_not_shown(refused: Refused) -> None:
+    assert refused("listeners=http://me:pw@127.0.0.1:1") == (
+        "listeners = 'http://********@127.0.0.1:1' (from the command line): the URL may only have a"
+        f" host and a port; {LISTENER}",
+    )
 
 
 def test_all_bad_values_are_named_at_once(refused: Refused) -> None:
@@ -207,10 +217,7 @@ def test_a_config_is_frozen() -> None:
 
 def test_a_listener_without_a_host_is_on_loopback() -> None:
     config = load_config(None, {}, ["listeners=http://:0"])
-    assert (tuple(config.listener), config.listener.url) == (
-        ("127.0.0.1", 0),
-        "http://127.0.0.1:0",
-    )
+    assert [each.url for each in config.rest_listeners()] == ["http://127.0.0.1:0"]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +240,7 @@ def test_rest_is_told_every_name_that_leads_to_it() -> None:
         {},
         ["rest.allowed.hosts=etl.example, [fe80::1]:99", "rest.advertised.host.name=fd00::2"],
     )
-    command = rest_command(config, "http://127.0.0.1:9")
+    command = rest_command(config, [])
     first = command.index("--allowed-host")
     assert command[first : first + 6] == (
         *("--allowed-host", "[fd00::2]"),
@@ -338,7 +345,7 @@ def test_a_spark_connect_server_is_a_master_and_what_opens_it_is_not_told() -> N
     for master in (LOCAL, f"{AWAY}/;use_ssl=true;token={token}", f"{AWAY}/;use_ssl=false"):
         loaded = load_with_sources(None, {}, (*SC, master))
         assert (loaded.config.cluster, loaded.config.is_shared) == (master[13:], False)
-        (told,) = (each for each in list_settings(loaded) if each.key == "spark.master")
+        (told,) = (each for each in list_settings(loaded.config, {}) if each.key == "spark.master")
         assert told.value == master[13:].partition("/;")[0]
 
 

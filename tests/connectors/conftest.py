@@ -2,6 +2,8 @@
 """The way from a config to files."""
 
 import faulthandler
+import os
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,13 +13,14 @@ from py4j import java_gateway, protocol
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.config.redaction import Redaction
+from fairlead.runtime.config.references.redaction import Redaction
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.queries.query_check import QueryCheck
 from fairlead.runtime.pipeline.stores.files.source.listing import walk
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.connectors.sinks import Mount, may_mount
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
@@ -89,6 +92,29 @@ def run(engine: Embedded, ledger: MemoryLedger, redaction: Redaction) -> Run:
         return reports
 
     return run
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Mount]:
+    if os.geteuid() != 0 or not may_mount(tmp_path):
+        pytest.skip("mounts need root and the right to mount")
+    mount = Mount(tmp_path)
+    mount.attach()
+    yield mount
+    if mount.is_there:
+        mount.detach()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one MiB."""
+    if os.geteuid() != 0 or not may_mount(tmp_path):
+        pytest.skip("mounts need root and the right to mount")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
 
 
 def _wait(reports: Reports, done: Callable[[], bool]) -> None:

@@ -16,14 +16,15 @@ from connectors.conftest import Run
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.config.redaction import Redaction
+from fairlead.runtime.config.references.redaction import Redaction
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.dead_letter_queue import flaws_in_queue
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
-from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import RowsRefused
+from fairlead.runtime.pipeline.spi.rows import DeadLetter, LetterQuery
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
@@ -87,7 +88,35 @@ def test_each_bad_row_is_kept_once_with_its_file_its_reason_and_its_text(
     commits = list(ledger.accepted.values())
     assert (sum(each.rows_in for each in commits), sum(each.skipped for each in commits)) == (7, 4)
     told = [each.reason for each in reports.statuses if "bad" in each.reason]
-    assert told[-1].endswith(f"they are in {tmp_path}/bad")
+    assert f"they are in {tmp_path}/bad" in told[-1]
+
+
+def test_dead_letters_can_be_listed_and_are_the_source_of_a_connector_that_mends_them(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text('n,s\n1,x\n2 pieces,"y,z"\n')
+    assert failures(run(config)) == []
+    page = SparkPipeline.read_letters(config, ExternalAccess(), LetterQuery(50))
+    letter = page.letters[0]._replace(time_ms=0)
+    reason = 'column `n` (INT): For input string: "2 pieces"'
+    place = f"file {tmp_path}/in/a.csv"
+    assert letter == DeadLetter(0, reason, "source", place, '2 pieces,"y,z"', 0, 0)
+    assert page[1:] == (None, f"the folder {tmp_path}/bad")
+    ledger.logged.clear()
+    mended = "from_csv(replace(raw, ' pieces', ''), 'n INT, s STRING')"
+    again = {
+        **config,
+        "source.path": f"{tmp_path}/bad",
+        "source.format": "json",
+        "source.schema": "raw STRING",
+        "transforms": "mend",
+        "transforms.mend.type": "sql",
+        "transforms.mend.query": f"SELECT m.* FROM (SELECT {mended} AS m FROM input)",
+        "sink.path": f"{tmp_path}/again",
+        "errors.deadletterqueue.path": f"{tmp_path}/worse",
+    }
+    assert failures(run(again)) == []
+    assert rows(tmp_path / "again") == [{"n": 2, "s": "y,z"}]
 
 
 def test_a_row_of_too_few_values_is_bad_alone_in_a_file_that_brings_a_column(

@@ -57,7 +57,8 @@ def reader(
     columns = StructType([StructField(each, StringType()) for each in "ns"])
     style = CsvStyle(header=False, encoding="ISO-8859-1")
     form = ReadFormat("csv", "n STRING, s STRING", style, tolerant=True, grown=columns)
-    context = replace(Context(Resource("c", 0), print), reach=AccessLimits(paths=paths))
+    reach = AccessLimits(paths=paths)
+    context = replace(Context(Resource("c", 0), print), reach=reach, by_arrow=False)
     return Reading(shared, form, context), given
 
 

@@ -40,6 +40,16 @@ def test_columns_without_a_header_have_sparks_names(tmp_path: Path) -> None:
     assert infer_schema("csv", found, style, MUCH) == "`_c0` BIGINT, `_c1` STRING, `_c2` BOOLEAN"
 
 
+def test_marks_beyond_ascii_separate_and_enclose(tmp_path: Path) -> None:
+    style = CsvStyle(header=True, separator="é", quote="«", nulls=())
+    (file,) = files(tmp_path, "aébéc\n1é«xéy«étrue\n")
+    assert infer_schema("csv", [file], style, MUCH) == "`a` BIGINT, `b` STRING, `c` BOOLEAN"
+    used = bytes(range(1, 32)).decode()
+    (file,) = files(tmp_path, f"aéb\n1é{used}\n")
+    with pytest.raises(BadInput, match=r"^.*: set `source.schema`: Arrow does not take 'é' here$"):
+        infer_schema("csv", [file], style, MUCH)
+
+
 def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
     found = files(tmp_path, "a,b\n1,2\n", "b,a\n1,2\n")
     with pytest.raises(BadInput, match=rf"^{found[1]}: its columns are \(b, a\), .* \(a, b\)"):

@@ -1,12 +1,13 @@
 # pyright: basic
-"""What is proven to be plain needs no other scan, and only what has one meaning is plain."""
+"""What is proved to be plain needs no other scan, and only what has one meaning is plain."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyspark.sql.types import (
     BinaryType,
@@ -27,13 +28,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fairlead.runtime.pipeline.formats.csv.plain_records import PlainRecords
+from fairlead.runtime.pipeline.formats.csv import proof as proofs
+from fairlead.runtime.pipeline.formats.csv.proof import CsvProof, prove
 from fairlead.runtime.pipeline.formats.csv.style import CsvStyle
-from fairlead.runtime.pipeline.spi.errors import BadInput
-from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
+from fairlead.runtime.pipeline.stores.files.copies import Copies
 from fairlead.runtime.pipeline.stores.files.source import text as text_files
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.stores.files.source.text import survey_csv
+from fairlead.runtime.pipeline.stores.files.source.text import prove_csv, survey_csv, with_text
 
 TEXT = StringType()
 NEW_YORK = "America/New_York"
@@ -44,17 +45,21 @@ def form_of(*kinds: DataType, zone: str = "UTC", style: CsvStyle | None = None) 
     return ReadFormat("csv", "", style or CsvStyle(), grown=StructType(fields), zone=zone)
 
 
+def proof_of(form: ReadFormat, text: str) -> CsvProof | None:
+    return prove(io.BytesIO(text.encode()), form.plain_form(), form.names_in_files((), ()))
+
+
 def is_plain(form: ReadFormat, text: str) -> bool:
-    records = form.plain_records(())
-    left = records.feed(text.encode()) + records.feed(b"", is_last=True)
-    assert (not left) is (records.columns is not None)
-    return records.columns is not None
+    return proof_of(form, text) is not None
 
 
-DAYS = ("2013-01-01", "1000-12-31", "2024-02-29", "2000-02-29")
+DAYS = ("2013-01-01", "1000-12-31", "2024-02-29", "2000-02-29", "9999-12-31")
 NO_DAYS = ("2013-1-1", "2013-02-29", "1900-02-29", "2013-04-31", "0999-01-01", "12013-01-01")
 LOCALS = (*DAYS, "2013-01-01 10:00", "2013-01-01T23:59:59", "2013-01-01 00:00:00.123456")
-INSTANTS = ("2013-01-01T10:00:00Z", "2013-01-01 10:00:00.5+02:00", "2013-01-01 10:00:00-17:59")
+INSTANTS = (
+    *("2013-01-01T10:00:00Z", "2013-01-01 10:00:00.5+02:00", "2013-01-01 10:00:00-17:59"),
+    *("2013-01-01 10:00:00+00", "2013-01-01 10:00:00-0530"),
+)
 NO_TIMES = (
     *NO_DAYS,
     *("2013", "10:30", "2013-01-01 24:00", "2013-01-01 10", "2013-01-01 10:00:60"),
@@ -62,13 +67,13 @@ NO_TIMES = (
     *("2013-01-01 10:00:00 Z", "20130101", "2013-01-01  10:00", "1700000000"),
 )
 KINDS: list[tuple[DataType, Sequence[str], Sequence[str]]] = [
-    (ByteType(), ("99", "-7", "00"), ("100", "+1", "1.0", "-")),
-    (ShortType(), ("9999",), ("10000",)),
-    (IntegerType(), ("0", "-12", "999999999", "1999999999"), ("2000000000", " 1", "\u0661")),
+    (ByteType(), ("99", "-7", "00", "127"), ("128", "+1", "1.0", "-")),
+    (ShortType(), ("9999", "32699"), ("32700",)),
+    (IntegerType(), ("0", "-12", "999999999", "2099999999"), ("2100000000", " 1", "\u0661")),
     (LongType(), ("999999999999999999", "8999999999999999999"), ("9000000000000000000", "12D")),
-    (DoubleType(), ("1", "-1.5", "1e-05", "1.25E+9", "0.1"), ("1e400", "12D", "NaN", ".5", "1.")),
-    (FloatType(), ("1", "-1.5"), ("1e3", "1e39", "0x1", "9" * 39)),
-    (DecimalType(4, 2), ("12.25", "1"), ("123", "1.005", "1e1")),
+    (DoubleType(), ("1", "-1.5", "1e-05", "1E+199", ".5", "1."), ("1e200", "12D", "NaN", ".")),
+    (FloatType(), ("1", "-1.5e-05", "1E22"), ("1e23", "1e39", "0x1", "9" * 39)),
+    (DecimalType(4, 2), ("12.25", "1", ".25", "1."), ("123", "1.005", "1e1")),
     (DecimalType(2, 2), ("0.25",), ("1.25",)),
     (DecimalType(2, 0), ("25",), ("1.2",)),
     (BooleanType(), ("true", "FALSE", "True"), ("t", "1", "yes")),
@@ -135,12 +140,15 @@ SHAPES = [
     ("a,b\n1,x\n,\n3,", True),
     ("B,A\nx,1\n", True),
     ('a,b\n"1","x, ""y"" z"\n', True),
-    ('a,b\n1,""\n', False),
+    ('a,b\n1,""\n"",x\n', True),
     ('a,b\n1,"x\ny"\n', False),
     ('a,b\n1,x"y\n', False),
     ('a,b\n1,"x\n', False),
-    ('a,"b"\n1,x\n', False),
-    ("a,b\r\n1,x\r\n", False),
+    ('a,"b"\n1,x\n', True),
+    ("a,b\r\n1,x\r\n", True),
+    ("\ufeffa,b\n1,x\n", True),
+    ("a,b\r\n1,x\n", False),
+    ("a,b\r1,x\r", False),
     ("a,b\n1,x\r\n", False),
     ("a,b\n1\n", False),
     ("a,b\n1,x,y\n", False),
@@ -160,7 +168,8 @@ def test_a_record_is_plain_if_its_line_has_all_its_values(text: str, *, is_so: b
     ("style", "text", "is_so"),
     [
         (CsvStyle(nulls=("NA",)), "a,b\nNA,NA\n", True),
-        (CsvStyle(nulls=("NA", "-")), "a,b\n1,x\n", False),
+        (CsvStyle(nulls=("NA",)), 'a,b\n1,""\n', False),
+        (CsvStyle(nulls=("NA", "-")), "a,b\n-,NA\n", True),
         (CsvStyle(nulls=("1,2",)), "a,b\n1,2\n", False),
         (CsvStyle(separator="\t"), "a\tb\n1\tx\n", True),
         (CsvStyle(separator="\x01"), "a\x01b\n1\x01x\n", False),
@@ -185,22 +194,38 @@ def test_a_file_with_one_column_or_very_many_is_not_looked_at() -> None:
     assert not is_plain(form_of(TEXT), "a\nx\n")
 
 
-def test_a_record_that_is_longer_than_a_mebibyte_is_not_plain() -> None:
-    records = form_of(TEXT, TEXT).plain_records(())
-    assert records.feed(b"a,b\nx,") == b""
-    assert records.feed((1 << 20) * b"y") == b"\nx," + (1 << 20) * b"y"
-    assert records.feed(b"y\n") == b"y\n"
+def test_a_text_is_cut_where_records_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proofs, "_CHUNK", 4)
+    monkeypatch.setattr(proofs, "_APART", 8)
+    text = "a,b\n" + "".join(f"{each},x\n" for each in range(20)) + "7," + 50 * "y"
+    proof = proof_of(form_of(IntegerType(), TEXT), text)
+    assert proof is not None
+    assert (proof.cuts[0], proof.cuts[-1]) == (4, len(text))
+    assert len(proof.cuts) > 5
+    assert all(text[each - 1] == "\n" for each in proof.cuts[:-1])
+    monkeypatch.setattr(proofs, "_LONGEST", 40)
+    assert proof_of(form_of(IntegerType(), TEXT), text) is None
 
 
-def surveyed(file: Path, records: PlainRecords) -> FileSurvey | str:
-    """Return what the scans find, or why they refuse a file."""
-    copies = Copies()
-    try:
-        found = survey_csv(file, CsvStyle(), copies, None, keeps_text=True, records=records)
-    except BadInput as error:
-        return str(error)
-    copies.clear()
-    return replace(found, plain=None, path=file, base=file if found.path == file else None)
+def test_arrow_reads_times_either_with_a_zone_or_without() -> None:
+    local, instant = "1,2013-01-01\n", "1,2013-01-01T10:00:00Z\n"
+    form = form_of(IntegerType(), TimestampType())
+    texts = [f"a,b\n{each}" for each in (local, instant, local + instant)]
+    found = [
+        proof_of(each, text) for text in texts for each in (form, replace(form, zone="+02:00"))
+    ]
+    ways = [each.has_zones if each else "not proved" for each in found]
+    assert ways == [False, None, True, True, None, None]
+
+
+@pytest.mark.parametrize(
+    "style", [CsvStyle(trim=True), CsvStyle(separator="||"), CsvStyle(quote="\u00ab")]
+)
+def test_some_dialects_are_plain_to_spark_alone(style: CsvStyle) -> None:
+    form = form_of(IntegerType(), TEXT, style=replace(style, header=False))
+    proof = proof_of(form, style.separator.join("1x") + "\n")
+    assert proof is not None
+    assert proof.has_zones is None
 
 
 LINES = st.sampled_from(
@@ -215,7 +240,7 @@ ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
     is_cut=st.booleans(),
     finds_codes=st.booleans(),
 )
-def test_the_scans_find_the_same_with_the_proof_and_without_it(
+def test_a_proof_tells_what_the_scans_find(
     tmp_path_factory: pytest.TempPathFactory,
     parts: list[tuple[list[str], str]],
     chunk: int,
@@ -224,11 +249,22 @@ def test_the_scans_find_the_same_with_the_proof_and_without_it(
 ) -> None:
     form = replace(form_of(DoubleType(), TEXT), is_inferred=finds_codes)
     text = "a,b\n" + "".join(f"{line}{end}" for lines, end in parts for line in lines)
-    # A quote that ends the text is taken for a letter by the scan of line ends, to be safe.
+    # A quote that ends the text, or a chunk of it, is taken for a letter by the scan of line
+    # ends, to be safe.
     text = text.removesuffix("\n") if is_cut and not text.endswith('"\n') else text
+    assume(all(text[end - 1] != '"' for end in range(chunk, len(text), chunk)))
     file = tmp_path_factory.mktemp("text") / "a.csv"
     file.write_text(text, newline="")
-    no_proof = replace(form, options={"linesep": "\n"}).plain_records(())
+    names = form.names_in_files((), ())
+    proved = prove_csv(file, form.plain_form(), names)
+    if proved is None:
+        return
+    copies = Copies()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_files, "_CHUNK", chunk)
-        assert surveyed(file, form.plain_records(())) == surveyed(file, no_proof)
+        scanned = survey_csv(file, CsvStyle(), copies, None, odd=form.odd)
+    assert not scanned.is_odd
+    assert proved.quotes_nothing >= scanned.quotes_nothing
+    alike: Any = {"plain": None, "proof": None, "text": None, "quotes_nothing": False}
+    assert replace(proved, **alike) == replace(scanned, **alike)
+    assert with_text(proved).text in {None, text.encode()}

@@ -1,14 +1,11 @@
 # pyright: reportPrivateUsage=false
 """A task whose sink goes away, fills up or is tampered with says so, and loses nothing."""
 
-import os
 import random
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,51 +16,12 @@ from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.connectors.sinks import TASK, Flow, Mount, claimed, published, staged
+from fairlead_tests.connectors.sinks import TASK, Flow, Mount, claimed, fill, published, staged
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
 CLUSTER = MemoryLedger.cluster_id
 LAST = 300
-
-
-def may_mount(place: Path) -> bool:
-    done = subprocess.run(["mount", "--bind", place, place], check=False, capture_output=True)
-    if done.returncode == 0:
-        subprocess.run(["umount", "-l", place], check=True)
-    return done.returncode == 0
-
-
-@pytest.fixture
-def mount(tmp_path: Path) -> Iterator[Mount]:
-    if os.geteuid() != 0 or not may_mount(tmp_path):
-        pytest.skip("mounts need root and the right to mount")
-    mount = Mount(tmp_path)
-    mount.attach()
-    yield mount
-    if mount.is_there:
-        mount.detach()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one MiB."""
-    if os.geteuid() != 0 or not may_mount(tmp_path):
-        pytest.skip("mounts need root and the right to mount")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
-    yield disk
-    subprocess.run(["umount", "-l", disk], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Leave no byte on a disk."""
-    ballast = disk / "ballast"
-    with suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-    return ballast
 
 
 @pytest.mark.parametrize(

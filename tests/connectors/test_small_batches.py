@@ -159,7 +159,10 @@ def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) 
 
 @pytest.mark.parametrize(
     "transform",
-    [{}, {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": "TABLE input"}],
+    [
+        {"engine.lane": "spark"},
+        {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": "TABLE input"},
+    ],
     ids=["as they are", "by SQL"],
 )
 def test_rows_of_a_trickle_come_once_each(

@@ -283,6 +283,7 @@ def put_row(file: Path, fmt: str, number: int) -> None:
         ("csv", b"n,%s\n1,y\n" % (b"s" * 131_073)),
         ("parquet", b"PAR1 that is cut off"),
     ],
+    ids=["no number", "open quote", "no UTF-8", "long name", "cut off"],
 )
 def test_a_file_that_fails_its_task_keeps_none_waiting_that_is_there_or_comes_later(
     folders: dict[str, str],

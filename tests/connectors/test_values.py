@@ -338,8 +338,8 @@ def test_texts_of_csv_that_are_plain_are_the_same_values_to_sparks_reader(
     assert (found, found_there) == (wanted, wanted_there)
     assert (Counter(cells[each].kind for each in found), len(found_there)) == (
         {
-            "DOUBLE": 7,
-            "FLOAT": 3,
+            "DOUBLE": 9,
+            "FLOAT": 7,
             "DECIMAL(10,2)": 1,
             "INT": 2,
             "BOOLEAN": 2,
@@ -436,6 +436,22 @@ def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
         return [*ways, read(utc, form, file)]
 
     assert engine.run("values", run) == (6 if is_first else 2) * [expected(cells)]
+
+
+def test_a_time_of_another_zone_than_the_sessions_is_an_instant_whatever_its_clocks_do(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    times: Values = {
+        "2026-07-01 12:00:00": "2026-07-01 12:00:00",
+        "1582-10-10": "1582-10-10 00:00:00",
+    }
+    cells = cells_of({"TIMESTAMP": times})
+    option = {"timezone": "UTC"}
+    form = ReadFormat("csv", "k INT, v0 TIMESTAMP, s STRING", options=option, proves=False)
+    file = tmp_path / "a.csv"
+    file.write_text(_lines_of_csv(cells, columns_of(cells), ""))
+    found = engine.run("values", lambda spark: read(_in(spark, NEW_YORK), form, file))
+    assert found == expected(cells)
 
 
 def test_nested_values_of_json_are_values_of_their_types(engine: Embedded, tmp_path: Path) -> None:

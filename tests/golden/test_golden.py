@@ -11,7 +11,7 @@ import msgpack  # not the library that wrote them
 import pytest
 
 from fairlead.actors.group.state.legality import Legality
-from fairlead.events.catalogue import BY_NUMBER
+from fairlead.events.catalogue import BY_NUMBER, GENERATION
 from fairlead.events.entries.codec import decode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -40,6 +40,10 @@ def as_told(state: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
 def states(folder: Path) -> list[Path]:
     """Return the states that the logs of a generation told of, each beside its logs."""
     return sorted(folder.glob("*.state"))
+
+
+def test_the_program_says_which_generation_it_writes() -> None:
+    assert [each.name for each in generations()] == [str(1 + n) for n in range(GENERATION)]
 
 
 @GOLDEN

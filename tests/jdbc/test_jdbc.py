@@ -16,9 +16,11 @@ from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors import pipeline_keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.sample import read_sample
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Engine
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import AccessLimits, Context, ExternalAccess, SparkJob
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused
@@ -247,6 +249,22 @@ def test_what_cannot_work_is_told(
     status = reports.wait_status(state=RunState.FAILED)
     assert told in status.reason.lower()
     assert error in {None, status.error}
+
+
+def test_a_sample_has_the_first_rows_of_a_table(derby: Derby, engine: Embedded) -> None:
+    derby.run("CREATE TABLE orders (id INT, item VARCHAR(20))", values(100))
+    limits, run = AccessLimits(jdbc=("jdbc:derby:memory:",)), partial(engine.run, "sample")
+    for mode in ("incrementing", "bulk"):
+        config = config_of(derby, source_mode=mode)
+        sample = read_sample(config, Context(Resource("sample"), print, reach=limits), run)
+        assert [(each.name, each.type) for each in sample.before.columns] == [
+            ("ID", "int"),
+            ("ITEM", "string"),
+            ("_topic", "string"),
+        ]
+        assert sample.before.rows == [[str(n), f"item {n}", "orders"] for n in range(1, 11)]
+    with pytest.raises(ConfigInvalid, match=r"jdbc\.allow"):
+        read_sample(config, Context(Resource("sample"), print), run)
 
 
 def test_only_what_the_operator_allows_is_reached() -> None:

@@ -17,13 +17,15 @@ from fairlead.runtime.pipeline.connectors.dead_letter_queue import queue_sink
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
-from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
+from fairlead.runtime.pipeline.spi.errors import LettersRefused, RowsRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.spi.rows import DeadLetter, LetterQuery
+from fairlead.runtime.pipeline.stores.kafka.sink import letter_records
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.pipes import CLUSTER
 from fairlead_tests.connectors.publish_once import HALF, POINTS, Owner, SinkLog, succeed
-from fairlead_tests.kafka.pipes import source_config, until
+from fairlead_tests.kafka.pipes import source_config
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
@@ -71,7 +73,7 @@ def run(engine: Embedded, config: dict[str, str], rows: int) -> None:
     assert isinstance(made, TaskConfigsChanged)
     runner.start(Launch(Resource(name, 0), token, config, made.configs[0]))
     try:
-        until(lambda: sum(each.rows_in for each in reports.commits), lambda read: read >= rows)
+        reports.wait(lambda _: sum(each.rows_in for each in reports.commits) >= rows)
     finally:
         assert runner.close(60) == frozenset()
     assert ledger.unpublished(name, 0) == []
@@ -178,6 +180,57 @@ class Letters:
         texts = rows["n"].cast(pa.string()).to_pylist()
         staged: Manifest = self.queue.stage(Frame(texts), commit_id, input_bytes)
         return staged
+
+
+def read_all(config: dict[str, str], limit: int) -> list[DeadLetter]:
+    """Read the letters of a topic page by page, at most a few at a time."""
+    letters, cursor = list[DeadLetter](), ""
+    while True:
+        page = SparkPipeline.read_letters(config, ExternalAccess(), LetterQuery(limit, cursor))
+        assert len(page.letters) <= limit
+        letters += page.letters
+        if page.next is None:
+            return letters
+        cursor = page.next
+
+
+def test_letters_in_a_topic_are_read_newest_first_whatever_stands_between_them(
+    topics: Topics,
+    topic: str,
+    files: dict[str, str],
+    letters: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config, task = files | letters, Resource(topic, 0)
+    with pytest.raises(LettersRefused, match=r"\.bad does not exist"):
+        read_all(config, 1)
+    topics.make(f"{topic}.bad", partitions=2)
+    headers = {"connector.name": "letters", "task.id": "2", "stage": "TASK_PUT", "row": "7"}
+    queue = queue_of(config, task).queue
+    for number in range(5):  # each is a transaction, which ends with a mark
+        named = {f"__connect.errors.{name}": each for name, each in headers.items()}
+        commit_id = CommitId(*task, Token(1, 0), number)
+        frame = Frame([f"{number}a", f"{number}b"], named)
+        queue.publish(queue.stage(frame, commit_id, 0), commit_id, number + 1)
+    foreign = [("__connect.errors.connector.name", b"other")]
+    topics.write(f"{topic}.bad", ["of another one"], headers=foreign)
+    topics.write(f"{topic}.bad", [b"\xff" + b"z" * 2_000])
+    for most_bytes in (1 << 20, 1_000):
+        monkeypatch.setattr(letter_records, "_MOST_BYTES", most_bytes)
+        found = read_all(config, 3)
+        assert found[0].raw == "\ufffd" + "z" * 2_000
+        texts = [f"{number}{letter}" for number in range(5) for letter in "ab"]
+        assert sorted(each.raw or "" for each in found[1:]) == texts
+        assert {each[2:4] + each[5:] for each in found[1:]} == {("sink", "row 7", 2, None)}
+    queue.close()
+
+
+def test_a_topic_whose_brokers_are_away_is_out_of_reach(
+    files: dict[str, str], letters: dict[str, str]
+) -> None:
+    config = files | letters | {f"{QUEUE}.bootstrap.servers": "127.0.0.1:1"}
+    with pytest.raises(SinkAway, match=r"127\.0\.0\.1:1"):
+        read_all(config, 1)
 
 
 def queue_of(config: dict[str, str], task: Resource = TASK) -> Any:

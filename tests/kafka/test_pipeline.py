@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
@@ -45,8 +46,9 @@ def rows(engine: Embedded, topics: Topics, topic: str) -> Iterator[Any]:
 
         def job(spark: Any) -> tuple[list[dict[str, Any]], list[Bad]]:
             try:
-                frame: Any = reading.source.read(spark, plan.ranges)
-                found: list[dict[str, Any]] = frame.toArrow().to_pylist()
+                read: Any = reading.source.read(spark, plan.ranges)
+                table: Any = read if isinstance(read, pa.Table) else read.toArrow()
+                found: list[dict[str, Any]] = table.to_pylist()
             except Exception as error:
                 raise reading.source.blame(error) or error from error
             reading.source.verify(plan.ranges)

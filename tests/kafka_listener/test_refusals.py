@@ -13,6 +13,7 @@ from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscrip
 from fairlead.runtime.kafka import connection, server
 from fairlead.runtime.kafka.client import stream, timeout
 from fairlead.runtime.kafka.counts import Counts
+from fairlead.runtime.kafka.security.access import ListenerAccess
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
 from fairlead.runtime.kafka.wire.bounds import Budget
@@ -257,6 +258,7 @@ def test_a_log_line_a_second_is_written_at_most(
     counts = Counts(tmp_path)
     for number in range(100):
         counts.count_refusal(bounds.FrameRefused("length", str(number)), "here")
+    counts.close()
     assert len(caplog.messages) == 1
 
 
@@ -354,3 +356,28 @@ def test_large_requests_that_do_not_arrive_keep_nobody_from_being_heard(
         assert set(served.counts.reasons) == {"half-sent"}
 
     serving(tmp_path, play)
+
+
+def test_files_of_access_are_followed_after_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0)
+    looks, is_read = iter((KeyError("a mistake"), None)), asyncio.Event()
+
+    def refresh() -> bool:
+        if (error := next(looks, None)) is not None:
+            raise error
+        is_read.set()
+        return True
+
+    async def play() -> None:
+        access = ListenerAccess(refreshes=[refresh])
+        async with listening(tmp_path, access=access) as served:
+            following = asyncio.create_task(served.listener.follow_files())
+            await asyncio.wait_for(is_read.wait(), 10)
+            following.cancel()
+
+    asyncio.run(play())
+    assert caplog.messages == [
+        "the files of who has access are as before; it is tried again",
+    ]

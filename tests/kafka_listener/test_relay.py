@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.actors.transport.ports import HostPort
-from fairlead.runtime.kafka.broker_responses import COORDINATOR_ID
+from fairlead.runtime.kafka.broker.responses import COORDINATOR_ID
 from fairlead.runtime.kafka.server import METADATA_VERSION
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
 from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind

@@ -87,3 +87,30 @@ def test_the_disk_is_looked_at_before_every_append_however_it_was_filled(tmp_pat
         "with space": "appended",
         "kept": True,
     }
+
+
+@pytest.mark.usefixtures("_own_mounts")
+def test_a_disk_that_runs_full_amid_compaction_costs_no_history_and_no_state(
+    tmp_path: Path,
+) -> None:
+    found = play("is_full_amid_compaction", tmp_path)
+    assert found.pop("unchecked") in {"done", "DiskFullError", "LogFailedError"}
+    assert found == {
+        "goes on": False,
+        "why": True,
+        "summed up": True,
+        "sound": True,
+        "state": True,
+        "with space": [3_980, True],
+    }
+
+
+@pytest.mark.usefixtures("_own_mounts")
+def test_a_log_file_drops_lines_while_the_disk_is_full_and_says_how_many(tmp_path: Path) -> None:
+    found = play("loses_log_lines", tmp_path)
+    assert found == {
+        "dropped": True,
+        "first": "before",
+        "last": ["after", found["told"], "later"],
+        "told": found["told"],
+    }

@@ -214,7 +214,7 @@ def test_a_failed_on_revoked_releases_nothing_and_is_lost_at_the_deadline(
     run.listener.finish(OSError("no space"))
     run.wait()
     assert spelled(run.driver.membership.owned) == "A A-0"
-    assert [(each.levelno, each.message) for each in caplog.records] == [
+    assert [(each.levelno, each.getMessage()) for each in caplog.records] == [
         (logging.ERROR, "on_revoked failed for A-0")
     ]
     fence(run)

@@ -22,7 +22,8 @@ from fairlead.projections.metrics.shards import ShardFigures
 from fairlead.runtime.config.keys import SETTINGS
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
 from fairlead.runtime.interfaces.cli.main import load_verb
-from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.app import SUBJECTS, make_app
+from fairlead.runtime.interfaces.rest.server.permissions import Reach
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import Definition
 from fairlead.runtime.pipeline.transforms.types import (
@@ -45,6 +46,20 @@ OF_ALL = "All connectors"
 KeyRow = tuple[str, str, str, str]
 """Name, type, default, and what it means."""
 KEY_HEADS = ("key", "type", "default", "meaning")
+REACHES = {
+    Reach.NODE: "refused",
+    Reach.CONNECTOR: "own",
+    Reach.NEW_CONNECTOR: "own names",
+    Reach.BODY: "own names",
+    Reach.VISIBLE: "filtered",
+    Reach.NEUTRAL: "whole",
+}
+LIMITS = """* *own*: any other connector is unknown to it (404), whether there is one or not.
+* *own names*: a connector of another name is refused (403), whether there is one or not.
+* *filtered*: the answer leaves out other connectors.
+* *whole*: the answer names no connector.
+* *refused* (403): the call is about the whole node."""
+"""What a call is to a caller who is limited to some connectors."""
 
 
 # -- keys and settings
@@ -157,10 +172,15 @@ def _verbs() -> Iterator[tuple[str, str, click.Command]]:
     """Yield each verb, and those below it, with its part of the help."""
     for name, verb in VERBS.items():
         command = load_verb(name)
-        yield verb.panel.value, name, command
-        if isinstance(command, click.Group):
-            for each, below in command.commands.items():
-                yield verb.panel.value, f"{name} {each}", below
+        for words, each in _with_verbs_below(name, command):
+            yield verb.panel.value, words, each
+
+
+def _with_verbs_below(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        for each, below in command.commands.items():
+            yield from _with_verbs_below(f"{name} {each}", below)
 
 
 def _records(command: click.Command) -> list[tuple[str, str]]:
@@ -214,8 +234,9 @@ def metrics_page() -> str:
 
 Every metric of `/metrics`, for Prometheus.
 
-[METRICS.md](../../projections/METRICS.md) says what they are computed from and what stands beside
-Connect's MBeans; [monitoring](../operating/monitoring.md) has queries. {FOOT}
+[METRICS.md](../../projections/METRICS.md) says what they are computed from,
+[another page](../operating/kafka-metrics.md) what stands beside Kafka's;
+[monitoring](../operating/monitoring.md) has queries. {FOOT}
 
 """
     rows = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in sorted(metrics().items())]
@@ -226,12 +247,18 @@ def metrics() -> dict[str, tuple[str, str]]:
     """Return the type and the meaning of each metric, but for those of the process."""
     with TemporaryDirectory() as folder:
         worker, listener = WorkerMetrics(Path(folder), "w1"), ListenerMetrics(Path(folder))
+        listener.tell_certificate_end(1.0)
         worker.observe_batch(dict.fromkeys(PHASES, 1.0))
+        worker.count_lane("arrow", 1, 1)
         listener.count_request("JoinGroup")
         listener.count_refusal("length")
+        listener.count_failed_authentication("PLAIN")
+        listener.count_denial("JoinGroup")
         shard = ShardFigures(0, {}, {}, {}, {})
-        exposition = Exposition("0", RequestMetrics(), Path(folder))
+        exposition = Exposition("0", RequestMetrics(), Path(folder), has_tasks=True)
         text, _ = exposition.write("text/plain", [], shards=[shard])
+        worker.close()
+        listener.close()
     found: dict[str, tuple[str, str]] = {}
     for name, meaning, kind in re.findall(
         r"^# HELP (fairlead_\w+) (.*)\n# TYPE \1 (\w+)$", text.decode(), re.MULTILINE
@@ -248,8 +275,17 @@ Every call of the REST API.
 
 [The REST API](../operating/rest.md) says what the calls have in common; `/openapi.json` has the
 types of what they take and answer. {FOOT}
+
+The right that a call needs is that of a [role](../operating/access.md#roles): viewers may view,
+operators operate, admins administer, too. The last column says what a call is to a role that is for
+some connectors alone:
+
+{LIMITS}
 """
     ]
+    rights = {
+        f"{each.method} {each.path_format}": each.rights for subject in SUBJECTS for each in subject
+    }
     by_tag: dict[str, list[list[str]]] = {}
     for path, method, operation in operations():
         told = operation["description"].partition("\n\n")[0]
@@ -257,11 +293,15 @@ types of what they take and answer. {FOOT}
             f"`{each['name']}`" for each in operation.get("parameters", ()) if each["in"] == "query"
         ]
         for tag in operation["tags"]:
-            row = [f"`{method.upper()} {path}`", told, ", ".join(asked)]
+            call = f"{method.upper()} {path}"
+            needs, reach = rights[call].needs, rights[call].reach
+            right = needs.value if needs else "none"
+            row = [f"`{call}`", told, ", ".join(asked), right, REACHES[reach] if needs else ""]
             by_tag.setdefault(tag, []).append(row)
     for tag, rows in sorted(by_tag.items()):
         title = f"\n## {tag[0].upper()}{tag[1:]}\n\n"
-        parts += [title, _table(("call", "what it does", "query"), sorted(rows))]
+        heads = ("call", "what it does", "query", "right", "limited")
+        parts += [title, _table(heads, sorted(rows))]
     return "".join(parts)
 
 

@@ -132,7 +132,7 @@ def check_verb(words: list[str]) -> None:
     if not words or words[0] in WORDS or words[0].startswith("-"):
         return
     command = load_verb(words.pop(0))
-    if isinstance(command, click.Group) and words:
+    while isinstance(command, click.Group) and words:
         command = command.commands[words.pop(0)]
     if isinstance(command, click.Group):
         return

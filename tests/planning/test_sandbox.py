@@ -147,12 +147,12 @@ def test_one_that_can_not_be_made_is_named_and_what_it_has_started_is_ended(site
     )
     assert text.startswith(named)
     assert text.endswith("the group was not touched")
-    assert not [each for each in psutil.process_iter() if each.ppid() == 1 and _sleeps(each)]
+    assert not [each for each in psutil.process_iter() if _sleeps_alone(each)]
 
 
-def _sleeps(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return process.cmdline() == ["sleep", "3600"]
+def _sleeps_alone(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # it has ended
+        return process.ppid() == 1 and process.cmdline() == ["sleep", "3600"]
     return False
 
 

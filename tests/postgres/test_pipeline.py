@@ -18,6 +18,8 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Engine
+from fairlead.runtime.pipeline.stores.files.source import reading
+from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.postgres import hang_detection
 from fairlead.runtime.pipeline.tasks import restarts
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
@@ -251,3 +253,30 @@ def test_rows_pass_through_transforms_on_their_way(engine: Embedded, database: D
     )
     wanted = "SELECT id, upper(item) AS item, price, tags, ref::text AS ref FROM orders ORDER BY id"
     run(engine, database, config, wanted)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_proved_files_reach_a_table_without_a_reader_of_spark(
+    database: Database,
+    engine: Embedded,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: Mapping[str, str],
+) -> None:
+    monkeypatch.setattr(reading, "_LEAST_PARTED", 1)
+    monkeypatch.setattr(ReadFormat, "rows", "no frame is to be made")
+    for number in range(3):
+        lines = [f"{each},i{each}" for each in range(number * 100, number * 100 + 100)]
+        (tmp_path / f"{number}.csv").write_text("\n".join(["id,item", *lines, ""]))
+    config = config_of(database, **way)
+    config = {key: text for key, text in config.items() if not key.startswith("source.")}
+    files = {"path": str(tmp_path), "format": "csv", "schema": "id BIGINT, item STRING"}
+    config |= {f"source.{key}": text for key, text in files.items()}
+    reports = Reports()
+    runner = Runner(engine, MemoryLedger(), find_plugins(), reports)
+    start(runner, reports, config, Token(1, 0))
+    try:
+        wait_until(partial(is_copied, database, [(each, f"i{each}") for each in range(300)]))
+    finally:
+        assert runner.close(60) == frozenset()

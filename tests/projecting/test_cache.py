@@ -9,6 +9,7 @@ from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader, Slice
+from fairlead.events.log.tables import Trimmed
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
@@ -42,6 +43,9 @@ class Growing(LogReader):
 
     def low(self) -> int:
         return self.trimmed_to
+
+    def trimmed(self) -> Trimmed:
+        return Trimmed(self.trimmed_to, None)
 
     def load(self) -> Slice:
         latest = {(each.type, each.key): each for each in self.entries}

@@ -12,7 +12,13 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Token, Why
 from fairlead.events.records import ClassicGroup, GroupMetadata, Record, Tombstone
 from fairlead.projections.follow.rebalances import Rebalances
-from fairlead.projections.views import Progress, connector_progress, read_topics, task_progress
+from fairlead.projections.views import (
+    NO_LAG,
+    Progress,
+    connector_progress,
+    read_topics,
+    task_progress,
+)
 
 TOKEN = Token(1, 1)
 
@@ -87,8 +93,25 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
         assert connector_progress(task_progress(log, "b"), range(1)) == Progress(uncommitted=1)
         assert task_progress(log, "a") == {
             0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300), oldest_commit_ms=1_000),
-            10: Progress(1, 10, 10, 100, 2_000, 1, None, oldest_commit_ms=2_000),
+            10: Progress(1, 10, 10, 100, 2_000, 1, None),
         }
+
+
+def test_a_task_with_nothing_left_to_read_is_none_that_waits_for_longest(tmp_path: Path) -> None:
+    left = {"idle": (NO_LAG, NO_LAG), "mixed": (NO_LAG, Lag(2, 20)), "dark": (None, None)}
+    write(
+        tmp_path / "log",
+        [
+            TaskProgress(CommitId(name, number, TOKEN, 0), 1, 1, 1, 1, 10 + number, lag)
+            for name, lags in left.items()
+            for number, lag in enumerate(lags)
+        ],
+    )
+    with LogReader.open(tmp_path / "log") as log:
+        totals = {name: connector_progress(task_progress(log, name), range(2)) for name in left}
+    oldest = {name: each.oldest_commit_ms for name, each in totals.items()}
+    assert oldest == {"idle": 0, "mixed": 11, "dark": 0}
+    assert {each.last_commit_ms for each in totals.values()} == {11}
 
 
 def test_a_task_that_a_connector_no_longer_has_has_nothing_left_to_read(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from shutil import which
 from subprocess import run
+from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
@@ -18,7 +19,6 @@ from fairlead.events.group import Group
 from fairlead.events.model import (
     Cause,
     ClassicMember,
-    ErrorClass,
     Resource,
     RunState,
     Token,
@@ -28,6 +28,7 @@ from fairlead.events.records import ClassicGroup
 from fairlead.projections.metrics.exposition import Exposition
 from fairlead.projections.metrics.families import GroupFigures
 from fairlead.projections.metrics.processes import RequestMetrics
+from fairlead.projections.traces.spans import epoch_context
 from fairlead.projections.views import LogFigures, Progress
 from fairlead.projections.watch.group import SECONDS, Durations, WatchCounts
 from fairlead_tests.decider import Decider
@@ -63,7 +64,7 @@ LAG, COST = Lag(3, 300, 5), Cost(1200, 1000, 0, 2500)
 def durations(*took_ms: int) -> Durations:
     found = Durations()
     for each in took_ms:
-        found.add(each)
+        found.add(each, 7)
     return found
 
 
@@ -95,10 +96,7 @@ def by_bound_and_state() -> Samples:
         below = sum(each <= bound for each in (0.04, 0.7))
         expected["fairlead_group_rebalance_seconds_bucket", of(le=le)] = below
         expected["fairlead_group_move_seconds_bucket", of(le=le)] = float(bound >= 0.25)
-    for state in RunState:
-        name = state.value.lower()
-        is_now = state is RunState.UNASSIGNED
-        expected["fairlead_connector_state", of(connector="A", state=name)] = is_now
+    expected["fairlead_connector_state", of(connector="A", state="unassigned")] = 1
     return expected
 
 
@@ -107,11 +105,11 @@ def test_a_group_is_measured() -> None:
     ours = {key: value for key, value in told.items() if dict(key[1]).get("group") == "connect"}
     states = dict.fromkeys(("empty", "assigning", "reconciling", "stable", "dead"), 0.0)
     seats = dict.fromkeys(("stable", "unrevoked", "unreleased", "away", "unknown"), 0.0)
-    tasks = {state.value.lower(): 0.0 for state in RunState}
     kinds = dict.fromkeys(("parked", "awaited", "unplaceable"), (0, 0))
     kinds |= {"configured": (1, 2), "assigned": (1, 2)}
     expected: Samples = {
         ("fairlead_group_epoch", of()): 1,
+        ("fairlead_connector_configured_tasks", of(connector="A")): 2,
         ("fairlead_group_type", of(type="connect")): 1,
         ("fairlead_group_type", of(type="classic")): 0,
         ("fairlead_group_type", of(type="consumer")): 0,
@@ -155,11 +153,8 @@ def test_a_group_is_measured() -> None:
         expected["fairlead_group_state", of(state=state)] = value
     for state, value in {**seats, "unassigned": 0.0, "stable": 1.0}.items():
         expected["fairlead_group_members", of(state=state)] = value
-    for state, value in {**tasks, "running": 1.0, "unassigned": 1.0}.items():
-        expected["fairlead_connector_tasks", of(connector="A", state=state)] = value
-    for error in ErrorClass:
-        family = "fairlead_connector_hindered_resources"
-        expected[family, of(connector="A", error=error.value)] = 0
+    for state in ("running", "unassigned"):
+        expected["fairlead_connector_tasks", of(connector="A", state=state)] = 1
     for name, counts in kinds.items():
         for kind, count in zip(("connector", "task"), counts, strict=True):
             expected[f"fairlead_group_{name}_resources", of(kind=kind)] = count
@@ -251,6 +246,27 @@ def test_open_metrics_are_written_for_those_who_ask() -> None:
     text, content_type = scrape([busy()], "application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert {family.name for family in parse_open(text)} > {"fairlead_group_rebalances"}  # type: ignore[no-untyped-call]
+
+
+def test_open_metrics_name_the_epoch_of_a_rebalance_and_of_a_move() -> None:
+    text, _ = scrape([busy()], "application/openmetrics-text; version=1.0.0")
+    families: Any = parse_open(text)  # type: ignore[no-untyped-call]
+    named = {
+        (sample.name, sample.labels["le"]): (sample.exemplar.labels, sample.exemplar.value)
+        for family in families
+        for sample in family.samples
+        if sample.exemplar
+    }
+    assert named == {
+        ("fairlead_group_rebalance_seconds_bucket", "0.05"): ({"epoch": "7"}, 0.04),
+        ("fairlead_group_rebalance_seconds_bucket", "1.0"): ({"epoch": "7"}, 0.7),
+        ("fairlead_group_move_seconds_bucket", "0.25"): ({"epoch": "7"}, 0.25),
+    }
+    assert "# {" not in scrape([busy()])[0], "the other format has no exemplars"
+    traced = Exposition("1.2.3", RequestMetrics(), traced_cluster="a-cluster")
+    text = traced.write("application/openmetrics-text; version=1.0.0", [busy()])[0].decode()
+    trace_id = epoch_context("a-cluster", "connect", 7).trace_hex
+    assert text.count(f'# {{epoch="7",trace_id="{trace_id}"}}') == 3
 
 
 @pytest.mark.skipif(which("promtool") is None, reason="promtool is not installed")

@@ -15,8 +15,8 @@ from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcom
 from fairlead.runtime.interfaces.rest.reading import logs
 from fairlead.runtime.interfaces.rest.routes.connectors import (
     config_changes,
-    descriptions,
     lifecycle,
+    lists,
 )
 from fairlead.runtime.interfaces.rest.routes.node.health import READY
 from fairlead.runtime.pipeline.spi.config import Validation
@@ -415,8 +415,8 @@ def test_a_list_is_built_once_for_each_end_of_the_log_however_it_is_asked_for(
         built.append(given[2])
         return expand(*given, **more)
 
-    expand = descriptions._expand
-    monkeypatch.setattr(descriptions, "_expand", counted)
+    expand = lists._expand
+    monkeypatch.setattr(lists, "_expand", counted)
     create(api.client)
     for times in range(1, 4):  # or else each would be kept for itself
         assert api.client.get(f"/connectors?{'&'.join(['expand=status'] * times)}").json().keys()
@@ -424,6 +424,10 @@ def test_a_list_is_built_once_for_each_end_of_the_log_however_it_is_asked_for(
     create(api.client, "b")
     assert [*api.client.get("/connectors?expand=status").json()] == ["a", "b"]
     assert built == ["a", "a", "b"]
+    built.clear()
+    for _ in range(2):
+        api.client.get("/connectors?expand=status&extended=true")
+    assert built == ["a", "b"]
 
 
 def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -> None:

@@ -10,8 +10,10 @@ from unittest.mock import Mock, call
 
 import pytest
 from rest.conftest import RestApi, service_over
+from starlette.requests import Request
 
 from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.server.principals import Principal
 from fairlead.runtime.interfaces.rest.validation.external_checks import (
     MOST_ABANDONED,
     MOST_AT_ONCE,
@@ -20,6 +22,7 @@ from fairlead.runtime.interfaces.rest.validation.external_checks import (
 )
 from fairlead.runtime.pipeline.connectors.plugins import Plugin
 from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
+from fairlead.runtime.security.rights import Access, Role
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Locked
 
@@ -138,3 +141,24 @@ def test_a_class_that_fails_over_it_tells_no_value(caplog: pytest.LogCaptureFixt
     (told,) = findings.warnings
     assert told.endswith("was not looked at: the connector class fails (ValueError)")
     assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("role", Role)
+def test_only_who_may_put_a_config_has_what_it_leads_to_looked_at(api: RestApi, role: Role) -> None:
+    looked: list[Mapping[str, str]] = []
+
+    class Looking(ExternalChecks):
+        def find(self, plugin: Plugin, config: Mapping[str, str]) -> ProbeResult:
+            looked.append(config)
+            return super().find(plugin, config)
+
+    async def identify(_: Request) -> Principal:
+        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), Access.of(role))
+
+    service = service_over(api.data_dir, api.gateway)
+    object.__setattr__(service, "outside", Looking())
+    client = Client(make_app(service, identify=identify))
+    locked = {"connector.class": "Locked", "name": "a", "password": "hunter2"}
+    for path in ("/connector-plugins/Locked/config/validate", "/connectors/a/config/diff"):
+        assert client.put(path, json=locked).status_code == 200
+    assert len(looked) == (2 if role is Role.ADMIN else 0)

@@ -33,12 +33,20 @@ PATH = {
     "group": "connect",
     "worker": "w1",
     "epoch": "latest",
+    "file": "index.html",
     "resource": "A-0",
     "plugin": "SparkPipeline",
     "logger": "root",
 }
 """What stands in paths."""
 REFUSED = {"put_task_configs": 400, "fence_zombies": 400, "reset_topics": 403, "delete_group": 409}
+REFUSED |= {"read_sample": 400}  # by a node without an engine
+REFUSED |= {
+    "get_state": 503,
+    "follow_events": 503,
+    "get_connector_history": 503,
+}  # nothing follows the logs here
+REFUSED |= {"list_dead_letters": 404, "export_dead_letters": 404}  # the config has no queue
 """The operations that are answered with an error here, and its status."""
 OF_A_STOPPED_ONE = {"alter_offsets", "reset_offsets"}
 """These are asked of connector B, which is created as STOPPED."""
@@ -64,7 +72,7 @@ class Sent(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request, and return the answer."""
         path = str(request.url).removeprefix(HERE)
-        headers = {**request.headers, "accept": "application/json"}
+        headers = {**request.headers, "accept": "application/json", "accept-encoding": "identity"}
         answer = self._client.request(request.method, path, content=request.read(), headers=headers)
         return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
@@ -123,6 +131,7 @@ def play(client: Any, operation: Operation, bodies: dict[str, Any]) -> Any:
 def told(api: RestApi) -> RestApi:
     """A group with a connector of two tasks on two workers, one of which has failed."""
     group = api.group
+    (api.data_dir / "rest.log").write_text("2026-01-01 10:00:00,000 INFO 1 a: b\n")
     (source := api.data_dir / "in").mkdir()
     (source / "a.csv").write_text("a\n1\n")
     config = {**CONFIG, "source.path": str(source), "sink.path": str(api.data_dir / "out")}
@@ -155,6 +164,7 @@ def test_a_generated_client_plays_every_operation(told: RestApi, generated: Modu
         "validate_config": config,
         "diff_config": config,
         "apply_configs": {"connectors": [{"name": "A", "config": config}], "dry_run": True},
+        "read_sample": {"name": "A", "config": config},
         "set_level": {"level": "INFO"},
         "put_group_config": {"group.max.size": 9},
         "patch_group_config": {"group.max.size": None},
@@ -165,6 +175,7 @@ def test_a_generated_client_plays_every_operation(told: RestApi, generated: Modu
             ]
         },
         "seek_offsets": {"to": "earliest", "dry_run": True},
+        "roll_back": {},
         "place_connector": {"weight": 2},
         "place_task": {"weight": 2},
         "expect": {"within_ms": 1000},

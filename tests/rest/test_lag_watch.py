@@ -1,5 +1,6 @@
 """The lag of connectors that do not run: their source is looked at, and it grows with it."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -22,6 +23,8 @@ from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset
 from fairlead.runtime.pipeline.stores.kafka.source.topics import lag_of
 from fairlead_tests.cluster.node import eventually
+
+LAST_COMMIT = "fairlead_connector_last_commit_timestamp_seconds"
 
 
 @pytest.fixture
@@ -127,6 +130,26 @@ def test_a_task_that_has_failed_counts_as_one_that_does_not_run(
         api.group.ask("report", task, state)
         watch.look()
         assert value(api, "fairlead_connector_lag_bytes", connector="a") == lag
+
+
+def test_a_connector_that_was_behind_and_commits_nothing_is_looked_at_although_it_runs(
+    api: RestApi, landing: Path
+) -> None:
+    put(api, landing)
+    watch, task = LagWatch(api.service), Resource("a", 0)
+    lag = "fairlead_connector_lag_bytes"
+    api.group.ask("commit", task, 0, 10, 9)
+    committed_ms = 1000 * (value(api, LAST_COMMIT, connector="a") or 0)
+    assert value(api, lag, connector="a") == 20, "by its last plan"
+    watch.look()
+    assert value(api, lag, connector="a") == 4
+    (landing / "1.csv").unlink()
+    watch.look()
+    assert value(api, lag, connector="a") == 0, "what it had to read is gone"
+    api.group.ask("pass_time", time.time_ns() // 1_000_000 - int(committed_ms))
+    api.group.ask("commit", task, 1, 10, 9)
+    watch.look()
+    assert value(api, lag, connector="a") == 20, "it has committed just now"
 
 
 def test_records_of_kafka_are_counted_from_the_offsets_to_the_ends() -> None:

@@ -181,6 +181,8 @@ def test_restarts_after_failures_are_told_while_they_count_to_those_who_ask(
         now_ns = (restarted_ms + since_ms) * 1_000_000
         monkeypatch.setattr("time.time_ns", lambda now_ns=now_ns: now_ns)
         assert live.client.get(f"{path}?extended=true").json().get("autoRestart") == told
+        listed = live.client.get("/connectors?expand=status&extended=true").json()
+        assert listed["a"]["status"]["tasks"][0].get("autoRestart") == told
     assert "autoRestart" not in live.client.get(path).json()
 
 

@@ -8,7 +8,9 @@ from rest.conftest import RestApi
 from starlette.requests import Request
 
 from fairlead.runtime.interfaces.rest.app import SUBJECTS, make_app
-from fairlead.runtime.interfaces.rest.server.principals import Authentication, Principal, Right
+from fairlead.runtime.interfaces.rest.server.principals import Principal
+from fairlead.runtime.security.rights import FULL, Access, Right, Role
+from fairlead.runtime.security.settings import Authentication
 from fairlead_tests.rest.client import Client
 
 
@@ -43,14 +45,15 @@ def test_who_is_elsewhere_or_gone_is_named_by_the_address() -> None:
 
 def test_a_caller_has_all_rights_and_has_proved_nothing() -> None:
     caller = Principal(("127.0.0.1", 4711), ("127.0.0.1", 8083))
-    assert (caller.rights, caller.authentication) == (frozenset(Right), Authentication.NONE)
+    assert (caller.access, caller.authentication) == (FULL, Authentication.NONE)
 
 
 def requests_by_right() -> dict[Right, set[str]]:
     """Return the requests of all routes, by the right that they need."""
     found: dict[Right, set[str]] = {right: set() for right in Right}
     for route in (route for subject in SUBJECTS for route in subject):
-        found[route.needs].add(f"{route.method} {route.path_format}")
+        if route.rights.needs is not None:
+            found[route.rights.needs].add(f"{route.method} {route.path_format}")
     return found
 
 
@@ -66,25 +69,25 @@ def test_a_route_that_changes_something_needs_more_than_to_view() -> None:
 def test_what_is_configured_is_changed_by_administrators() -> None:
     assert requests_by_right()[Right.ADMINISTER] == {
         "DELETE /connectors/{connector}",
-        "DELETE /connectors/{connector}/offsets",
         "DELETE /groups/{group}",
         "PATCH /connectors/{connector}/config",
-        "PATCH /connectors/{connector}/offsets",
         "PATCH /groups/{group}/config",
         "POST /apply",
         "POST /connectors",
-        "POST /connectors/{connector}/offsets/seek",
+        "POST /connectors/{connector}/rollback",
         "POST /connectors/{connector}/tasks",
+        "POST /sample",
         "PUT /admin/loggers/{logger}",
         "PUT /connectors/{connector}/config",
         "PUT /connectors/{connector}/fence",
+        "PUT /groups/{group}/compaction",
         "PUT /groups/{group}/config",
     }
 
 
 def test_a_caller_without_the_right_is_refused_as_connect_refuses(api: RestApi) -> None:
-    def viewer(_: Request) -> Principal:
-        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), frozenset({Right.VIEW}))
+    async def viewer(_: Request) -> Principal:
+        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), Access.of(Role.VIEWER))
 
     client = Client(make_app(api.service, identify=viewer))
     assert client.get("/connectors").json() == []

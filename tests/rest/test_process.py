@@ -2,6 +2,7 @@
 
 import contextlib
 import getpass
+import json
 import resource
 import signal
 import socket
@@ -17,6 +18,10 @@ from rest.conftest import KEY
 
 import fairlead
 from fairlead.actors.transport.log_file import SAME_TEXT
+from fairlead.runtime.security.proofs.entries import AccessEntry, EntryKind, changing_entries
+from fairlead.runtime.security.proofs.passwords import digest_token, make_token
+from fairlead.runtime.security.rights import Role
+from fairlead_tests.actor_system import eventually
 from fairlead_tests.rest.group_process import GroupProcess
 from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, running
 
@@ -170,3 +175,30 @@ def test_a_log_that_ends_the_process_is_checked_by_the_next_one_and_answered_wit
     (data_dir / "logs" / "rest.log").unlink()
     with running(data_dir) as (_, client):
         assert client.get("/connectors").json() == ["a"]
+
+
+def test_a_process_asks_for_tokens_that_it_reads_again_and_answers_when_no_log_can_be_written(
+    data_dir: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = make_token()
+    headers = {"Authorization": f"Bearer {token}"}
+    with running(data_dir, "--access", "authentication=token") as (process, client):
+        assert client.get("/connectors", headers=headers).status_code == 401
+        entry = AccessEntry("ci", EntryKind.TOKEN, Role.VIEWER, digest_token(token))
+        with changing_entries(data_dir) as entries:
+            entries["ci"] = entry
+        assert client.get("/connectors", headers=headers).json() == ["a"]
+        assert client.delete("/connectors/a", headers=headers).status_code == 403
+        assert client.get("/health/live").status_code == 200
+        audit = data_dir / "logs" / "audit.log"
+        eventually(lambda: audit.read_text().count("\n") == 2, "both refusals are in the audit log")
+        full = (0, resource.RLIM_INFINITY)  # as a full disk: no file grows
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, full)
+        assert [client.get("/connectors").status_code for _ in range(3)] == [401] * 3
+        assert client.get("/connectors", headers=headers).json() == ["a"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT_SECONDS) == 0
+    audited = audit.read_text().splitlines()
+    assert [json.loads(each)["status"] for each in audited] == [401, 403]
+    assert capfd.readouterr().err == ""
+    assert token not in (data_dir / "logs" / "rest.log").read_text()

@@ -1,11 +1,18 @@
+import re
 from pathlib import Path
 
 import pytest
 from rest.conftest import KEY, RestApi
+from starlette.requests import Request
 
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.log.reader import LogReader
 from fairlead.runtime.config.secrets import CannotUnseal, Vault, hide_secrets
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.server.principals import Principal
+from fairlead.runtime.interfaces.rest.validation.stand_ins import StandInVault
+from fairlead.runtime.security.rights import Access, Role
+from fairlead_tests.rest.client import Client
 
 SECRET = "hunter2-hunter2"
 CONFIG = {"connector.class": "Locked", "password": SECRET, "extra.api_key": SECRET, "name": "a"}
@@ -100,6 +107,50 @@ def test_a_reference_that_nothing_resolves_is_refused_and_within_a_value_a_warni
         "/connector-plugins/Locked/config/validate?extended=true", json=config
     ).text
     assert "note: ${vault:secret/db:user} is used as it is written" in told
+
+
+@pytest.mark.parametrize("role", Role)
+def test_no_guess_of_a_secret_is_confirmed_but_to_who_may_change_it(
+    api: RestApi, role: Role
+) -> None:
+    async def identify(_: Request) -> Principal:
+        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), Access.of(role))
+
+    client = Client(make_app(api.service, identify=identify))
+    api.client.put("/connectors/a/config", json=CONFIG)
+
+    def answers(guess: str) -> list[str]:
+        noted = {**SHOWN, "note": f"is it {guess}?", "tasks.max": f"or {guess}?"}
+        configs = {**SHOWN, "password": guess}, {**SHOWN, "note": guess}, noted
+        paths = "/connectors/a/config/diff", "/connector-plugins/Locked/config/validate"
+        told = [client.put(path, json=config).text for path in paths for config in configs]
+        return [each.replace(guess, "?") for each in told]
+
+    confirms = answers(SECRET) != answers("hunter3-hunter3")
+    kept = client.put("/connectors/a/config/diff", json=SHOWN).json()
+    assert (confirms, kept["changes"]) == (role is Role.ADMIN, [])
+
+
+@pytest.mark.parametrize(
+    ("secret", "form"),
+    [
+        (
+            "jdbc:mysql://db/x?user=ann&password=hunter2",
+            r"jdbc:mysql://db/x\?user=ann&password=\w{32}",
+        ),
+        (
+            'org.x.Login required username="u" password="hunter2";',
+            r'.* username="u" password="\w{32}";',
+        ),
+        ("hunter2", r"\w{32}"),
+    ],
+)
+def test_a_stand_in_has_the_form_of_its_secret_and_is_sealed_as_it(secret: str, form: str) -> None:
+    vault, sealed = StandInVault(VAULT), VAULT.seal("a", secret)
+    stand_in = vault.unseal("a", sealed)
+    assert re.fullmatch(form, stand_in)
+    assert vault.seal("a", stand_in) == sealed == VAULT.seal("a", secret) != vault.seal("a", secret)
+    assert vault.seal("a", "${env:X}") == vault.unseal("a", "${env:X}") == "${env:X}"
 
 
 def test_no_log_holds_a_secret(api: RestApi) -> None:

@@ -142,7 +142,7 @@ def test_who_waits_too_long_for_a_turn_is_told_to_come_again() -> None:
     async def ask(executor: SerialExecutor) -> str:
         telling = asyncio.create_task(executor.run(first))
         await asyncio.to_thread(begun.wait, SECONDS)
-        with pytest.raises(ApiError, match="other requests for epochs are running"):
+        with pytest.raises(ApiError, match="other requests that read whole logs are running"):
             await executor.run(lambda: "never")
         may_go_on.set()
         return await telling

@@ -1,43 +1,33 @@
 """Who sends a request slowly, or many at once, keeps nobody else from being answered."""
 
 import asyncio
-import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 
 import httpx
 import pytest
-import uvicorn
 from rest.conftest import RestApi
+from starlette.types import Receive, Scope, Send
 
 from fairlead.actors.transport.ports import HostPort
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.server import listeners
-from fairlead.runtime.interfaces.rest.server.listeners import listen, where
+from fairlead.runtime.interfaces.rest.server import connections
+from fairlead_tests.rest.served import WAIT, opened_at, serving
 
-WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
 
 
 @pytest.fixture
 def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostPort]:
     """Where the real server listens, one of little patience."""
-    monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.8))
-    monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
-    (bound,) = listen([HostPort("127.0.0.1", 0)])
-    app = make_app(api.service, [where(bound)])
-    server = listeners.RestServer(
-        uvicorn.Config(app, http=listeners.ReceiveTimeoutProtocol, log_config=None, ws="none")
-    )
-    thread = threading.Thread(target=server.run, args=([bound],))
-    thread.start()
-    yield where(bound)
-    server.handle_exit(signal.SIGTERM, None)
-    thread.join(WAIT)
-    assert not thread.is_alive()
+    monkeypatch.setattr(connections, "SECONDS", dict.fromkeys(connections.SECONDS, 0.8))
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
+    opened = opened_at("http://127.0.0.1:0")
+    app = make_app(api.service, [opened[0].listener.address])
+    with serving(app, opened) as (listener,):
+        yield listener.address
 
 
 def test_a_trickle_of_headers_is_ended(place: HostPort) -> None:
@@ -82,6 +72,27 @@ def test_those_that_wait_longest_make_room_for_others(place: HostPort) -> None:
         assert httpx.get(f"{place.url}/").status_code == 200
         assert all(_all(each).endswith((LATE, b"")) for each in crowd)
     assert httpx.get(f"{place.url}/").status_code == 200
+
+
+def test_answers_without_an_end_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        await send({"type": "http.response.start", "status": 200})
+        is_endless = scope["path"] == "/endless"
+        await send({"type": "http.response.body", "body": b"x", "more_body": is_endless})
+        while is_endless and (await receive())["type"] != "http.disconnect":
+            pass
+
+    with serving(endless, opened_at("http://127.0.0.1:0")) as (listener,), ExitStack() as stack:
+        place = listener.address
+        for _ in range(10):
+            stream = stack.enter_context(closing(socket.create_connection(place, WAIT)))
+            stream.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert _until(stream, b"x\r\n").startswith(b"HTTP/1.1 200 OK")
+        assert httpx.get(f"{place.url}/").text == "x"
 
 
 def test_each_answer_has_the_date_of_its_time(

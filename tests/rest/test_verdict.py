@@ -33,7 +33,7 @@ def test_what_failed_or_waits_is_trouble_and_what_was_asked_for_is_none() -> Non
         info("RUNNING", ("RUNNING", ""), ("FAILED", ""), ("UNASSIGNED", "no worker")),
         info("PAUSED", ("PAUSED", "")),
         info("STOPPED"),
-        info("RUNNING", ("RUNNING", "no files yet")),
+        info("RUNNING", ("RUNNING", "no files yet"), ("RUNNING", "note: a file took longer")),
     ]
     assert count_troubles(states, ["running", "backing-off"], "backing-off") == {
         "FAILED": 1,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.messages.classic import ClassicHeartbeat
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicRights
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import DescribeGroupReply, HostCall, ListGroups
 from fairlead.actors.messages.offsets import OffsetFetchReply, TopicOffset
@@ -46,6 +47,14 @@ def test_what_is_told_of_groups_is_counted_as_well() -> None:
     assert size_of(answer(1, 2)) == packets.SMALL + 2 * (packets.PARTITION + len("t") + 100)
 
 
-@pytest.mark.parametrize("call", [ClassicHeartbeat("g", "m", 1), ListGroups()], ids=["one", "all"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        ClassicHeartbeat("g", "m", 1),
+        ConsumerGroupHeartbeat("g", "m", 1, topic_rights=TopicRights()),
+        ListGroups(),
+    ],
+    ids=["classic", "consumer", "all"],
+)
 def test_a_call_that_gets_its_number_says_what_it_said(call: HostCall) -> None:
     assert with_number(call, 7) == replace(call, number=7)

@@ -2,14 +2,18 @@
 """Jobs on the executors of a cluster: a real master and a real worker, which ask for a secret."""
 
 import json
+import platform
 import subprocess
+import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 from pyspark.sql import SparkSession
@@ -18,20 +22,33 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
-from fairlead.runtime.pipeline.engines.cluster import NotShared, SparkCluster
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import TaskError
+from fairlead.runtime.pipeline.engines.executors.cluster import NotShared, SparkCluster
+from fairlead.runtime.pipeline.engines.sessions import may_run_arrow
 from fairlead.runtime.pipeline.engines.settings import SettingRefused
 from fairlead.runtime.pipeline.spi.context import AccessLimits
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.sinks import FIRST, TASK, begun
+from fairlead_tests.spark_engine.pythons import (
+    ARROW,
+    make_python,
+    make_python_with_other_arrow,
+)
 from fairlead_tests.spark_engine.standalone import SHORT_LIVED, Standalone
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark closes the socket of an encrypted `parallelize` by leaving it to be collected.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+ROWS = 100_000
+"""Of a file that Arrow reads, since it is no small one."""
 
 
 class OnCluster(NamedTuple):
@@ -85,12 +102,17 @@ def on_cluster(
         yield made
 
 
-@pytest.fixture
-def on_small_cluster(the_engine: Embedded, shared: Path, tmp_path: Path) -> Iterator[OnCluster]:
+@pytest.fixture(scope="module")
+def on_small_cluster(
+    the_engine: Embedded, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OnCluster]:
+    """Yield a cluster that tests share; the last of them changes its Python."""
     the_engine.close(20)
-    cluster = Standalone(tmp_path, cores=1, memory="512m", hidden=None)
+    folder = tmp_path_factory.mktemp("small")
+    (shared := folder / "seen-by-all").mkdir()
+    cluster = Standalone(folder, cores=2, memory="512m", hidden=None)
     try:
-        with warm(cluster, tmp_path / "work", shared) as made:
+        with warm(cluster, folder / "work", shared) as made:
             yield OnCluster(cluster, made)
     finally:
         cluster.close()
@@ -174,6 +196,93 @@ def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed
     where = {"file": str(shared / "in" / "a:b.csv")}
     assert [(each["position"], each["raw"]) for each in letters] == [(where, "x1,b")]
     assert list(shared.glob(".fairlead-*")) == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(400)
+def test_rows_come_once_each_though_a_python_process_is_killed_in_the_middle_of_a_part(
+    on_small_cluster: OnCluster, shared: Path
+) -> None:
+    cluster, engine = on_small_cluster
+    staged = shared / "copy" / "out" / "_fairlead" / "staging"
+    killed: list[str] = []
+
+    def kill() -> None:
+        """Kill what has a part open, once."""
+        while not killed:
+            for process in cluster.pythons():
+                with suppress(psutil.Error):
+                    parts = [each.path for each in process.open_files()]
+                    if any(each.endswith(".parquet") for each in parts):
+                        process.kill()
+                        killed.extend(each for each in parts if each.endswith(".parquet"))
+            time.sleep(0.001)
+
+    with ThreadPoolExecutor(1) as threads:
+        killing = threads.submit(kill)
+        assert copied(engine, shared / "copy", 20 * ROWS) == ({"parquet-cpp-arrow"}, 20 * ROWS)
+        killing.result(1)
+    assert {Path(each).parent.name for each in killed} == {"_temporary"}
+    assert [*staged.rglob("*.parquet")] == []
+
+
+@pytest.mark.timeout(400)
+def test_files_are_copied_by_arrow_where_executors_have_it_and_by_spark_elsewhere(
+    on_small_cluster: OnCluster, shared: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster, engine = on_small_cluster
+    asked = SparkCluster(cluster.master, (shared,))
+
+    def ask(python: Path) -> tuple[bool, str]:
+        caplog.clear()
+        engine.run("use", lambda spark: use(spark, python))
+        engine.run("ask", asked.check_python)
+        return engine.run("know", may_run_arrow), caplog.text
+
+    may, why = ask(make_python(tmp_path / "bare", "pyspark", "py4j"))
+    assert not may
+    assert "(" + str(platform.node()) + ": No module named 'pyarrow'): install Python" in why
+    assert copied(engine, shared / "by-spark") == ({"parquet-mr"}, ROWS)
+    may, why = ask(make_python_with_other_arrow(tmp_path / "other"))
+    assert not may
+    assert " has pyarrow 1.0.0): install Python" in why
+    assert ask(make_python(tmp_path / "arrow", *ARROW)) == (True, "")
+    assert copied(engine, shared / "by-arrow") == ({"parquet-cpp-arrow"}, ROWS)
+
+    engine.run("use", lambda spark: use(spark, tmp_path / "bare" / "bin" / "python3"))
+    assert copied(engine, shared / "lost") == ({"parquet-mr"}, ROWS)
+    assert "No module named 'pyarrow'" in caplog.text
+    assert not engine.run("know", may_run_arrow)
+
+
+def use(spark: SparkSession, python: Path) -> None:
+    """Have the executors run another Python, from now on."""
+    spark.sparkContext.pythonExec = str(python)
+
+
+def copied(engine: Embedded, folder: Path, rows: int = ROWS) -> tuple[set[str], int]:
+    """Copy a file to parquet; return who wrote that, and how many different rows it has."""
+    (folder / "in").mkdir(parents=True)
+    lines = "".join(f"{number},{number:060}\n" for number in range(rows))
+    (folder / "in" / "a.csv").write_text(f"n,s\n{lines}")
+    config = {
+        "name": "c",
+        "connector.class": "SparkPipeline",
+        "source.path": str(folder / "in"),
+        "source.format": "csv",
+        "source.schema": "n INT, s STRING",
+        "source.min.age.ms": "0",
+        "sink.format": "parquet",
+        "sink.path": str(folder / "out"),
+        "task.restart.budget": "0",
+    }
+    run(engine, MemoryLedger(), config, AccessLimits(paths=(str(folder),)))
+    files = [papq.ParquetFile(each) for each in folder.glob("out/*.parquet")]
+    table = pa.concat_tables([each.read() for each in files])
+    assert table.num_rows == rows
+    assert {row["s"] for row in table.to_pylist()} == {f"{number:060}" for number in range(rows)}
+    writers = {str(each.metadata.created_by).partition(" ")[0] for each in files}
+    return writers, len(set(table.column("n").to_pylist()))
 
 
 def run(

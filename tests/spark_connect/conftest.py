@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from py4j import java_gateway, protocol
 
-from fairlead.runtime.pipeline.engines.cluster import SparkCluster
 from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
+from fairlead.runtime.pipeline.engines.executors.cluster import SparkCluster
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 
 _lent: list[ConnectServerProcess] = []

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.engines.cluster import SparkCluster
 from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
 from fairlead.runtime.pipeline.engines.connect.session import folder_of_rows
+from fairlead.runtime.pipeline.engines.executors.cluster import SparkCluster
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 
 pytestmark = pytest.mark.spark

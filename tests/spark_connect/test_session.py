@@ -16,9 +16,9 @@ from pyspark.sql.functions import udf
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.engines.cluster import SparkCluster
 from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
 from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.pipeline.engines.executors.cluster import SparkCluster
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.interfaces.cli.main import main
+from fairlead.runtime.node.engine import class_data
 from fairlead.runtime.node.engine.class_data import write_archive
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.java import archive_of, sharing_options
@@ -63,3 +64,19 @@ def test_a_warm_engine_maps_the_archive(engine: Embedded) -> None:
     if not archive.exists():
         pytest.skip("`fairlead prepare` has not been run here")
     assert str(archive) in Path(f"/proc/{engine.pid}/maps").read_text()
+
+
+def test_a_slim_java_gets_the_archive_of_its_own_classes_first(tmp_path: Path) -> None:
+    command = tmp_path / "bin" / "java"
+    command.parent.mkdir()
+    own = tmp_path / "lib" / "server" / "classes.jsa"
+    own.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\necho x > {own}\n')
+    command.chmod(0o755)
+    for _ in range(2):
+        class_data.write_own_classes(Java(command, "25.0.2"))
+    assert (tmp_path / "asked").read_text() == "-Xshare:dump\n"
+    own.unlink()
+    command.write_text("#!/bin/sh\nexit 1\n")
+    class_data.write_own_classes(Java(command, "25.0.2"))
+    assert not own.exists()

@@ -2,10 +2,14 @@
 
 import sys
 from pathlib import Path
+from threading import Event
+from unittest.mock import Mock
 
 import pytest
 
+from fairlead.runtime.pipeline.engines.embedded import attach
 from fairlead.runtime.pipeline.engines.embedded.jvm import mask_of
+from fairlead.runtime.pipeline.engines.engine import JvmHeap
 from fairlead.runtime.pipeline.engines.java import JvmLaunch, prepare
 from fairlead.runtime.pipeline.engines.settings import (
     REFUSED,
@@ -88,3 +92,20 @@ def test_properties_survive_what_values_hold() -> None:
 def test_secrets_are_masked_by_the_names_of_their_settings() -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "hush", "spark.app.name": "sorry"}
     assert mask_of(conf)("cannot use hush, sorry") == "cannot use ********, sorry"
+
+
+def test_a_jvm_that_did_not_tell_its_heap_once_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heap, ended, heaps = JvmHeap(1, 2, 3, 4), Event(), list[JvmHeap | None]()
+    answers = (OSError("it is short of memory"), Mock(side_effect=[heap, OSError("again"), heap]))
+    monkeypatch.setattr(attach, "heap_reader", Mock(side_effect=answers))
+    monkeypatch.setattr(attach, "HEAP_SECONDS", 0)
+
+    def set_heap(each: JvmHeap | None) -> None:
+        heaps.append(each)
+        if len(heaps) == 4:
+            ended.set()
+
+    attach.follow_heap(Mock(), ended, set_heap)
+    assert heaps == [None, heap, None, heap, None]

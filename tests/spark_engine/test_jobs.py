@@ -20,6 +20,7 @@ from fairlead.runtime.pipeline.engines import jobs
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, TaskError
 from fairlead.runtime.pipeline.engines.sessions import read_csv, reader_of
+from fairlead_tests.cluster.node import eventually
 from fairlead_tests.spark_engine import stranger
 from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
@@ -74,6 +75,14 @@ def test_a_driver_without_a_cluster_has_no_defaults_of_yarn_and_mapreduce_but_al
         return {each: conf.get(each) for each in expected}
 
     assert engine.run("ask", told) == expected
+
+
+def test_the_heap_of_a_jvm_is_looked_at_while_it_runs(engine: Embedded) -> None:
+    eventually(lambda: engine.heap is not None, "the heap is known")
+    heap = engine.heap
+    assert heap is not None
+    assert 0 < heap.used <= heap.committed <= heap.max
+    assert heap.gc_ms > 0
 
 
 def test_jobs_of_several_threads_run_at_once_each_under_its_own_tag(engine: Embedded) -> None:

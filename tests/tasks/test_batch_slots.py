@@ -71,7 +71,8 @@ def test_waiting_tasks_get_a_slot_by_waiting_time_times_weight() -> None:
 
 
 def test_a_waiting_task_that_is_asked_to_end_returns_at_once_and_takes_no_slot() -> None:
-    slots, order = BatchSlots(1), list[str]()
+    order, told = list[str](), list[tuple[int, int]]()
+    slots = BatchSlots(1, tell=lambda running, waiting: told.append((running, waiting)))
     with slots.acquire(1, Halt()):
         gone, stays = Waiter("gone", slots, order), Waiter("stays", slots, order)
         gone.start()
@@ -82,8 +83,20 @@ def test_a_waiting_task_that_is_asked_to_end_returns_at_once_and_takes_no_slot()
         assert order == []
     stays.join(PATIENCE_S)
     assert order == ["stays"]
+    assert {told[0], told[-1]} == {(1, 0), (0, 0)}
+    assert max(told) == (1, 2)
     with slots.acquire(1, Halt()):  # the slot is free again
         pass
+
+
+def test_the_oldest_open_batch_tells_its_age_whether_it_has_a_slot_or_not() -> None:
+    slots = BatchSlots(1)
+    assert slots.oldest_batch_s == 0
+    with slots.open_batch():
+        time.sleep(0.02)
+        with slots.open_batch():
+            assert slots.oldest_batch_s >= 0.02
+    assert slots.oldest_batch_s == 0
 
 
 def lost(error: Exception, times: int = 1) -> EngineLosses:
@@ -149,7 +162,8 @@ def test_an_engine_without_the_memory_for_a_batch_is_not_asked_a_fourth_time(
 def test_no_more_batches_run_at_once_and_a_task_that_waits_is_running_and_ends_when_asked(
     root: Path, engine: LocalEngine, ledger: MemoryLedger, hooks: Hooks, reports: Reports
 ) -> None:
-    runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=10_000, most_batches=1)
+    slots = BatchSlots(1)
+    runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=10_000, slots=slots)
     gate, second = Gate(), threading.Event()
     hooks.at["stage"] = gate
     (root / "a").mkdir()

@@ -334,7 +334,7 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
         f"the cleanup of {task} is retried later: {scene.root}: not a directory"
         for task in (FIRST, SECOND)
     ]
-    assert sorted(each.message.partition(",")[0] for each in caplog.records) == told
+    assert sorted(each.partition(",")[0] for each in caplog.messages) == told
     scene.root.unlink()
     aside.rename(scene.root)
     scene.work()

@@ -6,12 +6,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from fairlead.events.commits import Part
 from fairlead.events.model import RunState
-from fairlead.runtime.pipeline.spi.source import BatchPlan
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
+from fairlead.runtime.pipeline.spi.errors import ContractBroken
+from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
+from fairlead.runtime.pipeline.tasks.contention import BatchSlots
+from fairlead.runtime.pipeline.tasks.plugins.calls import CallLimits, Calls
+from fairlead.runtime.pipeline.tasks.plugins.guard import guard_pipeline
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -47,7 +54,7 @@ def deeds(monkeypatch: pytest.MonkeyPatch) -> Deeds:
 @pytest.fixture
 def runner(engine: LocalEngine, ledger: MemoryLedger, reports: Reports) -> Iterator[Runner]:
     """The one runner of all wrong plugins, and of a healthy connector beside them."""
-    runner = Runner(engine, ledger, wrong_plugins(), reports, most_batches=100)
+    runner = Runner(engine, ledger, wrong_plugins(), reports, slots=BatchSlots(100))
     yield runner
     assert runner.close(PATIENCE_S) == frozenset()
 
@@ -353,3 +360,26 @@ def test_a_plan_that_holds_more_than_its_task_may_is_refused(scene: Scene, deeds
         "fat": "source.plan holds 300 bytes of rows: a task may hold 299 (task.memory). Nothing "
         "was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("stage", "Manifest"), ("stage_parts", "StagedParts"), ("write", "Manifest")],
+)
+def test_a_sink_has_the_time_of_a_batch_to_write_one_and_says_what_it_wrote(
+    name: str, kind: str
+) -> None:
+    jobs = list[str]()
+
+    class Noted(Calls):
+        def run_job(self, name: str, *call: Any, **more: Any) -> Any:
+            jobs.append(name)
+            return super().run_job(name, *call, **more)
+
+    sink = MagicMock(spec=Sink, takes_arrow=False)
+    getattr(sink, name).return_value = "done"
+    given = Pipeline(MagicMock(spec=Source), (), sink, Pace(Limit(1, 1, 1)))
+    guarded: Any = guard_pipeline(given, Noted(CallLimits(1, 60, 1))).sink
+    with pytest.raises(ContractBroken, match=f"is a str, not a {kind}"):
+        getattr(guarded, name)()
+    assert jobs == [f"sink.{name}"]

@@ -37,6 +37,7 @@ from fairlead.runtime.node.worker.core.status_reporter import (
     MOST_STATUSES,
     StatusReporter,
 )
+from fairlead.runtime.pipeline.spi.rows import LaneCount
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
     Ending,
@@ -93,10 +94,13 @@ def test_the_first_batch_and_each_hundredth_is_a_line_and_all_are_for_who_debugs
     manifest = Manifest("/lake", "staging", 9, 90, 1)
     done = Commit(of, (), manifest, 10, skipped=1)
     with caplog.at_level(logging.DEBUG):
-        log_report(BatchDone(done, 0, is_first, {"plan": 0.5, "run": 1.0}))
+        lanes = LaneCount(3, 7, "a reason")
+        took = {"plan": 0.5, "run": 1.0}
+        log_report(BatchDone(done, 0, is_first, took, ranges=4, lanes=lanes))
     (line,) = caplog.records
     assert line.getMessage() == (
         f"flights-1 committed batch {batch}: 10 rows in, 9 out, 1 bad rows left out;"
+        " by Arrow 3 ranges with 7 rows, by Spark 1 ranges with 3 rows (a reason);"
         " plan 0.500 s, run 1.000 s"
     )
     assert (line.levelno, fields_of(line)) == (

@@ -226,6 +226,13 @@ class Crew:
         self.eventually(is_there, f"{worker} has a JVM")
         return found[0]
 
+    def python_workers(self, worker: str) -> list[int]:
+        """Return the processes that run Python code for a JVM, and what they are forked from."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            below = psutil.Process(self.jvm(worker)).children(recursive=True)
+            return [each.pid for each in below if each.name().startswith("python")]
+        return []
+
     # -- state in the logs
 
     def look(self) -> Group:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -307,3 +307,19 @@ class Mount:
         """Return the content of the mount point while nothing is mounted."""
         assert not self.is_there
         return sorted(str(each.relative_to(self.point)) for each in self.point.rglob("*"))
+
+
+def may_mount(place: Path) -> bool:
+    done = subprocess.run(["mount", "--bind", place, place], check=False, capture_output=True)
+    if done.returncode == 0:
+        subprocess.run(["umount", "-l", place], check=True)
+    return done.returncode == 0
+
+
+def fill(disk: Path) -> Path:
+    """Leave no byte on a disk."""
+    ballast = disk / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return ballast

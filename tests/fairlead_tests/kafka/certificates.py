@@ -35,6 +35,7 @@ class Authority:
         signed = self._signed(_named(name), key, is_authority=False)
         path = self._folder / f"{name}.pem"
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        path.touch(0o600)
         path.write_bytes(private + signed.public_bytes(Encoding.PEM))
         return path
 

@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead.runtime.pipeline.spi.types import SourceType
 from fairlead_tests.connectors.pipes import TASK, config_from, config_to, source_of, take
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 LIMIT = Limit(1_000, 1 << 20, 1)
 
 

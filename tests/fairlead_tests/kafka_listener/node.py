@@ -76,13 +76,13 @@ def _title(process: psutil.Process) -> str:
 @contextlib.contextmanager
 def listener_node(folder: Path, broker: str, **settings: object) -> Generator[ListenerNode]:
     """Run a node with this broker behind it, and end it."""
-    port = free_place()
+    port, protocol = free_place(), settings.pop("protocol", "PLAINTEXT")
     told = {
         "engine": "noop",
         "workers": 0,
         "data.dir": folder,
         "listeners": "http://127.0.0.1:0",
-        "kafka.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "kafka.listeners": f"{protocol}://127.0.0.1:{port}",
         "kafka.bootstrap.servers": broker,
         "group.initial.rebalance.delay.ms": 0,
         **{name.replace("_", "."): value for name, value in settings.items()},

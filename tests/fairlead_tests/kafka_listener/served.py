@@ -14,6 +14,7 @@ from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.actors.transport.ports import HostPort
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
+from fairlead.runtime.kafka.security.access import ListenerAccess
 from fairlead.runtime.kafka.server import Limits, Listener
 from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
@@ -24,6 +25,7 @@ from fairlead_tests.shards.driver import AT_ONCE, AnsweringAtOnce
 HOST = "127.0.0.1"
 SECONDS = 10.0
 ENOUGH = Limits(100, 100)
+OPEN = ListenerAccess()
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Counted(Counts):
 
     folder: Path
     reasons: list[str] = field(default_factory=list)
+    mechanisms: list[str] = field(default_factory=list)
+    """Of failed authentications."""
     told: list[str] = field(default_factory=list)
     opened: int = 0
 
@@ -47,6 +51,11 @@ class Counted(Counts):
         """Record a refusal."""
         self.reasons.append(refused.reason)
         super().count_refusal(refused, address)
+
+    def count_failed_authentication(self, mechanism: str) -> None:
+        """Record a client that did not prove who it is."""
+        self.mechanisms.append(mechanism)
+        super().count_failed_authentication(mechanism)
 
     def warn(self, what: str, whom: str) -> None:
         """Record a log line."""
@@ -90,6 +99,7 @@ class Served:
     listener: Any
     topics: Topics
     workers: LocalWorkers
+    access: ListenerAccess
     clients: list[Client] = field(default_factory=list)
 
     async def dial(self, port: int = 0) -> Client:
@@ -106,17 +116,18 @@ async def listening(
     limits: Limits = ENOUGH,
     kind: type[HostedGroups] = AnsweringAtOnce,
     settings: GroupSettings = AT_ONCE,
+    access: ListenerAccess = OPEN,
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
     shard, counts, port = LocalShard(kind, settings), Counted(folder), free_place()
     shards: list[Any] = [shard]  # it has all methods of a connection
-    topics = Topics(shards, [HostPort(HOST, broker)], counts)
+    topics = Topics(shards, [HostPort(HOST, broker)], counts, access.upstream)
     workers: Any = LocalWorkers()
     groups = Groups(shards, topics, GROUP, workers)
-    listener = Listener(groups, counts, limits, None)
+    listener = Listener(groups, counts, limits, access)
     here = HostPort(HOST, port)
     await listener.open(here, here, [HostPort(HOST, broker)])
-    served = Served(port, shard, counts, listener, topics, workers)
+    served = Served(port, shard, counts, listener, topics, workers, access)
     sweeping = asyncio.create_task(listener.sweep())
     try:
         yield served
@@ -126,6 +137,7 @@ async def listening(
             each.writer.transport.abort()
         await listener.close()
         groups.close()
+        counts.close()
         await asyncio.sleep(0.01)  # transports hear of their ends
 
 

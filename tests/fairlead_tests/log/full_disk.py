@@ -4,15 +4,23 @@ Prints the result as JSON. The mount ends with this process.
 """
 
 import json
+import logging
 import os
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from fairlead.actors.transport.log_file import LogFile
+from fairlead.events.entries.codec import CONTROL, encode, restore
+from fairlead.events.entries.compaction import Compactor, RequestedCompaction
+from fairlead.events.entries.history import read_summary
 from fairlead.events.log.errors import LogError
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import Cause, Why
+from fairlead.events.records import GroupMetadata
+from fairlead.events.retention import Retention
 from fairlead_tests.log.samples import TIME_MS, member
 
 DISK_BYTES = 3 << 20
@@ -120,12 +128,71 @@ def has_no_room_to_begin(disk: Path) -> dict[str, object]:
     return found
 
 
+def is_full_amid_compaction(disk: Path) -> dict[str, object]:
+    """A compaction stops in time; without a check of the space its slice is done or is not."""
+    path, filler = disk / "log", disk / "filler"
+    with GroupLog.open_writer(path, "connect", CONTROL, reserve_bytes=256 << 10) as log:
+        for epoch in range(1, 4_001):
+            record = GroupMetadata(epoch, Cause(Why.MEMBER_JOINED), epoch)
+            log.append(log.end, [encode(record)], epoch)
+        before, end = restore("connect", *log.load()), log.end
+        compaction = RequestedCompaction(log, Retention(epochs=20))
+        while not compaction.trimmed:
+            compaction.step(1)
+        fill(filler)
+        found: dict[str, object] = {"goes on": compaction.step(1), "why": "full" in compaction.why}
+        try:
+            compactor = Compactor(log, Retention(epochs=20))
+            while compactor.step(1):
+                pass
+            found["unchecked"] = "done"
+        except LogError as error:
+            found["unchecked"] = type(error).__name__
+    with LogReader.open(path) as reader:
+        low, packed = reader.trimmed()
+        summary = read_summary(packed)
+        found["summed up"] = summary is not None and summary.entries == low
+        found["sound"] = reader.verify().end == end
+        found["state"] = restore("connect", *reader.load()) == before
+    filler.unlink()
+    with GroupLog.open_writer(path, "connect", CONTROL, reserve_bytes=0) as log:
+        compaction = RequestedCompaction(log, Retention(epochs=20))
+        while compaction.step(1):
+            pass
+        found["with space"] = (log.low(), restore("connect", *log.load()) == before)
+    return found
+
+
+def loses_log_lines(disk: Path) -> dict[str, object]:
+    """A log file drops lines while the disk is full, and says so once it is not."""
+    path, filler = disk / "a.log", disk / "filler"
+    handler = LogFile(path)
+
+    def say(text: str) -> None:
+        handler.handle(logging.LogRecord("a", logging.INFO, "a.py", 1, text, None, None))
+
+    say("before")
+    fill(filler)
+    for number in range(200):
+        say(f"{number} {'x' * 100}")
+    dropped = handler.dropped
+    filler.unlink()
+    say("after")
+    say("later")
+    handler.close()
+    lines = path.read_text().splitlines()
+    told = f"{dropped} lines are missing before the last one: the disk did not take them"
+    return {"dropped": 100 < dropped <= 200, "first": lines[0], "last": lines[-3:], "told": told}
+
+
 def main(disk: Path, scenario: str) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
     subprocess.run(mount, check=True)
     scenarios = {play.__name__: play for play in (hits_the_wall, refuses_in_time)}
     scenarios["has_no_room_to_begin"] = has_no_room_to_begin
     scenarios["is_filled_by_another"] = is_filled_by_another
+    scenarios["is_full_amid_compaction"] = is_full_amid_compaction
+    scenarios["loses_log_lines"] = loses_log_lines
     sys.stdout.write(json.dumps(scenarios[scenario](disk)))
 
 

@@ -1,6 +1,7 @@
 """Injects the faults of a schedule into a node, its servers and the disk of its sinks."""
 
 import os
+import random
 import signal
 import time
 from collections import Counter
@@ -54,6 +55,7 @@ class Faults:
             "freeze at": self._freeze_at,
             "cut at": self._cut_at,
             "kill JVM": self._kill_jvm,
+            "kill Python": self._kill_python,
             "kill group": self._kill_group,
             "kill node": self._kill_node,
             "kill database": self._kill_database,
@@ -138,6 +140,16 @@ class Faults:
         with suppress(ProcessLookupError):
             os.kill(self._node.jvm(step.worker), signal.SIGKILL)
         return ""
+
+    def _kill_python(self, step: Step) -> str:
+        """Kill a process that runs Python code for Spark, or that they are forked from."""
+        found = self._node.python_workers(step.worker)
+        if not found:
+            return " (there is none)"
+        chosen = random.Random(step.seconds).choice(found)
+        with suppress(ProcessLookupError):
+            os.kill(chosen, signal.SIGKILL)
+        return f" (pid {chosen} of {found})"
 
     def _kill_group(self, step: Step) -> str:
         del step

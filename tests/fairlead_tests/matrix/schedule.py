@@ -18,6 +18,7 @@ WEIGHTS = {
     "freeze at": 4,
     "cut at": 1,
     "kill JVM": 2,
+    "kill Python": 3,
     "kill group": 2,
     "kill node": 2,
     "kill database": 3,
@@ -38,6 +39,9 @@ LASTING = (
 )
 """The faults with a duration."""
 
+OF_WORKERS = ("move", "kill worker", "kill JVM", "kill Python", "freeze")
+"""The faults of a worker."""
+
 
 class Step(NamedTuple):
     """One fault, with its duration if it has one."""
@@ -57,9 +61,7 @@ class Step(NamedTuple):
             "freeze at": f" {self.point} of {self.pair}",
             "cut at": f" {self.point} of {self.pair}",
         }
-        on = (
-            f" {self.worker}" if self.event in {"move", "kill worker", "kill JVM", "freeze"} else ""
-        )
+        on = f" {self.worker}" if self.event in OF_WORKERS else ""
         told = f" for {self.seconds:.1f} s" if self.event in LASTING else ""
         return f"{self.event}{at.get(self.event, on)}{told}{'' if self.is_awaited else ', and on'}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpx
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 HERE = "http://127.0.0.1:8083"
 
@@ -13,7 +13,7 @@ HERE = "http://127.0.0.1:8083"
 class Client:
     """Sends requests to an application, and returns its responses."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -1,6 +1,13 @@
 """A double of the gateway to the actors: it uses a group's process, and can be made to fail."""
 
-from fairlead.actors.messages.commands import CommandReply, Traffic
+from fairlead.actors.messages.commands import (
+    CommandReply,
+    CompactHistory,
+    CompactionProgress,
+    CompactionState,
+    DescribeCompaction,
+    Traffic,
+)
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
 from fairlead.runtime.interfaces.rest.server.errors import Unanswered
@@ -18,11 +25,15 @@ class FakeGateway:
         """Why the group is not served."""
         self.loses_answers = False
         """Whether every first reply is lost, so that the command is repeated."""
+        self.refusal: CommandReply | None = None
+        """What the group answers instead of carrying a command out."""
         self.workers: tuple[ProcessView, ...] = ()
         self.sent: list[Command] = []
         self.announced = 0
         """How often new log levels were announced."""
         self.stopped_workers: list[tuple[str, bool]] = []
+        self.compactions: list[CompactHistory] = []
+        """The compactions that were asked for; each is running from then on."""
 
     async def carry_out(self, command: Command) -> Outcome:
         self.sent.append(command)
@@ -43,6 +54,15 @@ class FakeGateway:
             raise Unanswered(f"nobody serves {group_id}: try again")
         return Traffic(1_000, 2)
 
+    async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
+        was_running = bool(self.compactions)
+        if isinstance(question, CompactHistory) and not was_running:
+            self.compactions.append(question)
+        if not self.compactions:
+            return CompactionProgress(CompactionState.NONE)
+        is_refused = was_running and isinstance(question, CompactHistory)
+        return CompactionProgress(CompactionState.RUNNING, 500, is_refused=is_refused)
+
     async def announce_log_levels(self) -> None:
         if self.group is None:
             raise Unanswered("nobody is here: try again")
@@ -54,6 +74,6 @@ class FakeGateway:
     def _command(self, command: Command) -> CommandReply:
         if self.group is None:
             raise Unanswered("nobody is here: try again")
-        reply = self.group.ask("command", command)
+        reply = self.refusal or self.group.ask("command", command)
         assert isinstance(reply, CommandReply)
         return reply

@@ -106,14 +106,18 @@ class LoggedDecider(Decider):
         start = {"end": batch} if batch else None
         step = Advance({"file": f"{resource}"}, start, {"end": batch + 1})
         manifest = Manifest("/sink", f"_fairlead/{batch}", rows_out, 10 * rows_out, 1)
-        order = CommitOffsets(
-            "connect",
-            self.group.owner[resource],
-            (Commit(commit_id, (step,), manifest, rows_in, Lag(2, 20)),),
-        )
+        commits = (Commit(commit_id, (step,), manifest, rows_in, Lag(2, 20)),)
+        self._send(CommitOffsets("connect", self.group.owner[resource], commits))
+
+    def publish(self, resource: Resource, batch: int) -> None:
+        """Report from a task's owner that a batch is published."""
+        commit_id = CommitId(*resource, self.token(resource), batch)
+        self._send(CommitOffsets("connect", self.group.owner[resource], (), (commit_id,)))
+
+    def _send(self, order: CommitOffsets) -> None:
         decided = commit_offsets(self.group, OffsetLedger(self.offsets), order, self.now_ms)
         assert isinstance(decided.reply, CommitReply)
-        assert [each.error for each in decided.reply.verdicts] == [Told.NONE]
+        assert [each.error for each in decided.reply.verdicts] == [Told.NONE] * len(order.commits)
         entries = [encode(record) for record in decided.records]
         self.offsets.append(self.offsets.end, entries, self.now_ms)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import httpx
 
+from fairlead.runtime.config.references.rest_brief import RestBrief
 from fairlead_tests.cluster.forks import Fork, fork
 
 MODULE = "fairlead.runtime.interfaces.rest.__main__"
@@ -22,10 +23,14 @@ def arguments(data_dir: Path, *more: str) -> list[str]:
 
 
 @contextmanager
-def running(data_dir: Path, *more: str) -> Generator[tuple[Fork, httpx.Client]]:
+def running(
+    data_dir: Path, *more: str, brief: RestBrief | None = None
+) -> Generator[tuple[Fork, httpx.Client]]:
     """Run the REST process of a data folder, on a port that is free."""
-    process = fork(MODULE, arguments(data_dir, *more), data_dir, os.environ)
-    process.stdin.close()
+    words = [*more, *(("--brief",) if brief else ())]
+    process = fork(MODULE, arguments(data_dir, *words), data_dir, os.environ)
+    with process.stdin as pipe:
+        pipe.write(brief.encode() if brief else b"")
     process.stdout.close()
     try:
         with httpx.Client(base_url=listening(data_dir), timeout=TIMEOUT_SECONDS) as client:

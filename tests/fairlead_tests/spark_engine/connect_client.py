@@ -8,9 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-from fairlead.runtime.pipeline.engines.cluster import SparkCluster
 from fairlead.runtime.pipeline.engines.connect.engine import ConnectEngine
 from fairlead.runtime.pipeline.engines.engine import EngineState
+from fairlead.runtime.pipeline.engines.executors.cluster import SparkCluster
 
 
 def main() -> None:

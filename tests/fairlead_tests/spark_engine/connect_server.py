@@ -23,8 +23,14 @@ SECONDS = 60.0
 class ConnectServerProcess:
     """One server after another on the same port; it ends with this process."""
 
-    def __init__(self, folder: Path, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        conf: Mapping[str, str] | None = None,
+        python: str = sys.executable,
+    ) -> None:
         """Use a folder for its files, and settings that override the small defaults."""
+        self._python = python
         self.token = secrets.token_hex(16)
         self.port = free_port()
         self._folder = folder
@@ -69,7 +75,7 @@ class ConnectServerProcess:
         java += ["--class", SERVICE, "--properties-file", str(self._conf), "spark-internal"]
         ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         known = {"SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": HOST}
-        known["PYSPARK_PYTHON"] = sys.executable
+        known["PYSPARK_PYTHON"] = self._python
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 tied(java),

@@ -54,6 +54,11 @@ class Standalone:
         worker = psutil.Process(self._processes[-1].pid)
         return [each for each in worker.children(recursive=True) if each.name() == "java"]
 
+    def pythons(self) -> list[psutil.Process]:
+        """The Python processes of the executors that run now."""
+        found = [each.children(recursive=True) for each in self.executors()]
+        return [process for each in found for process in each]
+
     def logs(self) -> list[Path]:
         """What daemons and executors have written."""
         return [*self._folder.glob("*.log"), *self._folder.rglob("std*")]

@@ -12,7 +12,7 @@ from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifes
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.plugins import Plugin, Plugins
-from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, EngineState, JvmHeap
 from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead.runtime.pipeline.spi.connector import Connector, Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
@@ -25,7 +25,7 @@ from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation, open_
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, Report, StatusChanged, Stopped
 
 T = TypeVar("T")
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 class Hooks:
@@ -151,6 +151,7 @@ class LocalEngine:
         self.state = state
         self.detail = "a driver of the tests"
         self.pid: int | None = None
+        self.heap: JvmHeap | None = None
         self.cancelled: list[str] = []
         self._cut = threading.Event()
         self._life = 0

@@ -128,6 +128,11 @@ def at_file_sink(module: Any) -> None:
     module._is_done = is_done_but_for_mutants
 
 
+def at_reading(module: Any) -> None:
+    """Have Arrow read files in tasks of Spark, however small they are."""
+    module._LEAST_PARTED = 1
+
+
 def at_postgres(module: Any) -> None:
     """Know when the marker was moved; mutants put rows in without it, as often as they are told."""
     marker = module.Marker
@@ -214,6 +219,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     f"{HOUSE}.tasks.commits": at_commits,
     f"{FILES}.publishing": at_files,
     f"{FILES}.sink": at_file_sink,
+    f"{HOUSE}.stores.files.source.reading": at_reading,
     f"{POSTGRES}.publishing": at_postgres,
     f"{POSTGRES}.prepared": at_prepared,
     SESSION: at_sessions,

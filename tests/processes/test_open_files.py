@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from fairlead.runtime.node.launcher.commands import ENOUGH, raise_open_files
+from fairlead.runtime.processes.open_files import ENOUGH, raise_open_files
 
 INFINITE = resource.RLIM_INFINITY
 
 PROGRAM = """
 import resource
-from fairlead.runtime.node.launcher.commands import TooFewOpenFilesError, raise_open_files
+from fairlead.runtime.processes.open_files import TooFewOpenFilesError, raise_open_files
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 try:
     raise_open_files(for_spark={spark})

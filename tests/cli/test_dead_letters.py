@@ -1,0 +1,44 @@
+"""`dead-letters`: the rows that were refused, page by page."""
+
+import json
+from typing import Any
+
+from cli.conftest import Cluster, Run
+
+from fairlead_tests.cli import answered
+
+PATH = "/connectors/flights/dead-letters"
+WHERE = "the folder /data/bad"
+
+
+def letter(raw: str | None) -> dict[str, Any]:
+    place = "file /data/a.csv"
+    known = {"reason": "is \x1b bad", "stage": "source", "place": place, "task": 0, "batch": 7}
+    return {"time_ms": answered.COMMITTED_MS, "raw": raw, **known}
+
+
+def page(following: str | None, *letters: dict[str, Any]) -> dict[str, Any]:
+    return {"letters": [*letters], "next": following, "where": WHERE}
+
+
+def test_as_many_are_listed_as_are_asked_for_though_a_page_has_fewer(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("GET", f"{PATH}?limit=2", page("c1", letter("x")))
+    cluster.answer("GET", f"{PATH}?limit=1&cursor=c1", page("c2"))
+    cluster.answer("GET", f"{PATH}?limit=1&cursor=c2", page("c3", letter(None)))
+    ended = run("dead-letters", "flights", "--limit", "2", "--url", cluster.url)
+    assert ended.out == (
+        "TIME                      STAGE   PLACE             REASON       TEXT\n"
+        "2013-01-01T00:26:40.000Z  source  file /data/a.csv  is \\x1b bad  x\n"
+        "2013-01-01T00:26:40.000Z  source  file /data/a.csv  is \\x1b bad\n"
+    )
+    assert ended.err == f"fairlead: {WHERE} has more: --limit 4, or --export for all\n"
+
+
+def test_an_export_has_all_of_them_as_json_lines(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", f"{PATH}?limit=1000", page("c1", letter("x")))
+    cluster.answer("GET", f"{PATH}?limit=1000&cursor=c1", page(None, letter("y")))
+    ended = run("dead-letters", "flights", "--export", "--url", cluster.url)
+    assert [*map(json.loads, ended.out.splitlines())] == [letter("x"), letter("y")]
+    assert run("dead-letters", "a", "b", "--url", cluster.url).code == 2

@@ -1,0 +1,1 @@
+"""A drawn node and a real browser for the tests of the page."""

@@ -1,0 +1,162 @@
+"""What people do with the page of a real node, in a real browser.
+
+The node asks its callers who they are, and no task of it reads a row. It is named before the
+browser by each test: so the browser has ended when it is examined what the node has left.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from fairlead.runtime.security.proofs.entries import AccessEntry, EntryKind, changing_entries
+from fairlead.runtime.security.proofs.passwords import digest_token, hash_password, make_token
+from fairlead.runtime.security.rights import Role
+from fairlead_tests.cluster.node import Node
+from fairlead_tests.cluster.remains import without_remains
+from fairlead_tests.monitoring.watched_node import WatchedNode
+from fairlead_tests.page.browser import visited
+from fairlead_tests.page.drawn_node import served
+from fairlead_tests.page.proxy import proxy
+
+pytestmark = pytest.mark.cluster
+SETTINGS = (
+    "engine=noop",
+    "workers=2",
+    "heartbeat.interval.ms=300",
+    "worker.restart.backoff.ms=100",
+    "rest.authentication=basic,token",
+    "rest.allowed.hosts=127.0.0.1",
+    "rest.path.prefix=/tools/fairlead",
+)
+ANN = {"username": "ann", "password": "a long password"}
+
+
+class Real(NamedTuple):
+    """A node with a connector of three tasks, and a user and a token for it."""
+
+    node: Node
+    url: str
+    token: str
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    with without_remains() as nodes:
+        home = WatchedNode(tmp_path_factory.mktemp("page") / "home", nodes, SETTINGS)
+        token = add_callers(home.folder / "data")
+        home.up()
+        home.node.put("numbers", 3)
+        home.node.settles("w1", "w2")
+        yield Real(home.node, f"{home.url}/", token)
+
+
+def add_callers(data_dir: Path) -> str:
+    """Add a user and a token, which is returned."""
+    token = make_token()
+    secrets = {EntryKind.USER: hash_password(ANN["password"]), EntryKind.TOKEN: digest_token(token)}
+    names = {EntryKind.USER: ANN["username"], EntryKind.TOKEN: "ci"}
+    with changing_entries(data_dir) as entries:
+        for kind, name in names.items():
+            entries[name] = AccessEntry(name, kind, Role.ADMIN, secrets[kind])
+    return token
+
+
+def is_live(page: Page) -> None:
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible(timeout=20_000)
+
+
+def follows(real: Real, page: Page) -> None:
+    """What happens in the node is on the page by itself."""
+    rows = page.locator("td.name")
+    real.node.put("letters", 2)
+    expect(rows).to_contain_text(["letters", "numbers"])
+    real.node.delete("letters")
+    expect(rows).to_have_text(["runs: numbers"])
+
+
+def test_without_javascript_the_verdict_and_the_connectors_are_there(
+    real: Real, browser: Browser
+) -> None:
+    with visited(browser, real.url, java_script_enabled=False, http_credentials=ANN) as page:
+        expect(page.locator("h1")).to_have_text("The connector is fine")
+        expect(page.locator("tbody tr")).to_contain_text(["numbersRUNNING3"])
+
+
+def test_a_connector_is_paused_and_resumed_from_the_page(real: Real, browser: Browser) -> None:
+    with visited(browser, f"{real.url}#/connectors/numbers", http_credentials=ANN) as page:
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("h1")).to_contain_text("paused or stopped")
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("h1")).to_contain_text("runs")
+        real.node.settles("w1", "w2")
+
+
+def test_a_killed_worker_is_in_the_history_with_what_moved_and_why(
+    real: Real, browser: Browser
+) -> None:
+    with visited(browser, f"{real.url}#/workers", http_credentials=ANN) as page:
+        real.node.hit("worker w1")
+        page.get_by_role("link", name="History").click()
+        back = page.locator("tbody tr", has_text="member joined").first
+        expect(back).to_contain_text("w1 · 3 tasks back")
+        expect(page.locator("tbody tr", has_text="process ended")).to_contain_text(
+            "w1 · 3 tasks waited for it"
+        )
+        back.get_by_role("link").click()
+        moves = page.get_by_role("region", name="What moved")
+        expect(moves).to_contain_text("numbers-0w1w1")
+
+
+def test_a_browser_without_shared_workers_follows_by_itself(real: Real, browser: Browser) -> None:
+    script = "delete window.SharedWorker"
+    with visited(browser, real.url, script=script, http_credentials=ANN) as page:
+        is_live(page)
+        follows(real, page)
+
+
+def test_the_page_says_that_its_node_is_away_and_goes_on_by_itself(
+    real: Real, browser: Browser
+) -> None:
+    refused = "net::ERR_"
+    with visited(browser, real.url, expected=refused, http_credentials=ANN) as page:
+        is_live(page)
+        real.node.hit("rest connect")
+        expect(page.get_by_role("status").filter(has_text="no answer since")).to_be_visible()
+        is_live(page)
+        follows(real, page)
+
+
+def test_behind_a_proxy_with_a_prefix_all_of_it_works(real: Real, browser: Browser) -> None:
+    with served(proxy(real.url, "tools/fairlead")) as outside:
+        address = f"{outside}tools/fairlead/"
+        with visited(browser, address, http_credentials=ANN) as page:
+            is_live(page)
+            page.get_by_role("link", name="numbers", exact=True).click()
+            page.get_by_role("button", name="Pause").click()
+            expect(page.locator("h1")).to_contain_text("paused or stopped")
+            page.get_by_role("button", name="Resume").click()
+            expect(page.locator("h1")).to_contain_text("runs")
+            page.reload()
+            expect(page.locator("h1")).to_contain_text("numbers")
+
+
+def without_challenge(route: Route) -> None:
+    """Answer as a browser shows it to who has closed its own question for a password."""
+    answer = route.fetch()
+    headers = {name: text for name, text in answer.headers.items() if name != "www-authenticate"}
+    route.fulfill(response=answer, headers=headers)
+
+
+def test_a_token_is_asked_for_and_forgotten_with_the_tab(real: Real, browser: Browser) -> None:
+    with visited(browser, "about:blank", expected="401 (Unauthorized)") as page:
+        page.route(real.url, without_challenge)
+        page.goto(real.url)
+        for token, answer in (("fl_wrong", "this token is unknown"), (real.token, "")):
+            page.get_by_label("Token").fill(token)
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.locator("main")).to_contain_text(answer)
+        expect(page.locator("h1")).to_have_text("The connector is fine")
+        is_live(page)

@@ -1,0 +1,510 @@
+"""`/state` and `/events`: one page of one moment, and each change of it to all who may see it."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from rest.conftest import RestApi
+from starlette.requests import Request
+
+from fairlead.events.log.errors import CorruptLogError, TrimmedError
+from fairlead.events.model import Resource, RunState
+from fairlead.projections.page.today import DAY_MS
+from fairlead.runtime.cluster.messages import ProcessView
+from fairlead.runtime.interfaces.rest import app
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.middleware.answers import AnswerSettings
+from fairlead.runtime.interfaces.rest.reading import feed
+from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
+from fairlead.runtime.interfaces.rest.routes.page import events
+from fairlead.runtime.interfaces.rest.server.admission import NotAdmittedError
+from fairlead.runtime.interfaces.rest.server.principals import Principal
+from fairlead.runtime.interfaces.rest.watch.page import watch
+from fairlead.runtime.interfaces.rest.watch.page.node import NodeLooks
+from fairlead.runtime.interfaces.rest.watch.page.watch import PageWatch, now_ms
+from fairlead.runtime.security.rights import Access, Role
+from fairlead_tests.rest.client import Client
+
+NOW_MS = 1_700_000_000_000
+"""The time of the group's process."""
+LOCKED = {"connector.class": "Locked", "labels": "team=a"}
+SEEN, HIDDEN = "orders-a", "secret-b"
+
+
+class Page:
+    """A node's page, which looks when a test says so."""
+
+    def __init__(self, api: RestApi) -> None:
+        self.api = api
+        self.node = NodeLooks(api.service, lambda: True)
+        self.changes = LogChanges(api.service.logs)
+        self.now = now_ms()
+        following = PageWatch(api.service, self.node, lambda: self.now)
+        self.changes.subscribe_to_looks(following.follow)
+        self.changes.subscribe_to_errors(following.fail)
+
+    def look(self, seconds: float = 1.0) -> None:
+        self.now += int(1000 * seconds)
+        self.node.look()
+        self.changes.look()
+
+    def report(self, connector: str, state: RunState) -> None:
+        """Report the state of the second task of a connector, and look."""
+        self.api.group.ask("report", Resource(connector, 1), state)
+        self.look()
+
+    def state(self, client: Client | None = None) -> dict[str, Any]:
+        self.look()
+        found: dict[str, Any] = (client or self.api.client).get("/state").json()
+        return found
+
+
+@pytest.fixture
+def page(api: RestApi) -> Iterator[Page]:
+    """A group with a worker and two connectors, each with two tasks of which one has failed."""
+    api.group.ask("seat", "w1")
+    for name in (SEEN, HIDDEN):
+        assert api.client.post("/connectors", json={"name": name, "config": LOCKED}).is_success
+    api.group.ask("settle")
+    for name in (SEEN, HIDDEN):
+        api.group.ask("split", name, {"part": "1"}, {"part": "2"})
+        api.group.ask("report", Resource(name), RunState.RUNNING)
+        api.group.ask("report", Resource(name, 0), RunState.RUNNING)
+        api.group.ask("report", Resource(name, 1), RunState.FAILED, "input: amount is no number\nx")
+    api.gateway.workers = (ProcessView("w1", None, "127.0.0.1:8083/w1", "running", 2, ""),)
+    yield Page(api)
+    api.service.page.close()
+
+
+async def no_body() -> dict[str, Any]:
+    return await asyncio.Event().wait() and {}
+
+
+async def stream(
+    page: Page,
+    path: str,
+    client: Any = None,
+    kinds: Collection[str] = ("change", "gap", "open"),
+    last_id: str = "",
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield the messages of a stream, without the comments."""
+    parts: asyncio.Queue[bytes] = asyncio.Queue()
+    served = client or make_app(page.api.service)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await parts.put(message["body"])
+
+    raw, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": raw,
+        "raw_path": raw.encode(),
+        "query_string": query.encode(),
+        "headers": [
+            (b"host", b"127.0.0.1:8083"),
+            (b"accept-encoding", b"gzip"),
+            *([(b"last-event-id", last_id.encode())] if last_id else []),
+        ],
+        "client": ("127.0.0.1", 4711),
+        "server": ("127.0.0.1", 8083),
+    }
+    serving = asyncio.create_task(served(scope, no_body, send))
+    try:
+        while True:
+            getting = asyncio.create_task(parts.get())
+            await asyncio.wait({getting, serving}, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+            if not getting.done():
+                getting.cancel()
+                return
+            for block in getting.result().decode().split("\n\n"):
+                fields = dict(each.split(": ", 1) for each in block.split("\n") if ": " in each)
+                if "data" in fields and fields["event"] in kinds:
+                    yield {**fields, "data": json.loads(fields["data"])}
+    finally:
+        serving.cancel()
+
+
+def test_the_state_is_all_of_a_page_with_the_verdict_of_the_status(page: Page) -> None:
+    assert page.api.client.get("/state").status_code == 503
+    state = page.state()
+    row = state["connectors"][SEEN]
+    assert (row["state"], row["shape"], row["cells"], row["on"]) == ("RUNNING", "bad", "kf", [0, 0])
+    assert (row["reason"], row["labels"], row["class"]) == (
+        "input: amount is no number",
+        {"team": "a"},
+        "Locked",
+    )
+    (worker,) = state["workers"]
+    assert (worker["name"], worker["state"], worker["tasks"], worker["restarts"]) == (
+        "w1",
+        "running",
+        4,
+        2,
+    )
+    first, second = state["troubles"]
+    assert {first["id"], second["id"]} == {f"failed:{SEEN}", f"failed:{HIDDEN}"}
+    assert (first["title"], first["tasks"], first["text"], first["error_class"]) == (
+        "1 of 2 tasks failed",
+        [1],
+        "amount is no number",
+        "input",
+    )
+    assert first["actions"] == ["restart", "dead-letters", "log"]
+    assert state["verdict"]["status"] == page.api.client.get("/status").json()["verdict"]["status"]
+    assert state["verdict"]["title"] == "2 of 2 connectors need you"
+    assert state["position"] == page.api.service.page.view.position  # type: ignore[union-attr]
+    assert state["lines"][0]["text"].startswith(f"{HIDDEN}-1 has FAILED")
+    assert [each["cause"] for each in state["epochs"]][-1] == "member-joined"
+
+
+def test_an_unchanged_state_is_not_sent_again(page: Page) -> None:
+    page.look()
+    client = page.api.client
+    answer = client.get("/state")
+    again = client.get("/state", headers={"If-None-Match": answer.headers["etag"]})
+    assert (answer.headers["content-encoding"], again.status_code, again.content) == (
+        "gzip",
+        304,
+        b"",
+    )
+    client.put(f"/connectors/{SEEN}/pause")
+    page.look()
+    changed = client.get("/state", headers={"If-None-Match": answer.headers["etag"]})
+    assert changed.status_code == 200
+    assert changed.json()["sequence"] == answer.json()["sequence"] + 1
+
+
+def test_rows_a_second_are_of_the_last_seconds(page: Page) -> None:
+    page.look()
+    page.api.group.ask("commit", Resource(SEEN, 0), 0, 100, 90)
+    row = page.state()["connectors"][SEEN]
+    assert (row["rows_per_second"], row["rows"], row["lag"]["ranges"]) == (100.0, 100, 2)
+    assert page.state()["figures"]["rows_today"] == 100
+    page.look(5)
+    assert page.state()["connectors"][SEEN]["rows_per_second"] < 20
+    page.look(20)
+    state = page.state()
+    assert (state["connectors"][SEEN]["rows_per_second"], state["figures"]["behind_connector"]) == (
+        0.0,
+        SEEN,
+    )
+
+
+def test_a_stream_has_each_change_once_and_goes_on_after_the_last_one(page: Page) -> None:
+    async def play() -> list[dict[str, Any]]:
+        heard: list[dict[str, Any]] = []
+        await asyncio.to_thread(page.look)
+        async with aclosing(stream(page, "/events")) as messages:
+            heard.append(await anext(messages))
+            await asyncio.to_thread(page.report, SEEN, RunState.RUNNING)
+            heard.append(await anext(messages))
+            await asyncio.to_thread(page.report, SEEN, RunState.FAILED)
+            heard.append(await anext(messages))
+        async with aclosing(stream(page, f"/events?after={heard[1]['id']}")) as messages:
+            heard += [await anext(messages), await anext(messages)]
+        for unknown in ("12-3", f"{'9' * 60}"):
+            async with aclosing(stream(page, f"/events?after={unknown}")) as messages:
+                heard.append(await anext(messages))
+        async with aclosing(stream(page, "/events", last_id="1" * 5_000)) as messages:
+            heard.append(await anext(messages))
+        return heard
+
+    opened, first, second, resumed, again, *gaps = asyncio.run(play())
+    assert opened["id"].endswith(f"-{opened['data']['sequence']}")
+    assert (opened["event"], opened["data"]) == (
+        "open",
+        {"sequence": first["data"]["sequence"] - 1},
+    )
+    assert resumed["data"] == {"sequence": first["data"]["sequence"]}
+    assert (first["event"], [*first["data"]["connectors"]]) == ("change", [SEEN])
+    assert first["data"]["lines"][0]["text"] == (f"{SEEN}-1 runs at w1")
+    assert again == second
+    assert second["data"]["sequence"] == first["data"]["sequence"] + 1
+    (gap,) = {(each["event"], each["data"]["sequence"]) for each in gaps}
+    assert gap == ("gap", second["data"]["sequence"])
+
+
+def test_a_limited_caller_hears_of_its_connectors_alone_until_it_is_not_admitted(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "ADMISSION_SECONDS", 0.0)
+    is_revoked = False
+
+    async def identify(_: Request) -> Principal:
+        if is_revoked:
+            raise NotAdmittedError(401, "revoked")  # type: ignore[arg-type]
+        access = Access.of(Role.VIEWER, ("orders-*",))
+        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), access, proven="ann")
+
+    limited = make_app(page.api.service, identify=identify)
+    page.look()
+    whole = page.api.client.get("/state")
+    own = Client(limited).get("/state", headers={"If-None-Match": whole.headers["etag"]})
+    assert (own.status_code, SEEN in own.text, HIDDEN in own.text) == (200, True, False)
+
+    async def play() -> list[dict[str, Any]]:
+        nonlocal is_revoked
+        heard: list[dict[str, Any]] = []
+        async with aclosing(stream(page, "/events?after=0", limited)) as messages:
+            assert (await anext(messages))["event"] == "open"
+            for name in (HIDDEN, SEEN):
+                await asyncio.to_thread(page.report, name, RunState.RUNNING)
+                heard.append(await anext(messages))
+            is_revoked = True
+            await asyncio.to_thread(page.report, SEEN, RunState.FAILED)
+            heard += [each async for each in messages]
+        return heard
+
+    heard = asyncio.run(play())
+    assert HIDDEN not in json.dumps(heard)
+    assert heard[1]["data"]["connectors"].keys() == {SEEN}
+    assert len(heard) <= 3
+
+
+def test_callers_with_the_same_rights_have_one_page_until_it_changes(page: Page) -> None:
+    page.look()
+    pages = page.api.service.page
+    own = pages.view_of(Access.of(Role.VIEWER, ("orders-*",)))
+    assert own is not None
+    assert own.rows.keys() == {SEEN}
+    assert pages.view_of(Access.of(Role.VIEWER, ("orders-*",))) is own
+    assert pages.view_of(Access.of(Role.VIEWER)) is pages.view
+    page.report(HIDDEN, RunState.RUNNING)
+    assert pages.view_of(Access.of(Role.VIEWER, ("orders-*",))) is not own
+
+
+def test_a_reader_who_lets_a_megabyte_wait_is_ended(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_WAITING", 10)
+    page.look()
+    ended: list[str] = []
+
+    async def play() -> None:
+        access, own = Access.of(Role.VIEWER), page.api.service.page
+        own.open(access, 0, lambda: ended.append("slow"))
+        quick = own.open(access, 0, lambda: ended.append("quick"))
+        for state in (RunState.RUNNING, RunState.FAILED):
+            assert ended == []  # each message is larger than what may wait
+            await asyncio.to_thread(page.report, SEEN, state)
+            await quick.woken.wait()
+            own.take(quick)
+
+    asyncio.run(play())
+    assert ended == ["slow"]
+
+
+def test_a_browser_gets_the_page_with_the_verdict_and_the_connectors(page: Page) -> None:
+    page.look()
+    client = page.api.client
+    root = client.get("/", headers={"Accept": "text/html"})
+    assert "<h1>2 of 2 connectors need you</h1>" in root.text
+    assert f"<td>{SEEN}</td><td>RUNNING</td><td>2</td>" in root.text
+    assert root.headers["content-security-policy"].startswith("default-src 'self'")
+    assert client.get("/").json()["kafka_cluster_id"] == "a-cluster"
+
+    async def nobody(_: Request) -> Principal:
+        raise NotAdmittedError(401, "unknown")  # type: ignore[arg-type]
+
+    stranger = Client(make_app(page.api.service, identify=nobody))
+    file = stranger.get("/ui/index.html")
+    again = stranger.get("/ui/index.html", headers={"If-None-Match": file.headers["etag"]})
+    assert (file.status_code, again.status_code, stranger.get("/").status_code) == (200, 304, 401)
+    assert stranger.get("/ui/../app.py").status_code in {401, 404}
+    asked = stranger.get("/", headers={"Accept": "text/html"})
+    assert (asked.status_code, "Who are you?" in asked.text, SEEN in asked.text) == (
+        401,
+        True,
+        False,
+    )
+    assert asked.headers["content-security-policy"] == root.headers["content-security-policy"]
+
+
+def test_the_last_hour_of_a_connector_has_each_step_and_what_happened(page: Page) -> None:
+    page.look()
+    page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
+    page.look(15)
+    page.look(15)
+    history = page.api.client.get(f"/connectors/{SEEN}/history?minutes=1").json()
+    assert (history["step_ms"], history["lag_bytes"]) == (15_000, [None, 20.0, 20.0])
+    assert history["rows_per_second"] == [None, 10.0, 0.0]
+    assert len(history["time_ms"]) == 3
+    for _ in range(2):
+        page.look(15)
+    state = page.state()
+    assert state["connectors"][SEEN]["history"]["rows_per_second"] == [3.3]
+    assert state["figures"]["history"]["rows_per_second"][:3] == [None, 10.0, 0.0]
+    refused = page.api.client.get("/connectors/none/history")
+    assert (refused.status_code, page.api.client.get("/state").status_code) == (404, 200)
+
+
+def test_the_step_of_a_page_has_what_changes_all_the_time(page: Page) -> None:
+    async def play() -> dict[str, Any]:
+        await asyncio.to_thread(page.look)
+        async with aclosing(stream(page, "/events", kinds={"open", "step"})) as messages:
+            assert (await anext(messages))["event"] == "open"
+            page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
+            await asyncio.to_thread(page.look, 15)
+            return await anext(messages)
+
+    step = asyncio.run(play())["data"]
+    assert step["connectors"][SEEN][0] > 0
+    assert step["workers"].keys() == {"w1"}
+    assert step["figures"]["rows_per_second"] == step["connectors"][SEEN][0]
+
+
+def test_each_step_is_recorded_although_nothing_changes(page: Page) -> None:
+    page.look()
+    for _ in range(3):
+        page.now += 15_000
+        page.changes.look()
+    history = page.api.service.page.history.of_connector(SEEN, 60, ())
+    assert len(history.time_ms) == 4
+    assert history.rows_per_second == [None, 0.0, 0.0, 0.0]
+
+
+def test_minutes_in_which_nothing_was_recorded_are_not_known(page: Page) -> None:
+    page.look()
+    page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
+    page.look(150)
+    history = page.state()["connectors"][SEEN]["history"]
+    assert history["rows_per_second"] == [None, pytest.approx(1, abs=0.1)]
+
+
+def test_the_last_hour_begins_anew_when_the_clock_was_set_back(page: Page) -> None:
+    page.look()
+    page.look(15)
+    page.look(-3600)
+    page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
+    page.look(15)
+    history = page.api.client.get(f"/connectors/{SEEN}/history").json()
+    assert (history["began_ms"], history["rows_per_second"]) == (page.now - 15_000, [None, 10.0])
+    assert page.api.client.get("/state").json()["began_ms"] == page.now - 15_000
+
+
+def test_logs_that_are_opened_anew_bring_no_line_twice(page: Page) -> None:
+    async def play() -> dict[str, Any]:
+        await asyncio.to_thread(page.look)
+        async with aclosing(stream(page, "/events")) as messages:
+            assert (await anext(messages))["event"] == "open"
+            page.api.service.logs.close()
+            await asyncio.to_thread(page.report, SEEN, RunState.RUNNING)
+            return await anext(messages)
+
+    (line,) = asyncio.run(play())["data"]["lines"]
+    assert line["text"] == f"{SEEN}-1 runs at w1"
+
+
+def test_the_interface_is_served_below_a_prefix_and_without_it(page: Page) -> None:
+    page.look()
+    client = Client(make_app(page.api.service, answers=AnswerSettings(prefix="/lead")))
+    moved = client.get("/lead")
+    assert (moved.status_code, moved.headers["location"]) == (308, "/lead/")
+    root = client.get("/lead/", headers={"Accept": "text/html"})
+    assert "2 of 2 connectors need you" in root.text
+    paths = ("/lead/connectors", "/connectors", "/leader", "/lead/lead/connectors")
+    assert [client.get(each).status_code for each in paths] == [200, 200, 404, 404]
+
+
+def test_a_list_that_is_kept_is_that_of_each_connector(page: Page) -> None:
+    client, group = page.api.client, page.api.group
+
+    def check() -> None:
+        both = client.get("/connectors?expand=status&expand=info").json()
+        assert both == {
+            name: {
+                "status": client.get(f"/connectors/{name}/status").json(),
+                "info": client.get(f"/connectors/{name}").json(),
+            }
+            for name in client.get("/connectors").json()
+        }
+
+    check()
+    group.ask("report", Resource(SEEN, 1), RunState.RUNNING)
+    check()
+    client.put(f"/connectors/{SEEN}/config", json={**LOCKED, "tasks.max": "3"})
+    check()
+    group.ask("seat", "w2")
+    group.ask("settle")
+    check()
+    client.delete(f"/connectors/{HIDDEN}")
+    check()
+
+
+def test_rows_of_today_are_read_from_the_log_at_first_and_then_counted(page: Page) -> None:
+    page.api.group.ask("commit", Resource(SEEN, 0), 0, 100, 90)
+    page.api.group.ask("commit", Resource(HIDDEN, 0), 0, 7, 7)
+    page.api.group.ask("pass_time", DAY_MS)
+    page.now = NOW_MS + DAY_MS
+    page.api.group.ask("commit", Resource(SEEN, 0), 1, 50, 40)
+    page.api.group.ask("commit", Resource(SEEN, 0), 2, 5, 4)
+    assert page.state()["figures"]["rows_today"] == 55
+    page.api.group.ask("commit", Resource(HIDDEN, 0), 1, 3, 3)
+    assert page.state()["figures"]["rows_today"] == 58
+    page.look(DAY_MS / 1000)
+    assert page.state()["figures"]["rows_today"] == 0
+
+
+def test_a_stream_counts_as_a_request_that_took_as_long_as_its_head(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count()
+    monkeypatch.setattr(app, "time", SimpleNamespace(perf_counter=lambda: next(seconds)))
+
+    async def play() -> None:
+        await asyncio.to_thread(page.look)
+        async with aclosing(stream(page, "/events")) as messages:
+            assert (await anext(messages))["event"] == "open"
+            page.api.service.page.close()
+            assert [each async for each in messages] == []
+
+    asyncio.run(play())
+    (family,) = page.api.service.requests.duration.collect()
+    took = {each.name: each.value for each in family.samples if each.labels["route"] == "/events"}
+    name = "fairlead_rest_request_duration_seconds"
+    assert (took[f"{name}_count"], took[f"{name}_sum"], next(seconds)) == (1, 1, 2)
+
+
+def test_a_log_that_cannot_be_read_is_in_the_verdict_until_it_can(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = page.state()
+    damaged = CorruptLogError("entry 3 is missing")
+    with monkeypatch.context() as patch:
+        patch.setattr(page.api.service.logs, "apart", Mock(side_effect=damaged))
+        broken = page.state()
+    assert (broken["verdict"]["status"], broken["sequence"]) == (
+        "unhealthy",
+        before["sequence"] + 1,
+    )
+    assert broken["verdict"]["text"].startswith("entry 3 is missing. `fairlead log verify`")
+    assert broken["connectors"] == before["connectors"]
+    assert page.state()["verdict"] == before["verdict"]
+    with monkeypatch.context() as patch:
+        patch.setattr(page.api.service.logs, "apart", Mock(side_effect=TrimmedError("", 7)))
+        assert page.state()["verdict"] == before["verdict"], "it is only read anew"
+
+
+def test_a_page_that_cannot_be_built_is_told_once_and_tried_again(
+    page: Page, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "make_row", Mock(side_effect=ValueError("a mistake")))
+        page.look()
+        page.look()
+    assert [each.getMessage() for each in caplog.records if each.exc_info] == [
+        "the page stays as it is for now; it is built anew in a moment"
+    ]
+    page.look(20)
+    assert page.state()["connectors"].keys() == {SEEN, HIDDEN}
