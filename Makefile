@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DIST_EXTRA_CONFIG := $(CURDIR)/.ci/wheels.cfg
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo servers test test-fast mutants bench soak oldest lint docs types format clean
+.PHONY: demo servers test test-fast mutants bench soak oldest equal lint docs pictures types format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,8 @@ demo: .venv/ready
 servers:
 	tests/servers/install-postgres
 	tests/servers/install-pgbouncer
+	tests/servers/install-prometheus
+	tests/servers/install-chromium
 
 # The first tests of Kafka's row wait for its jars, which mostly wait for the network.
 test: .venv/ready servers
@@ -67,15 +69,20 @@ bench: .venv/ready
 # What needs Spark, on the oldest that pyproject.toml allows, or with PYSPARK=4.2.0, say, on another. That
 # PySpark leaves sockets open until they are collected.
 PYSPARK ?= 4.1.0
-OLDER := .venv/pyspark-$(PYSPARK)
+PYARROW ?=
+OLDER := .venv/pyspark-$(PYSPARK)$(PYARROW:%=-pyarrow-%)
 
 oldest: $(OLDER)/ready
 	$(OLDER)/bin/pytest -m "spark and not soak" -o cache_dir=.pytest_cache/pyspark-$(PYSPARK) \
 		-W ignore::ResourceWarning
 
+# Whether Arrow reads as Spark does, on another PySpark, and another pyarrow: PYARROW=18.0.0, say.
+equal: $(OLDER)/ready
+	$(OLDER)/bin/pytest tests/arrow -o cache_dir=.pytest_cache/$(notdir $(OLDER)) -W ignore::ResourceWarning
+
 $(OLDER)/ready: .venv/ready
 	$(PYTHON) -m venv $(OLDER)
-	$(OLDER)/bin/python -m pip install --quiet --editable '.[test]' 'pyspark==$(PYSPARK)'
+	$(OLDER)/bin/python -m pip install --quiet --editable '.[test]' 'pyspark==$(PYSPARK)' $(PYARROW:%='pyarrow==%')
 	touch $@
 
 soak: .venv/ready
@@ -84,6 +91,7 @@ soak: .venv/ready
 	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors \
 		tests/classic_bytes tests/log tests/planning
 	$(MAKE) types oldest
+	$(MAKE) equal PYARROW=18.0.0
 
 # What each change is checked with. mypy reads the tests as well.
 lint: .venv/ready
@@ -95,9 +103,13 @@ lint: .venv/ready
 # fails.
 docs: .venv/ready
 	rm -rf build/pages && mkdir -p build/pages
-	find *.md actors events projections runtime docs deploy -name '*.md' -o -name '*.css' -o -path 'deploy/*' -type f \
+	find *.md actors events projections runtime docs deploy -name '*.md' -o -name '*.css' -o -name '*.png' -o -path 'deploy/*' -type f \
 		-not -path '*/__pycache__/*' | xargs cp --parents --target-directory=build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+# The pictures of README and of docs/, from a drawn node and a real one, by a browser of this machine.
+pictures: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.page.pictures
 
 # The second opinion on the program's types; it takes twice as long as mypy.
 types: .venv/ready
