@@ -111,15 +111,13 @@ export class ConnectorTable extends Component {
         rows=${names}
         height=${ROW_HEIGHT}
         columns="7"
-        head=${html`<tr>
-          <${Sorted} name="name" label="Connector" sort=${sorted} onSort=${onSort} />
+        head=${html`<${Sorted} name="name" label="Connector" sort=${sorted} onSort=${onSort} />
           <th scope="col" class="narrow-out">From → to</th>
           <th scope="col">Tasks</th>
           <${Sorted} name="rows" label="Rows/s" num=${true} sort=${sorted} onSort=${onSort} />
           <th scope="col" class="narrow-out">Last hour</th>
           <${Sorted} name="behind" label="Behind" num=${true} sort=${sorted} onSort=${onSort} />
-          <${Sorted} name="commit" label="Last commit" num=${true} sort=${sorted} onSort=${onSort} />
-        </tr>`}
+          <${Sorted} name="commit" label="Last commit" num=${true} sort=${sorted} onSort=${onSort} />`}
         row=${(name, at) => html`<${Row} key=${name} name=${name} at=${at} row=${state.connectors[name]} second=${Math.floor(Date.now() / 1000)} />`}
       />
       ${!names.length && html`<div class="panel empty">No connector is like this. <button type="button" onClick=${() => refine({ state: "", q: "" })}>Show all</button></div>`}`;

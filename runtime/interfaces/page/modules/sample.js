@@ -2,6 +2,7 @@
 
 import { Component, html } from "./html.js";
 import { ask } from "./node.js";
+import { Table } from "./table.js";
 
 export class Sample extends Component {
   constructor() {
@@ -37,21 +38,14 @@ export class Sample extends Component {
 
 function Rows({ title, table }) {
   return html`<h2>${title}</h2>
-    <div class="panel scroll" tabindex="0" role="region" aria-label=${title}>
-      <table>
-        <thead>
-          <tr>
-            ${table.columns.map((each) => html`<th scope="col">${each.name}<br /><span class="soft">${each.type}</span></th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${table.rows.map(
-            (row) =>
-              html`<tr>
-                ${row.map((value) => html`<td>${value === null ? html`<span class="soft">null</span>` : String(value)}</td>`)}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+    <${Table}
+      label=${title}
+      heads=${table.columns.map((each) => [html`${each.name}<br /><span class="soft">${each.type}</span>`])}
+      rows=${table.rows.map(
+        (row) =>
+          html`<tr>
+            ${row.map((value) => html`<td>${value === null ? html`<span class="soft">null</span>` : String(value)}</td>`)}
+          </tr>`,
+      )}
+    />`;
 }

@@ -1,11 +1,45 @@
-/** A table of any length, of which only the rows near the window exist. */
+/** Tables in their frame: of some rows, or of any length, when only the rows near the window exist. */
 
 import { Component, createRef, html } from "./html.js";
 
 const AROUND = 10;
 const ALL_UP_TO = 60;
 
-/** `rows` are drawn by `row(each, index)`, a `<tr>` of `height` pixels each; `head` is the row of heads. */
+/**
+ * A table of some `rows`, each a `<tr>`; `empty` is said where there is none.
+ *
+ * A head is a text, or the text with the class of its column: `["Tasks", "num"]`. A `bare` one stands in a panel.
+ */
+export function Table({ label, heads, rows, empty, bare }) {
+  const head = heads.map((each) => {
+    const [text, kind] = [each].flat();
+    return html`<th scope="col" class=${kind}>${text}</th>`;
+  });
+  const nothing =
+    empty &&
+    html`<tr>
+      <td colspan=${heads.length} class="soft">${empty}</td>
+    </tr>`;
+  return html`<${Frame} label=${label} head=${head} bare=${bare}>${rows.length ? rows : nothing}<//>`;
+}
+
+/** A table that scrolls by itself where the window is narrower than it. */
+function Frame({ label, head, count, body, bare, children }) {
+  return html`<div class=${bare ? "scroll" : "panel scroll"} tabindex="0" role="region" aria-label=${label}>
+    <table aria-rowcount=${count}>
+      <thead>
+        <tr>
+          ${head}
+        </tr>
+      </thead>
+      <tbody ref=${body}>
+        ${children}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** A long table: `rows` are drawn by `row(each, index)`, a `<tr>` of `height` pixels each; `head` has the heads. */
 export class RowTable extends Component {
   constructor() {
     super();
@@ -52,15 +86,8 @@ export class RowTable extends Component {
       html`<tr class="spacer" aria-hidden="true">
         <td colspan=${columns} style=${{ height: `${number * height}px` }}></td>
       </tr>`;
-    return html`<div class="panel scroll" tabindex="0" role="region" aria-label=${label}>
-      <table aria-rowcount=${rows.length + 1}>
-        <thead>
-          ${head}
-        </thead>
-        <tbody ref=${this.body}>
-          ${spacer(from)}${rows.slice(from, to).map((each, at) => row(each, from + at))}${spacer(rows.length - to)}
-        </tbody>
-      </table>
-    </div>`;
+    return html`<${Frame} label=${label} head=${head} count=${rows.length + 1} body=${this.body}>
+      ${spacer(from)}${rows.slice(from, to).map((each, at) => row(each, from + at))}${spacer(rows.length - to)}
+    <//>`;
   }
 }

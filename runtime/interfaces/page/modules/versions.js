@@ -4,6 +4,7 @@ import { confirm, say } from "./actions.js";
 import { Component, html } from "./html.js";
 import { ask, connectorPath, get } from "./node.js";
 import { Time } from "./parts.js";
+import { Table } from "./table.js";
 
 const SHOWN = 5;
 
@@ -52,50 +53,39 @@ export class Versions extends Component {
     return html`<h2>
         Config <span class="aside"><a href="#/connectors/${encodeURIComponent(name)}/edit">edit</a></span>
       </h2>
-      <div class="panel scroll" tabindex="0" role="region" aria-label="Versions of the config">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Revision</th>
-              <th scope="col">When</th>
-              <th scope="col">By</th>
-              <th scope="col">Changed</th>
-              <th scope="col"></th>
-            </tr>
-          </thead>
-          <tbody>
-            ${shown.map(
-              (each, at) =>
-                html` <tr key=${each.revision}>
-                    <td>${each.revision}</td>
-                    <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
-                    <td>${each.principal ?? each.actor ?? ""}</td>
-                    <td class="wide">${each.changed.join(", ")}</td>
-                    <td>
-                      <span class="acts"
-                        ><button
-                          type="button"
-                          aria-expanded=${open === each.revision}
-                          onClick=${() => this.setState({ open: open === each.revision ? null : each.revision })}
-                        >
-                          Show
-                        </button>
-                        ${at > 0 && html`<button type="button" onClick=${() => this.goBack(each.revision)}>Go back to it…</button>`}</span
-                      >
-                    </td>
-                  </tr>
-                  ${
-                    open === each.revision &&
-                    html`<tr>
-                      <td colspan="5">
-                        <${Difference} before=${revisions[at + 1]?.config ?? {}} after=${each.config} />
-                      </td>
-                    </tr>`
-                  }`,
-            )}
-          </tbody>
-        </table>
-      </div>
+      <${Table}
+        label="Versions of the config"
+        heads=${["Revision", "When", "By", "Changed", ""]}
+        rows=${shown.map(
+          (each, at) =>
+            html` <tr key=${each.revision}>
+                <td>${each.revision}</td>
+                <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
+                <td>${each.principal ?? each.actor ?? ""}</td>
+                <td class="wide">${each.changed.join(", ")}</td>
+                <td>
+                  <span class="acts"
+                    ><button
+                      type="button"
+                      aria-expanded=${open === each.revision}
+                      onClick=${() => this.setState({ open: open === each.revision ? null : each.revision })}
+                    >
+                      Show
+                    </button>
+                    ${at > 0 && html`<button type="button" onClick=${() => this.goBack(each.revision)}>Go back to it…</button>`}</span
+                  >
+                </td>
+              </tr>
+              ${
+                open === each.revision &&
+                html`<tr>
+                  <td colspan="5">
+                    <${Difference} before=${revisions[at + 1]?.config ?? {}} after=${each.config} />
+                  </td>
+                </tr>`
+              }`,
+        )}
+      />
       ${revisions.length > SHOWN && html`<p><button type="button" onClick=${() => this.setState({ isAll: !isAll })}>${isAll ? "Fewer" : `All ${revisions.length}`}</button></p>`}`;
   }
 }

@@ -7,11 +7,22 @@ import { ask, connectorPath, get } from "../node.js";
 import { Lines, Shape, Time, taskWords } from "../parts.js";
 import { HourPlot } from "../plot.js";
 import { Offsets } from "../offsets.js";
+import { Table } from "../table.js";
 import { Versions } from "../versions.js";
 import { Troubles } from "./overview.js";
 
 const LETTERS = { k: "ok", f: "bad", w: "wait", u: "wait", p: "off", m: "move" };
 const AGAIN_MS = 5_000;
+const HEADS = [
+  "Task",
+  "Worker",
+  ["Rows", "num"],
+  ["Batches", "num narrow-out"],
+  ["Behind", "num"],
+  ["Last commit", "num"],
+  "",
+  "",
+];
 
 export class Connector extends Component {
   constructor(props) {
@@ -162,58 +173,37 @@ function placeOf(config, side) {
 }
 
 function Tasks({ name, row, workers, status, progress, chosen }) {
-  return html`<div class="panel scroll" tabindex="0" role="region" aria-label="Tasks">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Task</th>
-          <th scope="col">Worker</th>
-          <th scope="col" class="num">Rows</th>
-          <th scope="col" class="num narrow-out">Batches</th>
-          <th scope="col" class="num">Behind</th>
-          <th scope="col" class="num">Last commit</th>
-          <th scope="col"></th>
-          <th scope="col"></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${[...row.cells].map((letter, number) => {
-          const told = status?.tasks[number];
-          const done = progress?.tasks[number];
-          const why = told?.reason || told?.trace?.split("\n")[0] || "";
-          return html`<tr key=${number} aria-current=${chosen === String(number) ? "true" : undefined}>
-            <td>
-              <span class="state"><${Shape} kind=${LETTERS[letter]} /><span>${number}</span></span>
-            </td>
-            <td>
-              <a href="#/workers?worker=${encodeURIComponent(workers[row.on[number]]?.name ?? "")}"
-                >${workers[row.on[number]]?.name}</a
-              >
-            </td>
-            <td class="num">${count(done?.rows_in)}</td>
-            <td class="num narrow-out">${count(done?.batches)}</td>
-            <td class="num">${done ? behind({ lag: done.lag }) : ""}</td>
-            <td class="num soft"><${Time} at=${done?.last_commit_ms} /></td>
-            <td class="wide" title=${why}>${why}</td>
-            <td>
-              <span class="acts">
-                ${told?.trace && html`<button type="button" onClick=${() => show(told.trace)}>Trace</button>`}
-                ${letter === "f" && html`<button type="button" onClick=${() => restart(name, number)}>Restart</button>`}</span
-              >
-            </td>
-          </tr>`;
-        })}
-        ${
-          !row.cells.length &&
-          html`<tr>
-            <td colspan="8" class="soft">
-              ${row.state === "STOPPED" ? "It is stopped: its tasks come back when it is resumed." : "It has no task yet: its worker is still asking the source how the work can be split."}
-            </td>
-          </tr>`
-        }
-      </tbody>
-    </table>
-  </div>`;
+  return html`<${Table}
+    label="Tasks"
+    heads=${HEADS}
+    rows=${[...row.cells].map((letter, number) => {
+      const told = status?.tasks[number];
+      const done = progress?.tasks[number];
+      const why = told?.reason || told?.trace?.split("\n")[0] || "";
+      return html`<tr key=${number} aria-current=${chosen === String(number) ? "true" : undefined}>
+        <td>
+          <span class="state"><${Shape} kind=${LETTERS[letter]} /><span>${number}</span></span>
+        </td>
+        <td>
+          <a href="#/workers?worker=${encodeURIComponent(workers[row.on[number]]?.name ?? "")}"
+            >${workers[row.on[number]]?.name}</a
+          >
+        </td>
+        <td class="num">${count(done?.rows_in)}</td>
+        <td class="num narrow-out">${count(done?.batches)}</td>
+        <td class="num">${done ? behind({ lag: done.lag }) : ""}</td>
+        <td class="num soft"><${Time} at=${done?.last_commit_ms} /></td>
+        <td class="wide" title=${why}>${why}</td>
+        <td>
+          <span class="acts">
+            ${told?.trace && html`<button type="button" onClick=${() => show(told.trace)}>Trace</button>`}
+            ${letter === "f" && html`<button type="button" onClick=${() => restart(name, number)}>Restart</button>`}</span
+          >
+        </td>
+      </tr>`;
+    })}
+    empty=${row.state === "STOPPED" ? "It is stopped: its tasks come back when it is resumed." : "It has no task yet: its worker is still asking the source how the work can be split."}
+  />`;
 }
 
 /** Restart one task, and no other. */

@@ -5,11 +5,23 @@ import { Component, html } from "../html.js";
 import { get } from "../node.js";
 import { Bar, Time } from "../parts.js";
 import { refine } from "../route.js";
+import { Table } from "../table.js";
 import { short } from "./workers.js";
 
 const LIMIT = 500;
 const BARS = 120;
 const LEAST_PLACES = 40;
+const HEADS = [
+  "Epoch",
+  "When",
+  "Cause",
+  "Of",
+  ["By", "narrow-out"],
+  ["Moved", "num"],
+  ["Started", "num"],
+  ["Stayed", "num narrow-out"],
+  ["Settled in", "num"],
+];
 
 export class History extends Component {
   constructor() {
@@ -75,41 +87,26 @@ export class History extends Component {
           >${shown.length < epochs.length && `${count(shown.length)} of ${count(epochs.length)}`}</span
         >
       </h2>
-      <div class="panel scroll" tabindex="0" role="region" aria-label="Epochs">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Epoch</th>
-              <th scope="col">When</th>
-              <th scope="col">Cause</th>
-              <th scope="col">Of</th>
-              <th scope="col" class="narrow-out">By</th>
-              <th scope="col" class="num">Moved</th>
-              <th scope="col" class="num">Started</th>
-              <th scope="col" class="num narrow-out">Stayed</th>
-              <th scope="col" class="num">Settled in</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${shown.map(
-              (each) =>
-                html`<tr key=${each.group_epoch}>
-                  <td>
-                    <a href="#/history/${each.group_epoch}"><b>${each.group_epoch}</b></a>
-                  </td>
-                  <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
-                  <td>${words(each.cause)}</td>
-                  <td class="wide">${about(each)}</td>
-                  <td class="soft narrow-out">${each.actor}</td>
-                  <td class="num">${count(each.moved)}</td>
-                  <td class="num">${count(each.placed)}</td>
-                  <td class="num narrow-out">${count(each.kept)}</td>
-                  <td class="num">${seconds(each.settled_after_ms)}</td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>`;
+      <${Table}
+        label="Epochs"
+        heads=${HEADS}
+        rows=${shown.map(
+          (each) =>
+            html`<tr key=${each.group_epoch}>
+              <td>
+                <a href="#/history/${each.group_epoch}"><b>${each.group_epoch}</b></a>
+              </td>
+              <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
+              <td>${words(each.cause)}</td>
+              <td class="wide">${about(each)}</td>
+              <td class="soft narrow-out">${each.actor}</td>
+              <td class="num">${count(each.moved)}</td>
+              <td class="num">${count(each.placed)}</td>
+              <td class="num narrow-out">${count(each.kept)}</td>
+              <td class="num">${seconds(each.settled_after_ms)}</td>
+            </tr>`,
+        )}
+      />`;
   }
 }
 
@@ -162,39 +159,22 @@ function OneEpoch({ epoch }) {
   return html`<h2>Epoch ${epoch.group_epoch} · ${clock(epoch.time_ms)}</h2>
     ${epoch.warning && html`<p class="note wait">${epoch.warning}</p>`}
     <div class="two">
-      <div class="panel scroll" tabindex="0" role="region" aria-label="What moved">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Task</th>
-              <th scope="col">From</th>
-              <th scope="col">To</th>
-              <th scope="col" class="num">Down</th>
-              <th scope="col" class="narrow-out"></th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${epoch.handovers.map(
-              (each) =>
-                html`<tr key=${each.id}>
-                  <td>${each.id}</td>
-                  <td>${each.from && short(each.from.worker)}</td>
-                  <td>${each.to && short(each.to.worker)}</td>
-                  <td class="num">${downWords(each)}</td>
-                  <td class="narrow-out"><${Bar} parts=${partsOf(each, epoch.time_ms)} /></td>
-                  <td class="wide" title=${each.detail}>${[each.reason, each.detail].filter(Boolean).join(": ")}</td>
-                </tr>`,
-            )}
-            ${
-              !epoch.handovers.length &&
-              html`<tr>
-                <td colspan="6" class="soft">Nothing moved.</td>
-              </tr>`
-            }
-          </tbody>
-        </table>
-      </div>
+      <${Table}
+        label="What moved"
+        heads=${["Task", "From", "To", ["Down", "num"], ["", "narrow-out"], "Why"]}
+        rows=${epoch.handovers.map(
+          (each) =>
+            html`<tr key=${each.id}>
+              <td>${each.id}</td>
+              <td>${each.from && short(each.from.worker)}</td>
+              <td>${each.to && short(each.to.worker)}</td>
+              <td class="num">${downWords(each)}</td>
+              <td class="narrow-out"><${Bar} parts=${partsOf(each, epoch.time_ms)} /></td>
+              <td class="wide" title=${each.detail}>${[each.reason, each.detail].filter(Boolean).join(": ")}</td>
+            </tr>`,
+        )}
+        empty="Nothing moved."
+      />
       <div class="panel">
         <dl class="pairs">
           <dt>Cause</dt>

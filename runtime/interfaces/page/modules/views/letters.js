@@ -5,6 +5,7 @@ import { Component, html } from "../html.js";
 import { connectorPath, get } from "../node.js";
 import { Prose, Time } from "../parts.js";
 import { refine } from "../route.js";
+import { Table } from "../table.js";
 
 const PAGE = 50;
 
@@ -66,37 +67,21 @@ export class Letters extends Component {
         name &&
         row &&
         html`<h2>${name} <span class="aside">${where}</span></h2>
-          <div class="panel scroll" tabindex="0" role="region" aria-label="Dead letters of ${name}">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">When</th>
-                  <th scope="col">Reason</th>
-                  <th scope="col">Stage</th>
-                  <th scope="col">Where</th>
-                  <th scope="col">Text</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${letters.map(
-                  (each) =>
-                    html`<tr>
-                      <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
-                      <td class="wrap"><${Prose} text=${each.reason} /></td>
-                      <td>${each.stage}</td>
-                      <td class="wrap mono">${each.place}</td>
-                      <td class="wrap"><pre>${each.raw}</pre></td>
-                    </tr>`,
-                )}
-                ${
-                  !letters.length &&
-                  html`<tr>
-                    <td colspan="5" class="soft">${row.dead_letters ? "Being read …" : "None."}</td>
-                  </tr>`
-                }
-              </tbody>
-            </table>
-          </div>
+          <${Table}
+            label=${`Dead letters of ${name}`}
+            heads=${["When", "Reason", "Stage", "Where", "Text"]}
+            rows=${letters.map(
+              (each) =>
+                html`<tr>
+                  <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
+                  <td class="wrap"><${Prose} text=${each.reason} /></td>
+                  <td>${each.stage}</td>
+                  <td class="wrap mono">${each.place}</td>
+                  <td class="wrap"><pre>${each.raw}</pre></td>
+                </tr>`,
+            )}
+            empty=${row.dead_letters ? "Being read …" : "None."}
+          />
           ${next && html`<p><button type="button" onClick=${() => this.read(next)}>Older ones</button></p>`}`
       }`;
   }

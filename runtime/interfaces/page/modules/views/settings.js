@@ -5,6 +5,7 @@ import { Component, html } from "../html.js";
 import { get } from "../node.js";
 import { Prose } from "../parts.js";
 import { refine } from "../route.js";
+import { Table } from "../table.js";
 
 export class Settings extends Component {
   constructor() {
@@ -39,30 +40,19 @@ export class Settings extends Component {
         />
       </div>
       <p></p>
-      <div class="panel scroll" tabindex="0" role="region" aria-label="Settings">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-              <th scope="col" class="narrow-out">Default</th>
-              <th scope="col" class="narrow-out">From</th>
-              <th scope="col">Meaning</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${shown.map(
-              (each) =>
-                html`<tr>
-                  <td class="mono">${each.name}</td>
-                  <td class="mono wrap">${each.value} ${each.value && html`<span class="soft">${each.unit}</span>`}</td>
-                  <td class="mono soft wrap narrow-out">${each.default}</td>
-                  <td class="soft wrap narrow-out">${each.source} ${each.origin}</td>
-                  <td class="wrap"><${Prose} text=${each.meaning} /></td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>`;
+      <${Table}
+        label="Settings"
+        heads=${["Setting", "Value", ["Default", "narrow-out"], ["From", "narrow-out"], "Meaning"]}
+        rows=${shown.map(
+          (each) =>
+            html`<tr>
+              <td class="mono">${each.name}</td>
+              <td class="mono wrap">${each.value} ${each.value && html`<span class="soft">${each.unit}</span>`}</td>
+              <td class="mono soft wrap narrow-out">${each.default}</td>
+              <td class="soft wrap narrow-out">${each.source} ${each.origin}</td>
+              <td class="wrap"><${Prose} text=${each.meaning} /></td>
+            </tr>`,
+        )}
+      />`;
   }
 }

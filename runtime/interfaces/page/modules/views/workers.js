@@ -7,8 +7,19 @@ import { placed, TaskMap } from "../map.js";
 import { ask } from "../node.js";
 import { Curve, Shape, Time } from "../parts.js";
 import { go, refine } from "../route.js";
+import { Table } from "../table.js";
 
 const MOST_MOVES = 200;
+const HEADS = [
+  "Worker",
+  ["Host", "narrow-out"],
+  ["Tasks", "num"],
+  "CPU",
+  ["Memory", "num"],
+  ["Restarts", "num"],
+  "",
+  "",
+];
 
 export class Workers extends Component {
   constructor() {
@@ -131,53 +142,39 @@ export class Workers extends Component {
       ${plan?.warnings?.map((each) => html`<p class="note wait">${each}</p>`)}
       ${plan && html`<${Moves} moves=${moves} plan=${plan} />`}
       <h2>Workers</h2>
-      <div class="panel scroll" tabindex="0" role="region" aria-label="Workers">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Worker</th>
-              <th scope="col" class="narrow-out">Host</th>
-              <th scope="col" class="num">Tasks</th>
-              <th scope="col">CPU</th>
-              <th scope="col" class="num">Memory</th>
-              <th scope="col" class="num">Restarts</th>
-              <th scope="col"></th>
-              <th scope="col"></th>
-            </tr>
-          </thead>
-          <tbody>
-            ${state.workers.map(
-              (each) =>
-                html`<tr key=${each.name} aria-current=${route.query.get("worker") === each.name ? "true" : undefined}>
-                  <td class="name">
-                    <span class="state"
-                      ><${Shape}
-                        kind=${each.state === "running" ? (each.order ? "off" : "ok") : "wait"}
-                        word=${each.order || each.state}
-                      /><b>${each.name}</b></span
-                    >
-                  </td>
-                  <td class="soft narrow-out">${each.host}</td>
-                  <td class="num">${count(each.tasks)}</td>
-                  <td><${Curve} values=${each.history?.cpu} label="CPU in the last hour" /></td>
-                  <td class="num">${size(each.memory_bytes)}</td>
-                  <td class="num">${count(each.restarts)}</td>
-                  <td class="wide">
-                    ${[each.order, each.state === "running" ? "" : each.state, each.detail].filter(Boolean).join(" · ")}${each.since_ms && html` ${each.state === "running" && "runs "}since <${Time} at=${each.since_ms} as="clock" />`}
-                  </td>
-                  <td>
-                    <span class="acts"
-                      >${each.order ? html`<button type="button" onClick=${() => this.order(each.name, "uncordon")}>Uncordon</button>` : html`<button type="button" onClick=${() => this.order(each.name, "cordon")}>Cordon</button>`}
-                      <button type="button" onClick=${() => refine({ drain: each.name, add: "", scale: "" })}>
-                        Drain…
-                      </button></span
-                    >
-                  </td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
+      <${Table}
+        label="Workers"
+        heads=${HEADS}
+        rows=${state.workers.map(
+          (each) =>
+            html`<tr key=${each.name} aria-current=${route.query.get("worker") === each.name ? "true" : undefined}>
+              <td class="name">
+                <span class="state"
+                  ><${Shape}
+                    kind=${each.state === "running" ? (each.order ? "off" : "ok") : "wait"}
+                    word=${each.order || each.state}
+                  /><b>${each.name}</b></span
+                >
+              </td>
+              <td class="soft narrow-out">${each.host}</td>
+              <td class="num">${count(each.tasks)}</td>
+              <td><${Curve} values=${each.history?.cpu} label="CPU in the last hour" /></td>
+              <td class="num">${size(each.memory_bytes)}</td>
+              <td class="num">${count(each.restarts)}</td>
+              <td class="wide">
+                ${[each.order, each.state === "running" ? "" : each.state, each.detail].filter(Boolean).join(" · ")}${each.since_ms && html` ${each.state === "running" && "runs "}since <${Time} at=${each.since_ms} as="clock" />`}
+              </td>
+              <td>
+                <span class="acts"
+                  >${each.order ? html`<button type="button" onClick=${() => this.order(each.name, "uncordon")}>Uncordon</button>` : html`<button type="button" onClick=${() => this.order(each.name, "cordon")}>Cordon</button>`}
+                  <button type="button" onClick=${() => refine({ drain: each.name, add: "", scale: "" })}>
+                    Drain…
+                  </button></span
+                >
+              </td>
+            </tr>`,
+        )}
+      />
       <p>
         <button type="button" onClick=${() => refine({ add: 1, drain: "", scale: "" })}>
           What if there were one more…
@@ -210,85 +207,47 @@ function Summary({ plan, epoch }) {
 }
 
 function Moves({ moves, plan }) {
-  const starts = plan.starts ?? [];
-  const stops = plan.stops ?? [];
-  if (!moves.length && !starts.length && !stops.length) return html`<div class="panel empty">Nothing would move.</div>`;
+  const shown = (lines, how) =>
+    lines.slice(0, MOST_MOVES).map((each) => {
+      const [down, why] = how(each);
+      return html`<tr>
+        <td>${each.id}</td>
+        <td>${each.giver && short(each.giver.worker)}</td>
+        <td>${each.taker && short(each.taker.worker)}</td>
+        <td class="num">${down}</td>
+        <td class="wide">${why}</td>
+      </tr>`;
+    });
+  const rows = [
+    ...shown(moves, (each) => [
+      each.expected_downtime ? seconds(each.expected_downtime.median_ms) : "not known",
+      [each.reason, each.detail].filter(Boolean).join(": "),
+    ]),
+    ...shown(plan.starts ?? [], () => ["", "would start"]),
+    ...shown(plan.stops ?? [], () => ["", "would stop"]),
+  ];
+  if (!rows.length) return html`<div class="panel empty">Nothing would move.</div>`;
   return html`<h2>What would happen</h2>
-    <div class="panel scroll" tabindex="0" role="region" aria-label="Moves">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Task</th>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col" class="num">Expected down</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${moves.slice(0, MOST_MOVES).map(
-            (each) =>
-              html`<tr>
-                <td>${each.id}</td>
-                <td>${short(each.giver.worker)}</td>
-                <td>${short(each.taker.worker)}</td>
-                <td class="num">${each.expected_downtime ? seconds(each.expected_downtime.median_ms) : "not known"}</td>
-                <td class="wide">${[each.reason, each.detail].filter(Boolean).join(": ")}</td>
-              </tr>`,
-          )}
-          ${starts.slice(0, MOST_MOVES).map(
-            (each) =>
-              html`<tr>
-                <td>${each.id}</td>
-                <td></td>
-                <td>${short(each.taker.worker)}</td>
-                <td></td>
-                <td class="wide">would start</td>
-              </tr>`,
-          )}
-          ${stops.slice(0, MOST_MOVES).map(
-            (each) =>
-              html`<tr>
-                <td>${each.id}</td>
-                <td>${short(each.giver.worker)}</td>
-                <td></td>
-                <td></td>
-                <td class="wide">would stop</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    <${Table} label="Moves" heads=${["Task", "From", "To", ["Expected down", "num"], "Why"]} rows=${rows} />
     ${moves.length > MOST_MOVES && html`<p class="soft">and ${count(moves.length - MOST_MOVES)} more moves</p>`}`;
 }
 
 /** The map in words: for the keyboard, and for who does not see it. */
 function AsTable({ rows }) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Tasks by worker">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Worker</th>
-          <th scope="col" class="num">Tasks</th>
-          <th scope="col" class="num">Running</th>
-          <th scope="col" class="num">Failed</th>
-          <th scope="col" class="num">Waiting</th>
-          <th scope="col" class="num">Paused</th>
-          <th scope="col" class="num">Moving</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map((row) => {
-          const of = (letters) => row.tasks.filter((each) => letters.includes(each.letter)).length;
-          return html`<tr>
-            <th scope="row">${row.name}</th>
-            <td class="num">${row.tasks.length}</td>
-            ${["k", "f", "wu", "p", "m"].map((each) => html`<td class="num">${of(each)}</td>`)}
-          </tr>`;
-        })}
-      </tbody>
-    </table>
-  </div>`;
+  const heads = ["Tasks", "Running", "Failed", "Waiting", "Paused", "Moving"].map((each) => [each, "num"]);
+  return html`<${Table}
+    label="Tasks by worker"
+    bare
+    heads=${["Worker", ...heads]}
+    rows=${rows.map((row) => {
+      const of = (letters) => row.tasks.filter((each) => letters.includes(each.letter)).length;
+      return html`<tr>
+        <th scope="row">${row.name}</th>
+        <td class="num">${row.tasks.length}</td>
+        ${["k", "f", "wu", "p", "m"].map((each) => html`<td class="num">${of(each)}</td>`)}
+      </tr>`;
+    })}
+  />`;
 }
 
 /** A worker's name out of its address. */
