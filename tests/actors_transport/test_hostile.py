@@ -89,7 +89,7 @@ def test_a_stranger_runs_nothing_and_is_not_answered(
 
 def said_to_a_stranger(port: int, attack: bytes) -> bytes:
     """All that a process answers to some bytes before it hangs up."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as stranger:
         try:
             stranger.sendall(attack)
             return stranger.recv(1)
@@ -108,8 +108,9 @@ def test_who_takes_over_a_port_is_not_believed_and_is_told_nothing(shared_system
         system.tell(parent, Tell(dead, "a secret"))
         caller, _ = impostor.accept()
         with caller:
-            caller.settimeout(1)
+            caller.settimeout(60)
             hello = caller.recv(1 << 16)
+            caller.settimeout(1)
             with pytest.raises(TimeoutError):
                 caller.recv(1)
             assert hello[:8] == b"fairlead"
@@ -130,7 +131,7 @@ def test_a_recorded_hello_gets_a_new_greeting_and_what_followed_it_is_refused(
     answers = list[bytes]()
     hello = hello_for(port, shared_system.address.key)
     for _ in range(2):
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as stranger:
             stranger.sendall(hello)
             answers.append(stranger.recv(1 << 16))
             stranger.sendall(Direction(shared_system.address.key).frame(b"recorded"))

@@ -22,7 +22,7 @@ from fairlead.actors.transport.stream import (
 
 HOST = "127.0.0.1"
 KEY = token_bytes(32)
-SECONDS = 5.0
+SECONDS = 60.0
 LARGE = b"x" * (8 << 20)
 
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -289,10 +288,8 @@ def test_shutdown_ends_what_actors_left_behind(actor_system: Running) -> None:
     family = actor_system.processes()
     assert [each.name() for each in family].count("sleep") == 1
     actor_system.shut_down()
-    until = time.monotonic() + 10
-    while any(map(runs, family)) and time.monotonic() < until:
-        time.sleep(0.01)  # a process that was killed ends when it is its turn
-    assert not any(map(runs, family))
+    # A process that was killed ends when it is its turn.
+    eventually(lambda: not any(map(runs, family)), "all are gone")
 
 
 def test_a_file_left_outside_is_noticed(tmp_path: Path) -> None:

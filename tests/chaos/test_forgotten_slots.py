@@ -80,4 +80,4 @@ def refused(node: Crew) -> int:
 
 
 def delete(node: Crew, name: str) -> httpx.Response:
-    return httpx.delete(f"{node.rest}/connectors/{name}", timeout=20)
+    return httpx.delete(f"{node.rest}/connectors/{name}", timeout=60)

@@ -327,7 +327,7 @@ def test_following_prints_what_is_written_meanwhile(
     assert follower.stdout.readline() == said
     follower.send_signal(signal.SIGINT)
     assert follower.stdout.read() == ""
-    assert follower.wait(30) == 0
+    assert follower.wait(60) == 0
 
 
 def test_a_reader_that_has_enough_is_no_failure_to_speak_of(data_dir: Path) -> None:

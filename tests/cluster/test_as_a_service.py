@@ -66,7 +66,7 @@ def test_a_detached_node_is_ready_when_the_command_ends(tmp_path: Path) -> None:
         assert (started.returncode, started.stdout) == (0, "")
         match = re.search(r"REST on (\S+), data in (\S+); `fairlead down` ends it", started.stderr)
         assert match, started.stderr
-        with urllib.request.urlopen(match[1], timeout=30) as answer:
+        with urllib.request.urlopen(match[1], timeout=60) as answer:
             assert answer.status == 200
         again = fairlead(tmp_path, "up", "--detach", *NOOP, "--data-dir", "data")
         assert again.returncode == 1

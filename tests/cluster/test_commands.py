@@ -97,7 +97,7 @@ def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(kept: She
     first = kept.nodes[0]
     pids = {each.pid for each in first.processes()}
     second = kept.type("up")
-    assert second.launcher.wait(30) == FAILED
+    assert second.launcher.wait(60) == FAILED
     assert "not started: a node already runs on" in kept.said()
     first.put("numbers", 2)
     first.runs_tasks("numbers", 2, "w1", "w2")
@@ -108,7 +108,7 @@ def test_a_page_hears_of_a_connector_as_it_is_made_and_of_its_tasks(kept: Shell)
     node = kept.nodes[0]
     known = read_node(node.data_dir / "run")
     assert known is not None
-    with httpx.Client(base_url=known.rest, timeout=30) as client:
+    with httpx.Client(base_url=known.rest, timeout=60) as client:
         eventually(lambda: client.get("/state").is_success, "the page is read")
         sequence = client.get("/state").json()["sequence"]
         with client.stream("GET", f"/events?after={sequence}") as stream:
@@ -295,7 +295,7 @@ def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
     orphaned = shell.type("worker")
     node.settles("w1", "w2", "w3")
     node.hit("worker w3")
-    assert orphaned.launcher.wait(30) == FAILED
+    assert orphaned.launcher.wait(60) == FAILED
     assert node.states() == {"w1": "running", "w2": "running"}
 
 
@@ -317,5 +317,5 @@ def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:
 
 def test_commands_without_a_node_say_so(shell: Shell) -> None:
     alone = shell.type("worker")
-    assert alone.launcher.wait(30) == UNREACHABLE
+    assert alone.launcher.wait(60) == UNREACHABLE
     assert "no node runs on" in shell.said()

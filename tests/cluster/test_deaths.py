@@ -147,7 +147,7 @@ def test_a_supervisor_that_is_killed_while_it_begins_is_replaced_by_one_that_beg
     eventually(lambda: node.pids("group connect") not in ([], [group]), "its successor begins")
     os.kill(second, signal.SIGKILL)
     both_run = {"w1": "running", "w2": "running"}
-    eventually(lambda: node.states() == both_run, "the next one begins, too", 20)
+    eventually(lambda: node.states() == both_run, "the next one begins, too")
 
 
 @pytest.mark.soak
@@ -184,7 +184,7 @@ def test_a_killed_launcher_takes_everything_along_and_the_data_goes_on(
     node.runs_tasks("numbers", 4, "w1", "w2")
     everything, members = node.processes(), set(node.group().members)
     node.launcher.kill()
-    eventually(lambda: not any(map(runs, everything)), "nothing is left", 3)
+    eventually(lambda: not any(map(runs, everything)), "nothing is left", 20)
     node.forget_log()
     again = start_node(delay_ms=60_000)
     eventually(lambda: members.isdisjoint(again.group().members), "the old members are gone")

@@ -35,7 +35,7 @@ def put(node: Node, name: str, tasks: int, key: str, value: str) -> None:
 
 def told(node: Node, path: str) -> httpx.Response:
     """Ask the node's REST interface."""
-    return httpx.get(RunFolder(node.data_dir).node().rest + path, timeout=10)
+    return httpx.get(RunFolder(node.data_dir).node().rest + path, timeout=60)
 
 
 def answers(node: Node) -> bool:

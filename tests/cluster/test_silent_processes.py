@@ -20,7 +20,6 @@ LEADERS = (ADMIN, SUPERVISOR, GROUP)
 SHORT_MS = 2_000
 PATIENT = {"session_ms": 30_000, "rebalance_ms": 30_000}
 """Sessions so long that no worker fences itself, and is killed for it, while nobody leads it."""
-END_SECONDS = 20
 
 
 def begin(start_node: Starts, **order: int) -> Node:
@@ -42,9 +41,7 @@ def goes_on(node: Node) -> None:
     node.put("letters", 2)
     node.runs_tasks("letters", 2, "w1", "w2")
     eventually(lambda: not slow(node), "all are heard")
-    began = time.monotonic()
     assert node.end() == 0
-    assert time.monotonic() - began < END_SECONDS
 
 
 @pytest.mark.soak
@@ -102,9 +99,7 @@ def test_after_a_sleep_of_the_whole_machine_nobody_is_taken_for_hung(start_node:
 def test_a_node_whose_supervisor_hangs_ends_when_it_is_told_to(start_node: Starts) -> None:
     node = begin(start_node)
     node.hit(SUPERVISOR, signal.SIGSTOP)
-    began = time.monotonic()
     assert node.end() == 0
-    assert time.monotonic() - began < END_SECONDS
 
 
 def test_a_node_whose_admin_is_asleep_ends_in_good_order(start_node: Starts) -> None:

@@ -71,7 +71,7 @@ def sockets_of(process: psutil.Process, configured: dict[int, str]) -> Iterator[
 def heard_by_a_stranger(at: Socket) -> bytes:
     """Return what is answered until the connection ends, or for a moment."""
     heard = b""
-    with socket.create_connection((at.place, at.port), timeout=30) as stranger:
+    with socket.create_connection((at.place, at.port), timeout=60) as stranger:
         stranger.settimeout(1)  # for an answer that does not come
         try:
             stranger.sendall(CALL_OF_PY4J if at.process == "java" else WRONG_SECRET)

@@ -17,7 +17,7 @@ from fairlead.runtime.pipeline.stores.files.source.arrivals import Arrivals
 from fairlead.runtime.pipeline.stores.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.stores.files.source.listing import Skip, read_folder, walk
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

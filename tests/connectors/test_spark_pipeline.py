@@ -378,5 +378,5 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         threading.Event().wait(0.05)
     runner.stop(task)
     assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)
-    assert runner.close(10) == frozenset()
+    assert runner.close(60) == frozenset()
     assert (ledger.accepted, rows(tmp_path / "out")) == ({}, [])

@@ -132,10 +132,10 @@ def test_no_partial_file_is_ever_visible(tmp_path: Path, days: dict[str, bytes])
 def test_a_signal_stops_the_feeder_between_two_files(
     tmp_path: Path, days: dict[str, bytes], number: signal.Signals
 ) -> None:
-    child = start_feeder(tmp_path, seconds=20)
+    child = start_feeder(tmp_path, seconds=200)
     _until(lambda: any(tmp_path.glob("*.csv")))
     child.send_signal(number)
-    assert (child.communicate(timeout=20)[1], child.returncode) == ("", 128 + number)
+    assert (child.communicate(timeout=60)[1], child.returncode) == ("", 128 + number)
     landed = _content(tmp_path)
     assert 0 < len(landed) < 365
     assert landed == dict(list(days.items())[: len(landed)])
@@ -188,7 +188,7 @@ def _content(directory: Path) -> dict[str, bytes]:
 
 
 def _until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -47,7 +47,7 @@ def mine(folder: Path) -> list[psutil.Process]:
 
 
 def gone(folder: Path) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while mine(folder) and time.monotonic() < deadline:
         time.sleep(0.1)
     return not mine(folder)

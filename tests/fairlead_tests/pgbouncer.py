@@ -59,7 +59,7 @@ def pooled(database: Database, **settings: str) -> Generator[str]:
             yield database.url.replace(f":{server.port}/", f":{port}/")
         finally:
             made.terminate()
-            made.wait(10)
+            made.wait(60)
 
 
 def _read(log: Path) -> str:

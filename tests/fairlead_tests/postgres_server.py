@@ -28,7 +28,7 @@ from psycopg import sql
 from fairlead.actors.transport.ports import free_port
 
 PASSWORD = "a-secret-pass-phrase"
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 _RUN_BY = ("postgres", "nobody")
 """The users that may run a server if the tests run as root: the first existing one."""
 _SETTINGS = {

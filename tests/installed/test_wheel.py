@@ -113,7 +113,7 @@ def test_a_wheel_in_an_environment_of_its_own_serves(dist: Path, tmp_path: Path)
     started = run("up", "--detach", *NOOP, "--data-dir", "data")
     try:
         url = started.partition("REST on ")[2].partition(",")[0]
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             assert answer.status == 200
     finally:
         run("down", "--data-dir", "data")

@@ -118,7 +118,7 @@ def begin(engine: Embedded) -> Iterator[Begin]:
 
     yield begin
     for each in made:
-        each.close(30)
+        each.close(60)
 
 
 def values(count: int, begin: int = 1) -> str:
@@ -148,7 +148,7 @@ def test_rows_are_copied_in_bounded_batches_and_followed_by_who_comes_after(
         derby.run(values(50, begin=turn * 1_000_000))  # far behind what is there
         last = turn * 1_000_000 + 49
         wait_until(partial(is_copied, last))
-        assert runner.close(30) == frozenset()
+        assert runner.close(60) == frozenset()
     assert [each.batch for each in ledger.accepted] == [0, 1, 2, 3, 0]
     assert ledger.offsets("orders")[identity({"table": "orders"})] == {"incrementing": 2_000_049}
 
@@ -211,7 +211,7 @@ def test_a_query_is_read_once_into_a_table_that_is_made(derby: Derby, begin: Beg
         del config[key]
     runner, reports = begin(config, MemoryLedger())
     reports.wait_batches(1)
-    runner.close(30)
+    runner.close(60)
     found = derby.run("SELECT CAST(item AS varchar(20)), twice FROM copied ORDER BY twice")
     assert found == [("item 3", 6), ("item 4", 8), ("item 5", 10)]
 

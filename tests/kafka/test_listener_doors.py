@@ -38,7 +38,7 @@ pytestmark = pytest.mark.cluster
 
 USER, PASSWORD = "ann", "open sesame"
 OF_BROKER = "reader", "open sesame"
-SECONDS = 20.0
+SECONDS = 60.0
 GROUP = "doors-1"
 WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ACLS = """

@@ -237,7 +237,7 @@ def allowed(broker: Broker, *rules: AclBinding) -> Generator[None]:
     """Have these rules in the context."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for answer in admin.create_acls([*rules]).values():
-        answer.result(20)
+        answer.result(60)
     try:
         yield
     finally:
@@ -249,7 +249,7 @@ def allowed(broker: Broker, *rules: AclBinding) -> Generator[None]:
             for each in rules
         ]
         for answer in admin.delete_acls(filters).values():
-            answer.result(20)
+            answer.result(60)
 
 
 def deny(broker: Broker, topic: str, operation: AclOperation) -> None:
@@ -260,7 +260,7 @@ def deny(broker: Broker, topic: str, operation: AclOperation) -> None:
     ]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for answer in admin.create_acls(found).values():
-        answer.result(20)
+        answer.result(60)
 
 
 def test_a_shadow_group_is_told_what_counts_and_nothing_is_read_from_it(

@@ -68,7 +68,7 @@ def test_a_broker_that_does_not_answer_is_told_with_the_reason() -> None:
     (told,) = look(NOWHERE, topics="t").warnings
     assert told.startswith(f"source.bootstrap.servers: {NOWHERE}: ")
     assert "Connection refused" in told
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_password_that_is_wrong_is_an_error_that_does_not_tell_it(broker: Broker) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.runtime.kafka.wire.served import HEARTBEAT, JOIN_GROUP, OFFSET_FETCH, SYNC_GROUP
-from fairlead_tests.kafka_listener.served import Client, Served, listening
+from fairlead_tests.kafka_listener.served import SECONDS, Client, Served, listening
 from fairlead_tests.kafka_listener.spoken import ask, asking, told
 
 
@@ -77,7 +77,8 @@ def test_a_client_that_hangs_up_while_its_heartbeat_is_held_is_let_go(tmp_path: 
             client = await served.dial()
             await held(served, client)
             client.writer.close()
-            await asyncio.sleep(0.05)
-            assert not served.listener._connections
+            async with asyncio.timeout(SECONDS):
+                while served.listener._connections:
+                    await asyncio.sleep(0.001)
 
     asyncio.run(play())

@@ -374,7 +374,7 @@ def test_files_of_access_are_followed_after_a_mistake(
         access = ListenerAccess(refreshes=[refresh])
         async with listening(tmp_path, access=access) as served:
             following = asyncio.create_task(served.listener.follow_files())
-            await asyncio.wait_for(is_read.wait(), 10)
+            await asyncio.wait_for(is_read.wait(), 60)
             following.cancel()
 
     asyncio.run(play())

@@ -22,7 +22,7 @@ from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
 from fairlead.runtime.kafka.shard_connection import OpenStream, ShardConnection
 
 HOST = 7
-SECONDS = 5.0
+SECONDS = 60.0
 
 
 class LocalStream:

@@ -102,7 +102,7 @@ def start(engine: Embedded) -> Iterator[Start]:
 
     yield begin
     for each in made:
-        each.close(30)
+        each.close(60)
 
 
 def batch(reports: Reports) -> None:
@@ -115,7 +115,7 @@ def test_a_run_tells_what_was_read_and_written_by_columns_and_in_rows(
 ) -> None:
     runner, reports = start(config)
     batch(reports)
-    runner.close(30)
+    runner.close(60)
     first, last = receiver.events
     assert (first["eventType"], last["eventType"]) == ("START", "COMPLETE")
     assert first["run"]["runId"] == last["run"]["runId"]
@@ -164,7 +164,7 @@ def test_a_server_that_takes_nothing_keeps_no_row_waiting(
     receiver.status = 403
     runner, reports = start(config)
     batch(reports)
-    runner.close(30)
+    runner.close(60)
     (told,) = [each for each in reports.told if isinstance(each, Warned)]
     assert told.text.startswith(f"openlineage.url: events cannot be sent to {receiver.url}")
     assert KEY not in told.text
@@ -183,7 +183,7 @@ def test_a_type_that_names_its_datasets_wrongly_loses_no_row(
     monkeypatch.setattr(FilesSinkType, "datasets", lambda *_: 1 / 0)
     runner, reports = start(config)
     batch(reports)
-    runner.close(30)
+    runner.close(60)
     (told,) = [each for each in reports.told if isinstance(each, Warned)]
     assert told.text == "openlineage.url: no more events are sent for this run: division by zero"
     assert receiver.events == []

@@ -39,13 +39,13 @@ class Puppet:
         self.line.send(words)
         return self.hear()
 
-    def hear(self, timeout_s: float = 20) -> Any:
+    def hear(self, timeout_s: float = 60) -> Any:
         assert self.line.poll(timeout_s), "the puppet says nothing"
         return self.line.recv()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.join(20)
+        self.process.join(60)
         assert not self.process.is_alive()
 
     def last_words(self) -> list[Any]:

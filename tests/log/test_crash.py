@@ -56,7 +56,7 @@ def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork, kills: 
     for kill in range(kills):
         owner = fork(_append_forever, path, kill, None)
         if kill % 2:  # else the kill may come before the log is open
-            owner.line.poll(20)
+            owner.line.poll(60)
         time.sleep(rng.uniform(0, 0.03))
         owner.kill()
         acknowledged = max([acknowledged, *owner.last_words()])
@@ -83,7 +83,7 @@ def test_a_log_that_is_trimmed_all_the_time_survives_kill_9(
     acknowledged = low = 0
     for kill in range(kills):
         owner = fork(_append_forever, path, kill, 10)
-        owner.line.poll(20)
+        owner.line.poll(60)
         time.sleep(rng.uniform(0, 0.05))
         owner.kill()
         acknowledged = max([acknowledged, *owner.last_words()])

@@ -73,7 +73,7 @@ def _read_damaged(
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(path, scratch)
         damage(scratch / "data.mdb", *words)
-        signal.alarm(10)
+        signal.alarm(30)
         try:
             line.send("harmless" if _content(scratch) == sound else "a silent change")
         except LogError as error:
@@ -86,7 +86,7 @@ def _outcome(puppet: Puppet, position: int, bit: int) -> str:
     try:
         return str(puppet.hear())
     except (EOFError, ConnectionResetError):
-        puppet.process.join(20)
+        puppet.process.join(60)
         assert puppet.process.exitcode in DEADLY
         return "killed"
 

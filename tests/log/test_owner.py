@@ -32,7 +32,7 @@ def _own(line: Connection, path: Path) -> None:
 
 
 def _wait_until_stopped(pid: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "T":
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -93,7 +93,7 @@ def test_a_name_that_is_markup_or_very_long_is_text(browser: Browser) -> None:
 def test_filters_are_in_the_address(browser: Browser, url: str) -> None:
     with opened(browser, f"{url}#/connectors") as page:
         page.get_by_role("button", name="failed 2").click()
-        assert "state=bad" in page.url
+        expect(page).to_have_url(re.compile("state=bad"))
         page.reload()
         expect(page.get_by_role("button", name="failed 2")).to_have_attribute(
             "aria-pressed", "true"

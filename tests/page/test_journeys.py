@@ -65,7 +65,7 @@ def add_callers(data_dir: Path) -> str:
 
 
 def is_live(page: Page) -> None:
-    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
 
 
 def follows(real: Real, page: Page) -> None:

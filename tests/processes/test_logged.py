@@ -16,7 +16,7 @@ from fairlead_tests.actor_system import eventually, runs
 def read(output: ProcessOutput, text: bytes) -> str:
     """Let it read a pipe to its end; return its tail."""
     output.read(io.BytesIO(text))
-    output.wait(10)
+    output.wait(60)
     return output.tail()
 
 
@@ -59,7 +59,7 @@ class Started:
 
     def why(self) -> str:
         """Why it ended; once."""
-        assert self.process.ended.wait(30)
+        assert self.process.ended.wait(60)
         eventually(lambda: self.ends == [self.process], "its end is reported once")
         return self.process.why
 

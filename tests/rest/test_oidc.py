@@ -240,7 +240,7 @@ def test_nobody_with_a_known_key_waits_while_an_unknown_one_is_asked_for(
         tokens, answered = OidcTokens(settings, clock=lambda: now), threading.Event()
         await tokens.read(signed())
         now = 61.0
-        monkeypatch.setattr(ProviderKeys, "_load", lambda _: answered.wait(20) and b"")
+        monkeypatch.setattr(ProviderKeys, "_load", lambda _: answered.wait(60) and b"")
         unknown = asyncio.create_task(refusal(tokens, signed(OTHER, "new")))
         await asyncio.sleep(0)
         assert (await tokens.read(signed())).name == "ann"

@@ -123,7 +123,7 @@ async def stream(
     try:
         while True:
             getting = asyncio.create_task(parts.get())
-            await asyncio.wait({getting, serving}, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+            await asyncio.wait({getting, serving}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
             if not getting.done():
                 getting.cancel()
                 return

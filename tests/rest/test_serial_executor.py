@@ -21,7 +21,7 @@ from fairlead.runtime.interfaces.rest.commands.service import SerialExecutor
 from fairlead.runtime.interfaces.rest.routes.groups import plan
 from fairlead.runtime.interfaces.rest.server.errors import ApiError
 
-SECONDS = 20
+SECONDS = 60
 ADD = {"add_workers": 1}
 EPOCHS: tuple[int | str, ...] = ("latest", 0, 1, 2, 3, 4, 5)
 

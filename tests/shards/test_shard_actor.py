@@ -23,6 +23,7 @@ from fairlead.actors.messages.consumers import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
     EndHold,
+    GroupReplies,
     ListGroups,
     ListGroupsReply,
     TellTopics,
@@ -40,7 +41,7 @@ from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.driver import AT_ONCE, joining
 from fairlead_tests.shards.host import in_order, same_of, stream_host
 
-ASK = 10.0
+ASK = 60.0
 HOST = 7
 HELD_S = 0.3
 
@@ -216,6 +217,12 @@ def test_targets_are_computed_beside_the_loop_and_reach_their_members(
     assert sorted(each for share in owned.values() for each in share[topic.topic_id]) == [*range(4)]
 
 
+def groups_of(told: GroupReplies) -> list[str]:
+    """Return the groups of the one list in what is told."""
+    (listed,) = (each for each in told.replies if isinstance(each, ListGroupsReply))
+    return [each.group_id for each in listed.groups]
+
+
 @pytest.mark.cluster
 def test_offsets_that_nobody_uses_expire_and_their_groups_go(actor_system: Running) -> None:
     settings = replace(AT_ONCE, offsets_retention_ms=1_500, offsets_check_interval_ms=100)
@@ -224,18 +231,15 @@ def test_offsets_that_nobody_uses_expire_and_their_groups_go(actor_system: Runni
         (joined,) = host.asks(joining("used")).replies
         assert isinstance(joined, JoinGroupReply)
         read = (TopicOffset("t", 0, 7),)
-        host.asks(
-            SyncGroup("used", joined.member_id, 1),
-            OffsetCommit("used", read, joined.member_id, 1),
-            OffsetCommit("unused", read),
+        told = host.asks(
+            SyncGroup("used", joined.member_id, 1, number=1),
+            OffsetCommit("used", read, joined.member_id, 1, number=2),
+            OffsetCommit("unused", read, number=3),
+            ListGroups(number=4),
         )
-        seen: list[list[str]] = []
-        while seen[-1:] != [["used"]]:
-            (told,) = host.asks(ListGroups()).replies
-            assert isinstance(told, ListGroupsReply)
-            seen.append([each.group_id for each in told.groups])
+        assert groups_of(told) == ["unused", "used"]
+        while groups_of(host.asks(ListGroups())) != ["used"]:
             time.sleep(0.1)
-        assert seen[0] == ["unused", "used"]
         (kept,) = host.asks(OffsetFetch("used")).replies
         assert isinstance(kept, OffsetFetchReply)
         assert [each.offset for each in kept.offsets] == [7]

@@ -23,7 +23,7 @@ from fairlead.actors.transport.actor import Address
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.host import StreamHost, stream_host
 
-ASK = 10.0
+ASK = 60.0
 LONG_MS = 60_000
 """So long a heartbeat without news is held: no test waits for that."""
 AT_ONCE_S = 0.4

@@ -96,7 +96,7 @@ def test_cancel_ends_functions_at_the_server(
         process = runs(tmp_path, "a")
         on_arrow_server.cancel("wait")
         with pytest.raises(Cancelled):
-            waiting.result(30)
+            waiting.result(60)
     assert gone([process.pid])
 
 

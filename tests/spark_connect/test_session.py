@@ -168,10 +168,10 @@ def test_a_job_is_cancelled_by_its_tag_and_another_one_goes_on(on_server: Connec
 
     thread = threading.Thread(target=work)
     thread.start()
-    begun.wait(30)
+    begun.wait(60)
     on_server.cancel("other")
     on_server.cancel("long")
-    thread.join(30)
+    thread.join(60)
     assert len(ended) == 1
     assert on_server.run("short", lambda spark: spark.range(3).count()) == 3
 
@@ -195,15 +195,12 @@ def test_a_small_job_does_not_wait_for_a_large_one_of_another_pool(
     while not on_server._runs:
         thread.join(0.01)
     thread.join(1)
-    begun = time.monotonic()
     small = on_server.run("small", lambda spark: spark.range(0, 4, 1, 4).count(), "other")
-    took_s = time.monotonic() - begun
+    assert not ended, "the large one takes more than a minute"
     on_server.cancel("large")
-    thread.join(30)
-    print(f"{took_s:.1f} s")
+    thread.join(60)
     assert small == 4
     assert len(ended) == 1
-    assert took_s < 15, "the large one takes more than a minute"
 
 
 def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
@@ -229,13 +226,13 @@ def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
 
     thread = threading.Thread(target=work)
     thread.start()
-    begun.wait(30)
+    begun.wait(60)
     heirs.open()
     assert heirs.wait_warm(60), heirs.detail
     with suppress(EngineDown):
         former.run("zombie", lambda spark: spark.range(3).count())
         raise AssertionError("the former session goes on")
-    thread.join(30)
+    thread.join(60)
     assert len(ended) == 1
     assert heirs.run("heir", lambda spark: spark.range(3).count()) == 3
     for driver in (former._driver, heirs._driver):

@@ -74,7 +74,7 @@ def test_cancel_ends_functions_that_wait_and_their_cores_are_free(
         engine.cancel("wait")
         (cancelling,) = [each for each in threading.enumerate() if each.name == "cancel-wait"]
         with pytest.raises(Cancelled):
-            waiting.result(30)
+            waiting.result(60)
     assert gone(pids)
     cancelling.join()
     assert engine.state is EngineState.WARM

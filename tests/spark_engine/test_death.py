@@ -128,7 +128,7 @@ def test_jobs_hear_at_once_that_their_jvm_was_killed(engine_to_end: Embedded, si
         worker = runs(signs, "cut")
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(EngineDown, match=r"^the JVM was killed by SIGKILL"):
-            job.result(10)
+            job.result(60)
     assert not engine.wait_warm(10)
     assert engine.state is EngineState.DOWN
     assert engine.detail.startswith("the JVM was killed by SIGKILL")
@@ -167,7 +167,7 @@ def test_kill_ends_python_workers_too_and_the_engine_opens_again_in_the_same_pro
         engine.kill()
         assert engine.state is EngineState.DOWN
         with pytest.raises(EngineDown, match="killed by its worker"):
-            job.result(10)
+            job.result(60)
     assert gone([before, worker.pid])
     with pytest.raises(EngineDown, match="killed by its worker"):
         engine.run("early", lambda spark: spark.range(5).count())

@@ -114,11 +114,11 @@ def test_cancel_ends_the_jobs_of_its_tag_and_no_others(engine: Embedded, signs: 
         runs(signs, "spared")
         engine.cancel("hit")
         with pytest.raises(Cancelled, match=r"^hit was cancelled$"):
-            hit.result(10)
+            hit.result(60)
         assert gone([worker.pid])
         assert not spared.done()
         (signs / "spared.end").touch()
-        assert spared.result(30) == 1
+        assert spared.result(60) == 1
 
 
 def test_cancel_hits_a_job_that_is_between_two_spark_jobs(engine: Embedded) -> None:
@@ -134,7 +134,7 @@ def test_cancel_hits_a_job_that_is_between_two_spark_jobs(engine: Embedded) -> N
         running.wait(60)
         engine.cancel("endless")
         with pytest.raises(Cancelled):
-            endless.result(30)
+            endless.result(60)
 
 
 def test_cancel_does_not_touch_a_later_run_of_the_same_tag(engine: Embedded) -> None:
@@ -306,6 +306,6 @@ def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
             time.sleep(0.05)
         engine.cancel("loop")
         with pytest.raises(Cancelled):
-            looping.result(30)
+            looping.result(60)
         with pytest.raises(EngineDown, match="cancelled Spark tasks of loop do not end"):
             engine.run("next", lambda spark: spark.range(9).count())

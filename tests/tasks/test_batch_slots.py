@@ -182,4 +182,4 @@ def test_no_more_batches_run_at_once_and_a_task_that_waits_is_running_and_ends_w
     gate.opened.set()
     reports.wait_batches(3)
     assert (written(root / "a"), written(root / "b")) == (list(range(9)), [])
-    assert runner.close(10) == frozenset()
+    assert runner.close(PATIENCE_S) == frozenset()

@@ -130,7 +130,7 @@ def test_a_task_that_hangs_in_no_plugin_is_told_and_blocks_nobody(
     reports.wait(lambda each: isinstance(each, BatchDone) and each.commit.commit_id.task == 1)
     assert runner.running() == frozenset({TASK, other.resource})
     gate.opened.set()
-    assert runner.close(10) == frozenset()
+    assert runner.close(PATIENCE_S) == frozenset()
 
 
 def test_a_connector_reports_its_task_configs_once_while_they_stay_the_same(
@@ -190,7 +190,7 @@ def test_a_connector_and_its_tasks_are_given_what_their_node_has(
     reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
     runner.start(numbers_launch(root, OLD))
     reports.wait_batches(1)
-    assert runner.close(10) == frozenset()
+    assert runner.close(PATIENCE_S) == frozenset()
     connector, task = given
     node = (reach, ledger.cluster_id, str.upper, connector.shared)
     for each in (connector, task):

@@ -2,7 +2,6 @@
 # pyright: reportPrivateUsage=false
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
@@ -26,15 +25,11 @@ from fairlead.runtime.node.worker.core.contract import (
     CommitAsked,
     Forgotten,
 )
-from fairlead.runtime.node.worker.group_ledger import (
-    ANSWER_SECONDS,
-    GroupLedger,
-    UnpublishedTasks,
-)
+from fairlead.runtime.node.worker.group_ledger import GroupLedger, UnpublishedTasks
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 from fairlead_tests.worker.driven import commit
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 BATCH = commit("A-0")
 
 
@@ -81,7 +76,10 @@ def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
     assert asked.get_nowait() == BatchPublished(CommitId("A", 0, Token(1, 1), 9))
 
 
-def test_a_task_that_is_cut_short_waits_for_no_answer(tmp_path: Path) -> None:
+def test_a_task_that_is_cut_short_waits_for_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_ledger, "ANSWER_SECONDS", 2 * PATIENCE_S)
     asked: Queue[CommitAsked | BatchPublished | Forgotten] = Queue()
     ledger, told = GroupLedger("g", tmp_path, asked.put), list[str]()
 
@@ -91,13 +89,11 @@ def test_a_task_that_is_cut_short_waits_for_no_answer(tmp_path: Path) -> None:
         told.append(str(caught.value))
 
     thread = threading.Thread(target=commit_batch)
-    begun = time.monotonic()
     thread.start()
     asked.get(timeout=PATIENCE_S)
     ledger.give_up("fenced")
     thread.join(PATIENCE_S)
     assert told == ["fenced"]
-    assert time.monotonic() - begun < ANSWER_SECONDS
 
 
 def test_a_commit_that_nobody_waits_for_any_more_is_forgotten(

@@ -433,7 +433,7 @@ def crew(folder: Path, *, workers: int = 2, **more: Any) -> Generator[Crew]:
 
 def _left(before: set[psutil.Process]) -> list[str]:
     """Return the processes that are left after a moment, and kill them."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     left = [each for each in _below() if each not in before and runs(each)]
     while left and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -99,7 +99,7 @@ def start(folder: Path, disk: Sequence[str] = (), **order: Any) -> Node:
     said = launcher.stdout.readline()
     launcher.stdout.close()
     if said != b"ready\n":
-        launcher.wait(30)
+        launcher.wait(60)
         raise NotStartedError(said.decode())
     return node
 
@@ -107,7 +107,7 @@ def start(folder: Path, disk: Sequence[str] = (), **order: Any) -> Node:
 def remains(nodes: list[Node], mine: set[tuple[str, int]], before: set[psutil.Process]) -> set[str]:
     """Return what ended nodes have leaked."""
     seen = {each for node in nodes for each in node.seen}
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 20
     left = list[psutil.Process]()
     while time.monotonic() < deadline:
         below = set(psutil.Process().children(recursive=True)) - before

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 SEEN_S = 2.0
 
 

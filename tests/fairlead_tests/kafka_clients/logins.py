@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from fairlead_tests.kafka_clients.login import Login
 
-SECONDS = 10.0
+SECONDS = 60.0
 KAFKA: Any = kafka
 """It has types for none of its names."""
 

@@ -17,7 +17,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.records import ClassicGroup
 from fairlead_tests.kafka_listener.served import free_place
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlead_tests.kafka_clients.clients import Client
 
-SECONDS = 40.0
+SECONDS = 90.0
 LOOK_SECONDS = 0.05
 TESTS = Path(__file__).parents[2]
 

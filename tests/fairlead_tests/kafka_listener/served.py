@@ -23,7 +23,7 @@ from fairlead_tests.kafka_listener.local_workers import GROUP, LocalWorkers
 from fairlead_tests.shards.driver import AT_ONCE, AnsweringAtOnce
 
 HOST = "127.0.0.1"
-SECONDS = 10.0
+SECONDS = 60.0
 ENOUGH = Limits(100, 100)
 OPEN = ListenerAccess()
 

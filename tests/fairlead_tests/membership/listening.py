@@ -7,7 +7,7 @@ from fairlead.actors.worker.instructions import Instruction
 from fairlead.events.model import Resources
 from fairlead_tests.membership.driver import MemberDriver, spelled
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 """The time limit of waits, which a passing test never reaches."""
 
 

@@ -7,10 +7,13 @@ from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 WIDE, NARROW = 1440, 400
 GRAVE = ["critical", "serious"]
+PATIENCE_MS = 60_000
+
+expect.set_options(timeout=PATIENCE_MS)  # its own five seconds are few for a busy machine
 
 
 @contextmanager
@@ -34,6 +37,7 @@ def opened(
     page = browser.new_page(
         viewport={"width": width, "height": 1000}, color_scheme=scheme, bypass_csp=True
     )
+    page.set_default_timeout(PATIENCE_MS)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(url)
@@ -70,6 +74,7 @@ def visited(
     """
     size = {"width": WIDE, "height": 1000}
     context = browser.new_context(**{"viewport": size, "color_scheme": "light", **options})
+    context.set_default_timeout(PATIENCE_MS)
     context.add_init_script(script or ";")
     page = context.new_page()
     errors: list[str] = []

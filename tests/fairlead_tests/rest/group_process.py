@@ -151,7 +151,7 @@ class GroupProcess:
     def ask(self, method: str, *args: Any) -> Any:
         """Call a method, and return its result."""
         self._line.send((method, *args))
-        assert self._line.poll(20), "the group's process says nothing"
+        assert self._line.poll(60), "the group's process says nothing"
         answer = self._line.recv()
         if isinstance(answer, AssertionError):
             raise answer
@@ -172,7 +172,7 @@ def running_group_process() -> Generator[GroupProcess]:
         yield GroupProcess(mine)
     finally:
         mine.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def _serve(line: Connection) -> None:

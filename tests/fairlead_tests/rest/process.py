@@ -15,7 +15,7 @@ from fairlead.runtime.config.references.rest_brief import RestBrief
 from fairlead_tests.cluster.forks import Fork, fork
 
 MODULE = "fairlead.runtime.interfaces.rest.__main__"
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 90
 
 
 def arguments(data_dir: Path, *more: str) -> list[str]:

@@ -17,7 +17,7 @@ from fairlead.runtime.interfaces.rest.server.listeners import (
 )
 from fairlead.runtime.security.rest_listeners import RestListener
 
-WAIT = 20.0
+WAIT = 60.0
 
 
 @contextmanager

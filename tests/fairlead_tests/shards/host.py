@@ -20,7 +20,7 @@ from fairlead.actors.transport.actor import Address
 from fairlead.actors.transport.stream import MessageStream, StreamEndedError, dial
 from fairlead_tests.actor_system import Running
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class StreamHost:

@@ -39,5 +39,5 @@ def gone(pids: Iterable[int]) -> bool:
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
             left.append(psutil.Process(pid))
-    psutil.wait_procs(left, timeout=30)
+    psutil.wait_procs(left, timeout=60)
     return not any(map(is_at_work, left))

@@ -73,7 +73,7 @@ class Standalone:
         for process in left:
             if process.is_running():
                 process.kill()
-        psutil.wait_procs(left, timeout=30)
+        psutil.wait_procs(left, timeout=60)
 
     def _start(
         self, name: str, says: str, options: Sequence[str], within: Sequence[str] = ()
