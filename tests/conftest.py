@@ -100,6 +100,16 @@ def _compile_all() -> None:
     compileall.compile_dir(TESTS / "fairlead_tests", quiet=2)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let nobody change how pytest's handlers format: PySpark's loggers do so with each they get.
+
+    Pytest gives its own to all loggers that do not propagate, and has them for all tests.
+    """
+    plugin = session.config.pluginmanager.get_plugin("logging-plugin")
+    for each in (plugin.caplog_handler, plugin.report_handler) if plugin else ():
+        each.setFormatter = lambda _: None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect no garbage meanwhile: some 600,000 objects come to stay, and none goes."""
@@ -118,11 +128,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> RowSche
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: (place_of(_row(item)), _ends_engine(item)))
-    for item in items:
-        if row := _row(item):
+    rows = {item: _row(item) for item in items}
+    items.sort(key=lambda item: (place_of(rows[item]), _ends_engine(item)))
+    for item, row in rows.items():
+        if row:
             item.add_marker(pytest.mark.xdist_group(row))
-        if "spark" in _kind(item) and isinstance(item, pytest.Function):
+        if "spark" in row and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "quick_jvms")
 
 
