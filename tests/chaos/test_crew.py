@@ -21,7 +21,7 @@ from fairlead_tests.chaos.line import Line, flowing
 from fairlead_tests.chaos.secrets import FILE, SEALED, has_secret, hold_secrets
 from fairlead_tests.chaos.shared_crew import SharedCrew
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(800)]
 
 PAGES = (
     "/connectors?expand=status&expand=info&expand=progress",

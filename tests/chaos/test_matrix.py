@@ -71,7 +71,7 @@ def verify(run: Run) -> None:
     assert [each for each in expected if f" rows {each[1]} " not in found[each[0]]] == []
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(800)
 def test_each_pair_has_each_row_once_and_a_sink_without_its_mark_has_not(
     crews: SharedCrew,
 ) -> None:

@@ -14,7 +14,7 @@ from fairlead_tests.chaos.crew import PATIENCE_S, crew
 from fairlead_tests.chaos.line import Line, flowing
 from fairlead_tests.chaos.rolling import RollingCrew, random_faults
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(800)]
 
 CALM: Sequence[Sequence[str]] = ([], [])
 KILLS = ["kill worker", "kill group", "kill node"]

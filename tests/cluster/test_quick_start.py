@@ -20,7 +20,7 @@ from fairlead_tests.cluster.remains import environment_in
 from fairlead_tests.pages import DOCS, HOUSE, README, Sample, samples_in
 from fairlead_tests.rest.collector import Collector, collecting
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
 START = DOCS / "start.md"
 SHOWN_HOME, SHOWN_URL = "/home/you", "http://127.0.0.1:8083"
 FILES, ROWS = 3, 1_000
@@ -148,7 +148,7 @@ def check_traces(collector: Collector) -> None:
 
 def until_all_is_read(home: Home) -> None:
     """Wait until all rows count: the sample has them."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         status = json.loads("\n".join(home.run("fairlead status -o json")))
         counts = [each["progress"]["rows_out"] for each in status["tasks"] if "progress" in each]

@@ -29,7 +29,7 @@ def test_what_is_missing_is_told_with_what_mends_it(
 @pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.cluster
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(800)
 def test_the_demo_of_changes_passes_and_leaves_nothing_behind() -> None:
     if parts := database.missing_parts():
         pytest.skip("; ".join(parts))
@@ -40,7 +40,7 @@ def test_the_demo_of_changes_passes_and_leaves_nothing_behind() -> None:
             env={**quick_to_start(os.environ), "TMPDIR": folder},
             capture_output=True,
             text=True,
-            timeout=380,
+            timeout=700,
             check=False,
         )
         left = list(Path(folder).glob("fairlead-demo-*"))

@@ -18,7 +18,7 @@ from fairlead_tests.chaos.crew import quick_to_start
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.cluster,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(800),
     pytest.mark.usefixtures("archive"),
 ]
 
@@ -53,7 +53,7 @@ def gone(folder: Path) -> bool:
     return not mine(folder)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(800)
 def test_the_demo_passes_and_leaves_nothing_behind(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -62,7 +62,7 @@ def test_the_demo_passes_and_leaves_nothing_behind(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=700,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -155,7 +155,7 @@ def test_jobs_run_on_executors_in_folders_that_they_share_and_the_secret_is_kept
     assert on_cluster.run("again", lambda spark: spark.range(9).repartition(2).count()) == 9
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed(
     on_small_cluster: OnCluster, shared: Path
 ) -> None:
@@ -199,7 +199,7 @@ def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_rows_come_once_each_though_a_python_process_is_killed_in_the_middle_of_a_part(
     on_small_cluster: OnCluster, shared: Path
 ) -> None:
@@ -226,7 +226,7 @@ def test_rows_come_once_each_though_a_python_process_is_killed_in_the_middle_of_
     assert [*staged.rglob("*.parquet")] == []
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_files_are_copied_by_arrow_where_executors_have_it_and_by_spark_elsewhere(
     on_small_cluster: OnCluster, shared: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

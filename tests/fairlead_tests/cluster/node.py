@@ -37,7 +37,7 @@ from fairlead_tests.cluster.deeds import Deed, Span, cut, deeds_in, spans_of, wa
 from fairlead_tests.cluster.forks import Fork
 
 GROUP = "connect"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:

@@ -18,7 +18,7 @@ from fairlead.runtime.pipeline.spi.sink import Sink, TaskOwnership
 from fairlead_tests.connectors.pipes import TASK
 
 FIRST, SECOND = Token(1, 0), Token(2, 0)
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 POINTS = ("before it is staged", "staged", "committed", "while it is published", "not yet told")
 HALF = POINTS[3]
 

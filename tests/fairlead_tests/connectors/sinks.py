@@ -38,7 +38,7 @@ from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Rep
 NAME, TASK = "c", Resource("c", 0)
 FIRST, SECOND = Token(1, 1), Token(2, 1)
 FILES = 3
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0
 
 
 class Rows:
