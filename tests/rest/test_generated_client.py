@@ -83,7 +83,9 @@ def generated(
 ) -> Iterator[ModuleType]:
     """The package of the client."""
     (tmp_path / "openapi.json").write_bytes(api.client.get("/openapi.json").content)
-    (tmp_path / "config.json").write_text('{"post_hooks": []}')
+    overrides = {"application/x-ndjson": "text/plain"}
+    settings = {"post_hooks": [], "content_type_overrides": overrides}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
     command = [str(Path(sys.executable).with_name("openapi-python-client")), "generate"]
     command += ["--path", str(tmp_path / "openapi.json"), "--meta", "none", "--fail-on-warning"]
     command += ["--config", str(tmp_path / "config.json")]

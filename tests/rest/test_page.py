@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from rest.conftest import RestApi
 from starlette.requests import Request
 
@@ -362,6 +363,39 @@ def test_the_step_of_a_page_has_what_changes_all_the_time(page: Page) -> None:
     assert step["connectors"][SEEN][0] > 0
     assert step["workers"].keys() == {"w1"}
     assert step["figures"]["rows_per_second"] == step["connectors"][SEEN][0]
+
+
+def test_messages_are_what_the_document_describes(page: Page) -> None:
+    async def play() -> list[dict[str, Any]]:
+        heard: list[dict[str, Any]] = []
+        await asyncio.to_thread(page.look)
+        of_all = "change", "gap", "open", "step"
+        async with aclosing(stream(page, "/events?after=unknown-1", kinds=of_all)) as messages:
+            heard += [await anext(messages), await anext(messages)]
+            await asyncio.to_thread(page.report, SEEN, RunState.RUNNING)
+            heard.append(await anext(messages))
+            page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
+            await asyncio.to_thread(page.look, 15)
+            while heard[-1]["event"] != "step":
+                heard.append(await anext(messages))
+        return heard
+
+    document = page.api.client.get("/openapi.json").json()
+    answer = document["paths"]["/events"]["get"]["responses"]["200"]
+    ((media_type, content),) = answer["content"].items()
+    assert media_type == "text/event-stream"
+    described = {
+        members["event"]["const"]: members["data"]["contentSchema"]
+        for each in content["x-itemSchema"]["oneOf"]
+        for members in [each["properties"]]
+    }
+    heard = asyncio.run(play())
+    assert {each["event"] for each in heard} == described.keys()
+    for each in heard:
+        schema = {**described[each["event"]], "components": document["components"]}
+        Draft202012Validator(schema).validate(each["data"])
+        members = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        assert each["data"].keys() <= members["properties"].keys()
 
 
 def test_each_step_is_recorded_although_nothing_changes(page: Page) -> None:

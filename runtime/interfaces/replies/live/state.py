@@ -5,7 +5,7 @@ Everything in one of them is of one moment. Times are wall clock, in millisecond
 
 from typing import Annotated
 
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ..overview import VerdictWord
 from ..words import CauseWord, ConnectorTypeWord, GroupStateWord, RunStateWord, one_of
@@ -300,6 +300,24 @@ class PageState(Struct, frozen=True):
     """The last events, the latest one first."""
 
 
+class ConnectorStep(Struct, frozen=True, array_like=True):
+    """What changes of a connector all the time; in JSON the values in this order."""
+
+    rows_per_second: float
+    """Rows that were committed a second, over the last ten seconds."""
+    behind_ms: int | None
+    """For how long it has had something to read, at most; null: not known."""
+
+
+class WorkerStep(Struct, frozen=True, array_like=True):
+    """What a worker uses; in JSON the values in this order."""
+
+    cpu: float | None
+    """Of one core; null: not known."""
+    memory_bytes: int | None
+    """Its resident memory; null: not known."""
+
+
 class PageStep(Struct, frozen=True):
     """The data of the message of each step: what changes all the time, at one moment."""
 
@@ -307,11 +325,11 @@ class PageStep(Struct, frozen=True):
     """The number of the message."""
     time_ms: int
     """The node's clock at that moment."""
-    connectors: dict[str, tuple[float, int | None]]
+    connectors: dict[str, ConnectorStep]
     """Rows a second and how far behind, of each connector where one is not 0."""
     figures: PageFigures
     """The figures of the whole group."""
-    workers: dict[str, tuple[float | None, int | None]]
+    workers: dict[str, WorkerStep]
     """CPU of one core, and memory in bytes, of each worker."""
 
 
@@ -364,7 +382,7 @@ class PageChange(Struct, frozen=True, omit_defaults=True):
     """The group epoch."""
     assignment_epoch: int | UnsetType = UNSET
     """The epoch that the target answers."""
-    group_state: str | UnsetType = UNSET
+    group_state: GroupStateWord | UnsetType = UNSET
     """The state of the group."""
     verdict: PageVerdict | UnsetType = UNSET
     """Whether anything is wrong."""
@@ -372,7 +390,7 @@ class PageChange(Struct, frozen=True, omit_defaults=True):
     """All that is wrong, the worst first."""
     figures: PageFigures | UnsetType = UNSET
     """The figures of the whole group."""
-    connectors: dict[str, Raw] | UnsetType = UNSET
+    connectors: dict[str, ConnectorRow] | UnsetType = UNSET
     """The whole row of each connector that has changed."""
     gone: list[str] | UnsetType = UNSET
     """The connectors that are no more."""

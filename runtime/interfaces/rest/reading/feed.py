@@ -23,6 +23,7 @@ from msgspec.json import encode
 from ....security.rights import Access
 from ...replies.building.page.history import PageHistory
 from ...replies.building.page.state import PageView, limit_change, limit_step
+from ...replies.live.messages import EVENT_NAMES, PageMessage, StreamGap
 from ...replies.live.state import PageChange, PageStep
 from .encoded import EncodedBody
 
@@ -111,7 +112,7 @@ class PageFeed:
             if body is None:
                 return
             self.sequence = body.sequence
-            message = FeedMessage(body.sequence, body, self._spell(body))
+            message = FeedMessage(body.sequence, body, self.spell(body))
             self._messages.append(message)
             self._bytes += len(message.block)
             while len(self._messages) > MOST_MESSAGES or self._bytes > MOST_BYTES:
@@ -119,16 +120,14 @@ class PageFeed:
             streams = [*self._streams]
         self._wake(streams, len(message.block))
 
-    def spell_position(self, event: bytes, sequence: int) -> bytes:
-        """Return a message without data of its own: all others follow behind this number."""
-        place = self.process, sequence
-        return b'id: %d-%d\nevent: %b\ndata: {"sequence":%d}\n\n' % (*place, event, sequence)
-
-    def _spell(self, body: PageChange | PageStep) -> bytes:
+    def spell(self, body: PageMessage) -> bytes:
         """Return a message as the bytes of a stream."""
-        event = b"change" if isinstance(body, PageChange) else b"step"
         place = self.process, body.sequence
-        return b"id: %d-%d\nevent: %b\ndata: %b\n\n" % (*place, event, encode(body))
+        return b"id: %d-%d\nevent: %b\ndata: %b\n\n" % (
+            *place,
+            EVENT_NAMES[type(body)],
+            encode(body),
+        )
 
     def encoded(self, access: Access) -> EncodedBody | None:
         """Return the page of a caller; None: it was not read yet."""
@@ -191,7 +190,7 @@ class PageFeed:
             return ()
         if new[0].sequence > stream.last + 1:  # some are not kept any more
             stream.last = self.sequence
-            return (self.spell_position(b"gap", stream.last),)
+            return (self.spell(StreamGap(stream.last)),)
         stream.last = new[-1].sequence
         if not stream.access.is_limited or view is None:
             return [each.block for each in new]
@@ -201,8 +200,8 @@ class PageFeed:
     def _limited(self, message: FeedMessage, view: PageView, sees: Callable[[str], bool]) -> bytes:
         body = message.body
         if isinstance(body, PageChange):
-            return self._spell(limit_change(body, view, sees))
-        return self._spell(limit_step(body, view, sees))
+            return self.spell(limit_change(body, view, sees))
+        return self.spell(limit_step(body, view, sees))
 
     def close(self) -> None:
         """End all streams, as the process ends."""

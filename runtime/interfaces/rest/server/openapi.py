@@ -17,10 +17,20 @@ from starlette.responses import Response
 from ...replies.glossary import meaning_of
 from ...replies.node import ErrorMessage
 from .errors import JSON
-from .routing import BODY_ERRORS, ApiRoute, Input
+from .routing import (
+    BODY_ERRORS,
+    EVENT_STREAM,
+    JSON_LINES,
+    ApiRoute,
+    EventStream,
+    Input,
+    JsonLines,
+)
 
 VERSION: Final = "3.1.0"
 """The version of OpenAPI."""
+ITEM: Final = "x-itemSchema"
+"""What OpenAPI 3.2 has as `itemSchema`; generators of clients refuse that version so far."""
 REFERENCE: Final = "#/components/schemas/{name}"
 SCHEMES: Final[Mapping[str, Mapping[str, str]]] = {
     "basic": {"type": "http", "scheme": "basic"},
@@ -54,7 +64,14 @@ def _types_of(route: ApiRoute) -> Iterator[Any]:
     inputs, answers = route.inputs, route.operation.answers.values()
     bodies = [inputs.body] if inputs.body else []
     yield from (each.kind for each in (*inputs.of_path, *inputs.of_query, *bodies))
-    yield from (each for each in answers if each not in {None, Response})
+    for each in answers:
+        match each:
+            case EventStream(kinds):
+                yield from kinds.values()
+            case JsonLines(kind):
+                yield kind
+            case _ if each not in {None, Response}:
+                yield each
 
 
 def _operation(route: ApiRoute) -> dict[str, Any]:
@@ -97,9 +114,27 @@ def _responses(route: ApiRoute) -> dict[str, Any]:
 
 def _answer(kind: Any) -> dict[str, Any]:
     done = {"description": "Done."}
-    if kind is None:
-        return done
-    return {**done, **(_TEXT if kind is Response else _content(kind))}
+    match kind:
+        case None:
+            return done
+        case EventStream(kinds):
+            events = [_event(name, each) for name, each in kinds.items()]
+            return {**done, **_stream(EVENT_STREAM, {"oneOf": events})}
+        case JsonLines(item):
+            return {**done, **_stream(JSON_LINES, _schema(item))}
+        case _:
+            return {**done, **(_TEXT if kind is Response else _content(kind))}
+
+
+def _stream(media_type: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": {media_type: {"schema": {"type": "string"}, ITEM: item}}}
+
+
+def _event(name: str, kind: Any) -> dict[str, Any]:
+    """Return the schema of an event as its reader has it, with texts as members."""
+    data = {"type": "string", "contentMediaType": JSON, "contentSchema": _schema(kind)}
+    members = {"id": {"type": "string"}, "event": {"const": name}, "data": data}
+    return {"type": "object", "required": [*members], "properties": members}
 
 
 def _error(text: str) -> dict[str, Any]:

@@ -43,6 +43,7 @@ T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 EVENT_STREAM: Final = "text/event-stream"
+JSON_LINES: Final = "application/x-ndjson"
 BODY_ERRORS: Final = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -58,6 +59,20 @@ class HttpAnswer(Generic[T]):
     body: T
     status: HTTPStatus = HTTPStatus.OK
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class EventStream(NamedTuple):
+    """Declares an answer of server-sent events."""
+
+    kinds: Mapping[str, Any]
+    """The type of the data of each event, by its name."""
+
+
+class JsonLines(NamedTuple):
+    """Declares an answer of which each line is a value in JSON."""
+
+    kind: Any
+    """The type of the values."""
 
 
 class FromRequest(NamedTuple):
@@ -156,7 +171,7 @@ class RouteDescription:
     name: str
     description: str
     answers: Mapping[HTTPStatus, Any]
-    """The type of the body by status: None is no body, `Response` is a text."""
+    """The type of the body by status, or its stream: None is no body, `Response` is a text."""
     errors: Iterable[HTTPStatus]
 
 

@@ -17,7 +17,7 @@ from ....replies.connectors import DeadLetterInfo, DeadLetterList
 from ...commands.service import Served, Service
 from ...server.connections import abort_of
 from ...server.errors import ApiError
-from ...server.routing import Routes
+from ...server.routing import JSON_LINES, JsonLines, Routes
 from ...validation.letters import LetterReader
 from .descriptions import MISSING, require_connector
 
@@ -25,7 +25,6 @@ routes = Routes("connectors")
 LOGGER = logging.getLogger(__name__)
 MOST: Final = 1_000
 """The maximum number of dead letters in an answer."""
-JSON_LINES: Final = "application/x-ndjson"
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -55,6 +54,7 @@ def list_dead_letters(
 @routes.add(
     "GET /connectors/{connector}/dead-letters/export",
     Right.VIEW,
+    also={HTTPStatus.OK: JsonLines(DeadLetterInfo)},
     errors=(HTTPStatus.BAD_REQUEST, *MISSING),
 )
 async def export_dead_letters(service: Served, request: Request, connector: str) -> Response:

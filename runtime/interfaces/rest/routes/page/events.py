@@ -15,12 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from .....security.rights import Access, Right
+from ....replies.live.messages import MESSAGES, StreamGap, StreamOpened
 from ...commands.service import CallerAccess, Served
 from ...reading.feed import PageFeed
 from ...server.connections import abort_of
 from ...server.errors import ApiError
 from ...server.permissions import Reach, RouteRights
-from ...server.routing import EVENT_STREAM, Routes
+from ...server.routing import EVENT_STREAM, EventStream, Routes
 from .state import ERRORS, UNREAD
 
 routes = Routes("page")
@@ -34,6 +35,7 @@ Id = Annotated[str, Meta(max_length=64, description="As the header `Last-Event-I
 @routes.add(
     "GET /events",
     RouteRights(Right.VIEW, Reach.VISIBLE),
+    also={HTTPStatus.OK: EventStream(MESSAGES)},
     errors=(HTTPStatus.BAD_REQUEST, *ERRORS),
 )
 async def follow_events(
@@ -63,8 +65,8 @@ async def _blocks(
     last = feed.resume(last_id)
     if last is None:
         last = feed.sequence
-        yield feed.spell_position(b"gap", last)
-    yield feed.spell_position(b"open", last)
+        yield feed.spell(StreamGap(last))
+    yield feed.spell(StreamOpened(last))
     stream = feed.open(access, last, abort_of(request))
     asked_at = time.monotonic()
     try:

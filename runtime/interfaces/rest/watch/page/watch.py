@@ -35,11 +35,13 @@ from ....replies.building.page.workers import make_workers
 from ....replies.live.events import describe_event
 from ....replies.live.state import (
     ConnectorRow,
+    ConnectorStep,
     PageChange,
     PageEpoch,
     PageFigures,
     PageStep,
     PageWorker,
+    WorkerStep,
 )
 from ....replies.node import Health
 from ...commands.service import Service
@@ -219,11 +221,11 @@ class PageWatch:
         feed, progress = self._service.page, self._looks.progress
         feed.history.record(view.rows, progress, view.workers, view.figures, view.time_ms)
         moving = {
-            name: (each.row.rows_per_second, each.row.behind_ms)
+            name: ConnectorStep(each.row.rows_per_second, each.row.behind_ms)
             for name, each in view.rows.items()
             if each.row.rows_per_second or each.row.behind_ms
         }
-        used = {each.name: (each.cpu, each.memory_bytes) for each in view.workers}
+        used = {each.name: WorkerStep(each.cpu, each.memory_bytes) for each in view.workers}
         place = feed.sequence + 1, view.time_ms
         feed.publish(view, PageStep(*place, moving, view.figures, used))
 
@@ -344,7 +346,7 @@ def _differences(before: PageView, view: PageView) -> Iterator[tuple[str, object
         and (former is None or _differs(former.row, each.row))
     }
     if rows:
-        yield "connectors", rows
+        yield "connectors", rows  # encoded, and sent as they are
     if gone := sorted(before.rows.keys() - view.rows.keys()):
         yield "gone", gone
     if [*map(_without_usage, before.workers)] != [*map(_without_usage, view.workers)]:
