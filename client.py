@@ -11,16 +11,18 @@
 against `/openapi.json`; a refusal is raised as `Refused`, with the node's sentence.
 """
 
-from .runtime.interfaces.client.errors import (
+from .runtime.interfaces.client.operations import Operations
+from .runtime.interfaces.client.sending.errors import (
     ClientError,
     NodeUnreachableError,
     Refused,
     UnexpectedAnswerError,
     WaitTimeoutError,
 )
-from .runtime.interfaces.client.operations import Operations
-from .runtime.interfaces.client.sessions import AsyncSession, SyncSession
+from .runtime.interfaces.client.sending.sessions import AsyncSession, SyncSession
 from .runtime.interfaces.replies.live.events import EventInfo
+from .runtime.interfaces.replies.live.messages import PageMessage, StreamGap, StreamOpened
+from .runtime.interfaces.replies.live.state import PageChange, PageState, PageStep
 from .runtime.interfaces.replies.progress import ConnectorOffset
 
 __all__ = [
@@ -30,7 +32,13 @@ __all__ = [
     "ConnectorOffset",
     "EventInfo",
     "NodeUnreachableError",
+    "PageChange",
+    "PageMessage",
+    "PageState",
+    "PageStep",
     "Refused",
+    "StreamGap",
+    "StreamOpened",
     "UnexpectedAnswerError",
     "WaitTimeoutError",
 ]

@@ -216,7 +216,7 @@ KNOWN_ONLY_TO = {
         "runtime/pipeline/connectors/sample.py",
         "runtime/pipeline/engines/*",
         "runtime/demo/*",
-        "runtime/interfaces/client/frames.py",
+        "runtime/interfaces/client/calls/frames.py",
     ),
     "confluent_kafka": ("runtime/pipeline/stores/kafka/*",),
     "fastavro": ("runtime/pipeline/formats/avro.py", "runtime/pipeline/stores/kafka/avro/*"),
@@ -231,7 +231,8 @@ KNOWN_ONLY_TO = {
     "h11": REST,
     "httpx": (
         "runtime/demo/*",
-        "runtime/interfaces/client/sessions.py",
+        "runtime/interfaces/client/sending/access.py",
+        "runtime/interfaces/client/sending/exchange.py",
         "runtime/pipeline/stores/kafka/avro/registry.py",
     ),
     "click": (CLI,),

@@ -4,10 +4,13 @@
 import asyncio
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import aclosing, contextmanager
+from inspect import signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, assert_type, get_args
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -22,25 +25,33 @@ from fairlead.client import (
     ConnectorOffset,
     EventInfo,
     NodeUnreachableError,
+    PageChange,
+    PageMessage,
+    PageState,
     Refused,
+    StreamGap,
+    StreamOpened,
     UnexpectedAnswerError,
     WaitTimeoutError,
 )
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.interfaces.client.connectors import STATUS
-from fairlead.runtime.interfaces.client.events import EventReader, LatestEvents
-from fairlead.runtime.interfaces.client.groups import OVERVIEW
+from fairlead.runtime.interfaces.client.calls.connectors import STATUS
+from fairlead.runtime.interfaces.client.calls.node import OVERVIEW
+from fairlead.runtime.interfaces.client.calls.page import EventReader, LatestEvents, MessageReader
 from fairlead.runtime.interfaces.client.operations import ClientOperation, Operations
-from fairlead.runtime.interfaces.client.requests import NodeRequest
+from fairlead.runtime.interfaces.client.sending.requests import NodeRequest
 from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
 from fairlead.runtime.interfaces.rest.server.connections import Encryption
+from fairlead.runtime.interfaces.rest.watch.page.node import NodeLooks
+from fairlead.runtime.interfaces.rest.watch.page.watch import PageWatch
 from fairlead.runtime.security.tls import ServerTls, TlsSettings
 from fairlead_tests.certificates import Authority
 from fairlead_tests.rest.client import Client as RestClient
 from fairlead_tests.rest.gateway import FakeGateway
 from fairlead_tests.rest.served import opened_at, serving
 
-LOCKED = {"connector.class": "Locked"}
+LOCKED: dict[str, str | int] = {"connector.class": "Locked"}
 OFFSET = ConnectorOffset({"path": "a.csv"}, None)
 CHANGES = {
     "add_workers": 1,
@@ -65,11 +76,56 @@ GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "explain": ((), {}),
     "past_events": ((7,), {}),
     "plan": ((), CHANGES),
-    **{each: ((), {}) for each in ("connectors", "overview", "workers")},
+    "connectors": ((5, "A"), {}),
+    "expanded": ((["status", "info"],), {"limit": 5, "after": "A"}),
+    "task_status": (("A", 0), {}),
+    "diff": (("A", LOCKED), {}),
+    "apply": (({"A": LOCKED, "B": LOCKED},), {"dry_run": True}),
+    "roll_back": (("A", 3), {}),
+    "sample": (("A", LOCKED), {}),
+    "plugins": ((), {"connectors_only": True}),
+    "plugin_keys": (("Locked", "latest"), {}),
+    "validate": (("Locked", LOCKED), {}),
+    "dead_letters": (("A", 7, "x"), {}),
+    "put_group_config": (({"group.max.size": 9},), {}),
+    "patch_group_config": (({"group.max.size": None},), {}),
+    "place": (("A", 0), {"weight": 2, "workers": ["w1"]}),
+    "release": (("A", 0), {}),
+    "compact": ((), {"keep_ms": 1, "keep_epochs": 1, "keep_bytes": 1}),
+    "expect": (("w1", 1_000), {"group": "connect"}),
+    "remove_worker": (("w1",), {"force": True, "group": "connect"}),
+    "set_log_level": (("root", "INFO"), {"keep": True}),
+    "logs": ((["A"],), {"level": "WARN", "tail": 5, "since_ms": 9, "after": "x", "wait_ms": 1}),
+    **{
+        each: ((), {})
+        for each in (
+            "assignors",
+            "groups",
+            "health",
+            "liveness",
+            "loggers",
+            "metrics",
+            "overview",
+            "readiness",
+            "server",
+            "settings",
+            "state",
+            "workers",
+        )
+    },
 }
 """The arguments of operations; of others it is a name."""
-OF_SEVERAL = {"wait", "wait_until_drained"}
-"""Operations that make requests of others."""
+OTHERS = {("place", ("A",)), ("release", ("A",))}
+"""Operations with fewer arguments, which are other requests."""
+STREAMED = {"/events", "/connectors/{connector}/dead-letters/export"}
+"""What iterators read as it comes."""
+NOT_ASKED = {
+    ("post", "/connectors/{connector}/tasks"),
+    ("put", "/connectors/{connector}/fence"),
+    ("put", "/connectors/{connector}/topics/reset"),
+    ("get", "/ui/{file}"),
+}
+"""What refuses whoever asks it, or is for browsers."""
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +137,27 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def operations() -> Iterator[tuple[str, NodeRequest[Any]]]:
     for name, each in vars(Operations).items():
-        if isinstance(each, ClientOperation) and name not in OF_SEVERAL:
+        if isinstance(each, ClientOperation):
             args, named = GIVEN.get(name, (("A",), {}))
-            request = each.make(*args, **named)
-            assert isinstance(request, NodeRequest), name
-            yield name, request
+            yield name, each.make(*args, **named)
+    for name, args in OTHERS:
+        yield name, getattr(Operations, name).make(*args)
 
 
-def described(request: NodeRequest[Any], document: dict[str, Any]) -> dict[str, Any]:
-    """Return what the document says of a request."""
-    for path, methods in document["paths"].items():
+def place_of(request: NodeRequest[Any], document: dict[str, Any]) -> tuple[str, str]:
+    """Return the method and the path of a request as the document has them; fixed ones first."""
+    method = request.method.lower()
+    for path, methods in sorted(document["paths"].items(), key=lambda each: "{" in each[0]):
         parts = path.strip("/").split("/")
-        if len(parts) == len(request.path) and all(
-            part.startswith("{") or part == own
-            for part, own in zip(parts, request.path, strict=True)
+        if (
+            method in methods
+            and len(parts) == len(request.path)
+            and all(
+                part.startswith("{") or part == own
+                for part, own in zip(parts, request.path, strict=True)
+            )
         ):
-            found: dict[str, Any] = methods[request.method.lower()]
-            return found
+            return method, path
     raise AssertionError(request.target)
 
 
@@ -129,7 +189,8 @@ def shapes_of(kind: Any) -> list[Any]:
 def test_operations_ask_and_take_what_the_document_describes(document: dict[str, Any]) -> None:
     components = document["components"]["schemas"]
     for name, request in operations():
-        operation = described(request, document)
+        method, path = place_of(request, document)
+        operation = document["paths"][path][method]
         queries = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
         assert request.query.keys() <= queries, name
         body = operation.get("requestBody")
@@ -144,11 +205,19 @@ def test_operations_ask_and_take_what_the_document_describes(document: dict[str,
             each
             for status, answer in operation["responses"].items()
             if status.startswith("2") and "content" in answer
-            for whole in [shape(answer["content"]["application/json"]["schema"], components)]
+            for (content,) in [answer["content"].values()]
+            for whole in [shape(content["schema"], components)]
             for each in whole.get("anyOf", [whole])
         ]
         assert all(each in answers for each in shapes_of(request.answer.type)), name
         assert bool(answers) is bool(shapes_of(request.answer.type)), name
+
+
+def test_everything_that_the_document_describes_can_be_asked(document: dict[str, Any]) -> None:
+    asked = {place_of(request, document) for _, request in operations()}
+    asked |= {("get", each) for each in STREAMED}
+    offered = {(method, path) for path, methods in document["paths"].items() for method in methods}
+    assert offered - asked == NOT_ASKED
 
 
 def test_a_plan_can_have_all_changes_that_there_are(document: dict[str, Any]) -> None:
@@ -259,7 +328,8 @@ def latest(sequence: int, *numbers: int) -> LatestEvents:
 
 
 def change(process: int, content: LatestEvents) -> bytes:
-    data = msgspec.json.encode(content)
+    position = {"position": 1, "time_ms": 1, **msgspec.to_builtins(content)}
+    data = msgspec.json.encode(position)
     return b"id: %d-%d\nevent: change\ndata: %s\n\n" % (process, content.sequence, data)
 
 
@@ -290,6 +360,156 @@ def test_a_reader_of_events_has_each_once() -> None:
     assert times(iter(others)) == [8, 9]
     with pytest.raises(Refused):
         reader.close(Refused(401, "who are you?"))
+
+
+def test_a_reader_of_changes_hears_of_a_gap_after_another_process() -> None:
+    reader = MessageReader("4")
+    reader.close(NodeUnreachableError("away"))
+    assert reader.headers["Last-Event-ID"] == "0-0", "4 would be of any process"
+    (gap,) = reader.take(b'id: 8-2\nevent: gap\ndata: {"sequence":2}\n\nid: 8-2\nevent: o')
+    assert gap == StreamGap(2)
+    reader.close()
+    assert reader.headers["Last-Event-ID"] == "8-2"
+    later = b"id: 8-3\nevent: news\ndata: of a later version\n\n: \n\n"
+    assert [*reader.take(later)] == []
+    with pytest.raises(UnexpectedAnswerError, match="a node of the same version"):
+        next(reader.take(b"id: 8-4\nevent: change\ndata: {}\n\n"))
+    MessageReader("").close()
+    assert MessageReader("").headers["Last-Event-ID"] == ""
+
+
+@pytest.fixture
+def watched(api: RestApi) -> Iterator[str]:
+    """The URL of a node whose page is followed, with a connector."""
+    api.group.ask("seat", "w1")
+    api.client.put(f"/connectors/{quote(NAME, safe='')}/config", json=LOCKED)
+    following = PageWatch(api.service, NodeLooks(api.service, lambda: True))
+    changes = LogChanges(api.service.logs, lambda: True)
+    changes.subscribe_to_looks(following.follow)
+    changes.look()
+    changes.start()
+    with serving(make_app(api.service), opened_at("http://127.0.0.1:0")) as (listener,):
+        yield f"http://127.0.0.1:{listener.address.port}"
+        api.service.page.close()
+    changes.stop()
+
+
+async def follow_async(url: str, after: int) -> list[str]:
+    heard: list[str] = []
+    async with AsyncClient(url) as client:
+        messages = await client.changes(after)
+        async with aclosing(messages):
+            async for each in messages:
+                if isinstance(each, PageChange) and each.lines:
+                    return heard + [line.text for line in each.lines]
+                heard.append(type(each).__name__)
+    return heard
+
+
+def test_both_clients_follow_what_changes_on_the_page(watched: str) -> None:
+    with Client(watched) as client:
+        state = assert_type(client.state(), PageState)
+        assert [*state.connectors] == [NAME]
+        messages = assert_type(client.changes(state.sequence), Generator[PageMessage])
+        assert next(messages) == StreamOpened(state.sequence)
+        client.create("new", LOCKED)
+        change = next(each for each in messages if isinstance(each, PageChange) and each.connectors)
+        assert change.connectors
+        assert change.connectors["new"].made_by == "Locked"
+        messages.close()
+        assert next(client.changes(9_999_999)) == StreamGap(client.state().sequence)
+        with pytest.raises(Refused, match="not found"):
+            client.last_hour("none")
+        assert client.last_hour(NAME, minutes=5).step_ms == state.step_ms
+    opened, *others = asyncio.run(follow_async(watched, state.sequence))
+    assert opened == "StreamOpened"
+    assert "connector new was created" in {each.partition(" by ")[0] for each in others}
+
+
+@contextmanager
+def served(api: RestApi) -> Generator[Client]:
+    """Return a client of a node that is served."""
+    with (
+        serving(make_app(api.service), opened_at("http://127.0.0.1:0")) as (listener,),
+        Client(f"http://127.0.0.1:{listener.address.port}") as client,
+    ):
+        yield client
+
+
+def test_a_node_that_is_not_well_is_described_and_what_says_nothing_of_it_is_raised(
+    api: RestApi,
+) -> None:
+    with served(api) as client:
+        api.gateway.group, api.gateway.why = None, "it is being restarted"
+        assert client.liveness().status == "alive"
+        assert (client.readiness().status, client.health().status) == ("not ready", "unhealthy")
+        assert "it is being restarted" in client.health().message
+        assert "# HELP" in client.metrics()
+        with pytest.raises(Refused, match="503"):
+            client.pause("A")
+    request = Operations.health.make()
+    with pytest.raises(Refused, match="too busy"):
+        request.read(503, b'{"error_code":503,"message":"too busy"}')
+
+
+def test_configs_are_compared_applied_and_rolled_back(api: RestApi) -> None:
+    with served(api) as client:
+        configs = {name: {"tasks.max": 1, **LOCKED} for name in ("a", "b")}
+        assert [each.is_new for each in client.apply(configs, dry_run=True)] == [True, True]
+        assert client.connectors() == []
+        client.apply(configs)
+        (diff,) = client.diff("a", {**LOCKED, "tasks.max": 2}).changes
+        assert (diff.key, diff.before, diff.after) == ("tasks.max", "1", "2")
+        client.patch_config("a", {"tasks.max": 2})
+        assert client.roll_back("a").config == client.config("b") | {"name": "a"}
+        first, second, third = client.revisions("a").revisions
+        assert (first.config, second.changed) == (third.config, ["tasks.max"])
+        assert client.roll_back("a", second.revision).config["tasks.max"] == "2"
+        assert client.validate("Locked", {**LOCKED, "name": "c"}).error_count == 0
+        assert any(each.class_name.endswith("Locked") for each in client.plugins())
+        assert client.plugin_keys("Locked")[0].name
+        assert client.connectors(limit=1, after="a") == ["b"]
+        (page,) = client.expanded(["status", "info"], limit=1).values()
+        assert page.status
+        assert page.info
+        assert page.progress is None
+        with pytest.raises(Refused, match="no sample was read"):
+            client.sample("a", LOCKED)
+
+
+def test_loggers_settings_and_orders_are_asked_by_their_methods(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    (api.data_dir / "rest.log").write_text("2026-01-01 10:00:00,000 INFO 1 a: b\n")
+    with served(api) as client:
+        assert "fairlead.client_test" in client.set_log_level("fairlead.client_test", "DEBUG")
+        assert client.logger("fairlead.client_test").level == "DEBUG"
+        assert client.loggers()["fairlead.client_test"].level == "DEBUG"
+        assert client.settings().settings == []
+        assert client.whoami().node == ["view", "operate", "administer"]
+        assert client.server().kafka_cluster_id == "a-cluster"
+        assert client.expect("w1", 60_000, group="connect").expected_back_ms
+        client.create("A", LOCKED)
+        assert client.place("A", weight=3).weight == 3
+        assert client.release("A").weight == 1
+        assert client.patch_group_config({"group.max.size": 9}) == {"group.max.size": "9"}
+        assert client.rebalance().group_id == client.group().group_id
+        assert client.compact(keep_epochs=1).state == client.compaction().state == "running"
+        assert client.logs().entries[0].text.endswith("a: b")
+        entries = client.follow_logs(tail=1)
+        assert next(entries).file
+        entries.close()
+
+
+def test_methods_are_described_as_their_requests_are() -> None:
+    client = Client()
+    methods = (client.pause, client.wait, client.changes)
+    described = {each.__name__: [*signature(each).parameters] for each in methods}
+    assert described == {
+        "pause": ["name"],
+        "wait": ["name", "for_", "timeout"],
+        "follow_changes": ["after"],
+    }
+    assert (client.roll_back.__doc__ or "").startswith("Give a connector a config again")
 
 
 def test_a_notebook_shows_statuses_as_tables_in_which_names_are_no_html() -> None:

@@ -1,17 +1,24 @@
 """`GET /connectors/{connector}/dead-letters`: of a folder, as the product lays it out."""
 
+import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.client import AsyncClient, Refused
+from fairlead.client import Client as PythonClient
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
+from fairlead.runtime.interfaces.client.calls import dead_letters as calls
+from fairlead.runtime.interfaces.client.sending.requests import NodeRequest
+from fairlead.runtime.interfaces.replies.connectors import DeadLetterInfo, DeadLetterList
+from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.routes.connectors import dead_letters
 from fairlead.runtime.interfaces.rest.validation.letters import LetterReader
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
@@ -22,6 +29,7 @@ from fairlead.runtime.pipeline.stores.files.sink import letter_files
 from fairlead.runtime.pipeline.stores.files.sink.letter_files import LetterFolder
 from fairlead.runtime.pipeline.stores.files.sink.staging import final_name
 from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.served import opened_at, serving
 
 PART = "part-00000-8f5f7f8c-0b7e-4f0e-9f0e-0123456789ab-c000.json"
 PATH = "/connectors/a/dead-letters"
@@ -143,6 +151,45 @@ def test_it_is_said_why_there_are_none_to_read(
         answer = client.get(path)
         assert answer.status_code == status, answer.text
         assert told in answer.json()["message"]
+
+
+async def read_async(url: str) -> list[str | None]:
+    async with AsyncClient(url) as reader:
+        return [each.raw async for each in await reader.all_dead_letters("a")]
+
+
+def test_a_python_program_iterates_over_all_of_them_and_exports_them(
+    client: Client, folder: Path, api: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.get(PATH).json()["letters"] == []
+    for number, batch in enumerate(["ab", "c", "de"]):
+        write_batch(folder, number, *map(letter_of, batch))
+    asked: list[str] = []
+    make = calls.list_dead_letters
+
+    def note(name: str, limit: int, cursor: str = "") -> NodeRequest[DeadLetterList]:
+        asked.append(cursor)
+        return make(name, limit, cursor)
+
+    monkeypatch.setattr(calls, "MOST", 2)
+    monkeypatch.setattr(calls, "list_dead_letters", note)
+    with serving(make_app(api.service), opened_at("http://127.0.0.1:0")) as (listener,):
+        url = f"http://127.0.0.1:{listener.address.port}"
+        with PythonClient(url) as reader:
+            letters = reader.all_dead_letters("a")
+            assert_type(letters, Generator[DeadLetterInfo])
+            assert [next(letters).raw for _ in range(2)] == ["d", "e"]
+            assert len(asked) == 1, "the next page is asked for when it is needed"
+            assert [each.raw for each in letters] == ["c", "a", "b"]
+            exported = b"".join(reader.export_dead_letters("a"))
+            assert [json.loads(each)["raw"] for each in exported.splitlines()] == [*"decab"]
+            with pytest.raises(Refused, match="none"):
+                reader.all_dead_letters("none")
+            (folder / "_fairlead").rmdir()
+            with pytest.raises(Refused, match="out of reach"):
+                next(reader.export_dead_letters("a"))
+            (folder / "_fairlead").mkdir()
+        assert asyncio.run(read_async(url)) == [*"decab"]
 
 
 @pytest.mark.parametrize(

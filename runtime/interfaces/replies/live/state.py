@@ -301,7 +301,7 @@ class PageState(Struct, frozen=True):
 
 
 class ConnectorStep(Struct, frozen=True, array_like=True):
-    """What changes of a connector all the time; in JSON the values in this order."""
+    """The values of a connector that change all the time; in JSON a list of them in this order."""
 
     rows_per_second: float
     """Rows that were committed a second, over the last ten seconds."""
@@ -310,7 +310,7 @@ class ConnectorStep(Struct, frozen=True, array_like=True):
 
 
 class WorkerStep(Struct, frozen=True, array_like=True):
-    """What a worker uses; in JSON the values in this order."""
+    """The use of a worker; in JSON a list of its values in this order."""
 
     cpu: float | None
     """Of one core; null: not known."""

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ....projections.explain.lists import EpochLine, EpochList
-from ..replies.progress import ConnectorProgressInfo, TaskProgressInfo
+from .....projections.explain.lists import EpochLine, EpochList
+from ...replies.progress import ConnectorProgressInfo, TaskProgressInfo
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
 _TEXTS: Final = frozenset({"cause", "subject", "actor", "changed"})

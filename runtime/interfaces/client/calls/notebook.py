@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from html import escape
 
-from ..replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
-from ..replies.overview import NodeStatus
+from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
+from ...replies.overview import NodeStatus
 
 
 class ConnectorStatus(ConnectorStateInfo, frozen=True, omit_defaults=True):

@@ -1,0 +1,1 @@
+"""The requests of a client by subject, and its work that takes several of them."""
