@@ -57,6 +57,8 @@ PATIENT: Final = {"group_consumer_session_timeout_ms": 600_000}
 """So nobody's session ends while nobody speaks."""
 NOWHERE: Final = "127.0.0.1:9"
 GIGA: Final = 1e9
+MINOR_FAULTS: Final = 7
+"""Its place in /proc/PID/stat, after the name of the program."""
 
 
 class Served(NamedTuple):
@@ -67,10 +69,12 @@ class Served(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What came of it, and the CPU of the server by what was answered."""
+    """What came of it; CPU and page faults of the server by what was answered."""
 
     load: Load
     cpu_us: float
+    faults: float
+    """Nearly none, unless a loop maps memory for the frames of each call (`call_with_room`)."""
 
 
 def main() -> None:
@@ -131,19 +135,25 @@ def measure(kind: str, served: Served, connections: int = CONNECTIONS) -> Measur
         assert ran.stdin
         assert ran.stdout
         assert ran.stdout.readline() == "ready\n"
-        before = cpu_seconds(served)
+        before, faults = cpu_seconds(served), page_faults(served)
         ran.stdin.write("go\n")
         ran.stdin.flush()
         load = Load(**json.loads(ran.stdout.readline()))
-        used = cpu_seconds(served) - before
-    share = 1.0 if kind == FETCHES else SECONDS / (SECONDS + WARM_SECONDS)
-    return Measured(load, used * share / load.answered * 1e6)
+        used, faults = cpu_seconds(served) - before, page_faults(served) - faults
+    each = (1.0 if kind == FETCHES else SECONDS / (SECONDS + WARM_SECONDS)) / load.answered
+    return Measured(load, used * each * 1e6, faults * each)
 
 
 def cpu_seconds(served: Served) -> float:
     """Return what its processes have used so far."""
     times = [each.cpu_times() for each in served.processes()]
     return sum(each.user + each.system for each in times)
+
+
+def page_faults(served: Served) -> int:
+    """Return how many pages its processes have touched anew so far."""
+    stats = (Path(f"/proc/{each.pid}/stat").read_text() for each in served.processes())
+    return sum(int(each.rpartition(")")[2].split()[MINOR_FAULTS]) for each in stats)
 
 
 def tell_heartbeats(kind: str, mine: Measured, peer: Measured | None) -> None:
@@ -154,6 +164,7 @@ def tell_heartbeats(kind: str, mine: Measured, peer: Measured | None) -> None:
         ("p50", "ms", lambda each: each.load.p50_ms),
         ("p99", "ms", lambda each: each.load.p99_ms),
         ("cpu of the server", "us each", lambda each: each.cpu_us),
+        ("page faults of the server", "each", lambda each: each.faults),
     ]
     for name, unit, value in by_name:
         told: dict[str, Any] = {"conditions": where}

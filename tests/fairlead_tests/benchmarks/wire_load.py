@@ -3,17 +3,22 @@
 `python -m fairlead_tests.benchmarks.wire_load KIND PORT CONNECTIONS SECONDS` joins a member on each
 connection, prints `ready`, and after a line of input sends prepared heartbeats, each as soon as the
 last one is answered. Then it prints one JSON line. It can also fetch the topic from its beginning.
+
+What it measures are heartbeats without news: an answer that is an error, or another than the first
+one, ends it.
 """
 # pyright: basic
 
 import json
 import select
 import socket
+import struct
 import sys
 import time
 from typing import Any, NamedTuple
 
 from fairlead.runtime.kafka.wire.served import (
+    CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
     FIND_COORDINATOR,
@@ -31,8 +36,8 @@ TOPIC = "load"
 WARM_SECONDS = 1.0
 FETCHED = 4 << 20
 """The size of a fetch response, in bytes."""
-ENOUGH_ROUNDS = 2
-"""After so many rounds of heartbeats without news, all members have their assignment."""
+API_AND_VERSION = struct.Struct(">4xhh")
+"""The beginning of a request, after its length."""
 
 
 class Load(NamedTuple):
@@ -119,37 +124,61 @@ class Member:
         return (self.epoch, self._owned) != before
 
 
-def join_consumers(members: list[Member]) -> list[bytes]:
-    """Join all members to one group, wait until it is stable; return the frames to repeat."""
-    quiet = 0
-    while quiet < ENOUGH_ROUNDS:
+def join_consumers(members: list[Member], group_id: str) -> list[bytes]:
+    """Join all members to one group, wait until it is stable; return the frames to repeat.
+
+    The target is computed beside the answers, so rounds without news do not tell that it is there.
+    """
+    stable = False
+    while not stable:
         for each in members:
             each.beat()
-        news = [each.heed() for each in members]
-        quiet = 0 if any(news) else quiet + 1
+        for each in members:
+            each.heed()
+        stable = is_stable(members[0].socket, group_id)
     same: dict[str, Any] = {"RebalanceTimeoutMs": -1, "TopicPartitions": None}
     return [
         each.frame(CONSUMER_GROUP_HEARTBEAT, 1, MemberEpoch=each.epoch, **same) for each in members
     ]
 
 
-def hasten(frames: dict[socket.socket, bytes]) -> None:
-    """Send two heartbeats at once, so that the next ones come too soon to be held."""
+def is_stable(connection: socket.socket, group_id: str) -> bool:
+    """Return whether all members of a group of consumers are at its epoch."""
+    asked = {"GroupIds": [group_id], "IncludeAuthorizedOperations": False}
+    frame = asking(CONSUMER_GROUP_DESCRIBE, 0, asked)
+    connection.sendall(len(frame).to_bytes(4) + frame)
+    with connection.makefile("rb") as stream:
+        answer = stream.read(int.from_bytes(stream.read(4)))
+    (group,) = told(CONSUMER_GROUP_DESCRIBE, 0, answer)["Groups"]
+    return bool(group["GroupState"] == "Stable")
+
+
+def hasten(frames: dict[socket.socket, bytes]) -> dict[socket.socket, bytes]:
+    """Send two heartbeats at once, so that the next ones come too soon to be held.
+
+    Return the answer to each, with its length.
+    """
+    answers = dict[socket.socket, bytes]()
     for each, frame in frames.items():
         each.sendall(2 * frame)
-    for each in frames:
+    for each, frame in frames.items():
         with each.makefile("rb") as stream:
-            for _ in range(2):
-                stream.read(int.from_bytes(stream.read(4)))
+            first, second = (stream.read(int.from_bytes(stream.read(4))) for _ in range(2))
+        api, version = API_AND_VERSION.unpack_from(frame)
+        answer = told(api, version, first)
+        assert answer["ErrorCode"] == 0, answer
+        assert first == second
+        answers[each] = len(first).to_bytes(4) + first
+    return answers
 
 
 def play(frames: dict[socket.socket, bytes], warm_seconds: float, seconds: float) -> Load:
     """Send a frame on each connection again and again; the first seconds are a warm-up."""
     poll, clock = select.epoll(), time.perf_counter
-    playing = {each.fileno(): (each, frame) for each, frame in frames.items()}
     sent, taken = dict[int, float](), list[float]()
-    hasten(frames)
-    for number, (each, frame) in playing.items():
+    answers = hasten(frames)
+    playing = {each.fileno(): (each, frame, answers[each]) for each, frame in frames.items()}
+    for number, (each, frame, _) in playing.items():
         poll.register(number, select.EPOLLIN)
         sent[number] = clock()
         each.send(frame)
@@ -159,9 +188,8 @@ def play(frames: dict[socket.socket, bytes], warm_seconds: float, seconds: float
             taken.clear()
             used = time.process_time()
         for number, _ in poll.poll(1.0):
-            each, frame = playing[number]
-            answer = each.recv(4_096)
-            assert len(answer) == 4 + int.from_bytes(answer[:4])
+            each, frame, answer = playing[number]
+            assert each.recv(4_096) == answer
             now = clock()
             taken.append(now - sent[number])
             sent[number] = now
@@ -212,7 +240,7 @@ def main(kind: str, port: str, connections: str, seconds: str) -> None:
         frames = [each.join_classic() for each in members]
     elif kind == CONSUMER:
         members = [Member(each, "load", f"member-{number}") for number, each in enumerate(sockets)]
-        frames = join_consumers(members)
+        frames = join_consumers(members, "load")
     print("ready", flush=True)
     sys.stdin.readline()
     if kind == FETCHES:
