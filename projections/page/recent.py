@@ -33,6 +33,7 @@ from ..explain.diff import TargetChange
 from ..explain.epochs import EpochReading
 from ..explain.reader import EpochLog, EpochReader
 from ..watch.lines import EventLine, EventLines
+from .streaks import Streaks
 
 MOST_LINES: Final = 50
 MOST_EPOCHS: Final = 50
@@ -85,6 +86,8 @@ class RecentRecords:
         """The last lines, each with the offset of its entry, the latest one last."""
         self.marks: dict[str, deque[ConnectorMark]] = {}
         """What happened to each connector, the latest last."""
+        self.streaks = Streaks(self.group.statuses.values())
+        """Since when connectors and tasks have been in trouble."""
         self._done: deque[EpochReading] = deque(maxlen=MOST_EPOCHS)
         """The last epochs that are over, the latest one last."""
         self._steps: dict[str, Steps] = {
@@ -132,15 +135,16 @@ class RecentRecords:
     def _hear(self, record: Record, change: TargetChange | None, now_ms: int) -> None:
         if isinstance(record, TaskStatus):  # the reader leaves it out, as no epoch needs it
             evolve(self.group, record, self.next)
+            self.streaks.note_status(record, now_ms)
         kind = _kind_of_mark(record)
         for each in self._events.apply(record, change):
             self._lines.append((self.next, each._replace(time_ms=now_ms)))
             if kind and each.resource and each.resource.connector in self.group.connectors:
                 marks = self.marks.setdefault(each.resource.connector, deque(maxlen=MOST_MARKS))
                 marks.append(ConnectorMark(now_ms, kind, each.text))
-        self._note(record, change)
+        self._note(record, change, now_ms)
 
-    def _note(self, record: Record, change: TargetChange | None) -> None:
+    def _note(self, record: Record, change: TargetChange | None, now_ms: int) -> None:
         match record:
             case (
                 TaskStatus(Resource(name))
@@ -151,7 +155,7 @@ class RecentRecords:
             ):
                 self._add((Resource(name),))
             case CurrentAssignment():
-                self._note_step(record.member_id, _steps_of(record))
+                self._note_step(record.member_id, _steps_of(record), now_ms)
             case ConnectorsTasksMetadata():
                 self._add(self._configured ^ self.group.configured)
                 self._configured = self.group.configured
@@ -163,29 +167,39 @@ class RecentRecords:
             case ScheduledRebalance():
                 self._note_waiting()
             case Tombstone():
-                self._note_end(record)
+                self._note_end(record, now_ms)
             case _ if not isinstance(record, _HARMLESS):
                 self._changed = None  # of members: the order of the workers changes, too
             case _:
                 pass
 
-    def _note_end(self, record: Tombstone) -> None:
+    def _note_end(self, record: Tombstone, now_ms: int) -> None:
         if record.kind in _ABOUT_CONNECTORS:
             self._add((Resource(str(record.key[0])),))
             if record.kind is ConnectorConfig:
                 self.marks.pop(str(record.key[0]), None)
+            if record.kind is TaskStatus:
+                self.streaks.drop(Resource(str(record.key[0]), int(record.key[1])))
             return
         self._changed = None
         if record.kind in {MemberMetadata, CurrentAssignment}:
-            self._steps.pop(str(record.key[0]), None)
+            self._note_lost(self._steps.pop(str(record.key[0]), frozenset()), now_ms)
             self.task_counts.pop(str(record.key[0]), None)
 
-    def _note_step(self, member_id: str, steps: Steps) -> None:
-        self._add(each for each, _ in self._steps.get(member_id, frozenset()) ^ steps)
+    def _note_step(self, member_id: str, steps: Steps, now_ms: int) -> None:
+        before = self._steps.get(member_id, frozenset())
+        self._add(each for each, _ in before ^ steps)
+        self._note_lost(before, now_ms)
         self._steps[member_id] = steps
         self.task_counts[member_id] = _count_tasks(steps)
         if self.group.away != self._away:  # what it has by the target begins, or ceases, to wait
             self._changed, self._away = None, set(self.group.away)
+
+    def _note_lost(self, steps: Steps, now_ms: int) -> None:
+        """Note which of what a member had is to run, and nobody has it now."""
+        for each, _ in steps:
+            if each in self.group.configured and each not in self.group.owner:
+                self.streaks.begin(each, now_ms)
 
     def _note_waiting(self) -> None:
         """Note what began or ceased to wait for a worker."""

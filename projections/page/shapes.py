@@ -1,13 +1,14 @@
 """The shape of a connector on a page: one letter for each task, and the worst of them all."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ...events.group import Group
 from ...events.model import ErrorClass, Resource, RunState
 from ..views import ResourceStatus, resource_status
+from .streaks import Streaks
 from .troubles import RESTING, trouble_of
 
 BAD, WAIT, OFF, FINE = "bad", "wait", "off", "ok"
@@ -18,6 +19,8 @@ WORDS: Final[Mapping[RunState, str]] = {
     RunState.PAUSED: "paused",
     RunState.STOPPED: "stopped",
 }
+NO_STREAKS: Final = Streaks(())
+FAILED_WORD: Final = RunState.FAILED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +39,26 @@ class ConnectorShape:
     reason: str
     """The reason of the worst one in a line; empty if all is well."""
     since_ms: int
-    """Since when it is in this shape, as far as the statuses tell."""
+    """Since when it is in trouble; if it is in none, since when it is in this shape."""
     troubles: Counter[str]
     """How many of the connector and its tasks have which trouble."""
-
-    def since(self, since_ms: int) -> "ConnectorShape":
-        """Return the same shape, since another moment."""
-        return replace(self, since_ms=since_ms)
+    began_ms: Mapping[Resource, int]
+    """Since when each of these has been in trouble, as far as the log tells."""
 
 
-def shape_of(group: Group, name: str, hold: str = "") -> ConnectorShape:
+def shape_of(
+    group: Group, name: str, hold: str = "", streaks: Streaks = NO_STREAKS
+) -> ConnectorShape:
     """Return the shape of a connector; `hold` is why no task can commit, empty if all can."""
     statuses = {each: _status_of(group, each, hold) for each in _resources_of(group, name)}
-    troubles = Counter(trouble_of(each.state.value, each.why) for each in statuses.values())
-    del troubles[""]
-    shape = _shape_of(group, name, troubles)
-    worst = [each for each, status in statuses.items() if _is_in(shape, status)]
+    wrong = {
+        each: trouble
+        for each, status in statuses.items()
+        if (trouble := trouble_of(status.state.value, status.why))
+    }
+    began_ms = {each: at for each in wrong if (at := _began_ms(group, each, streaks)) is not None}
+    shape = _shape_of(group, name, Counter(wrong.values()))
+    worst = [each for each, trouble in wrong.items() if shape == WAIT or trouble == FAILED_WORD]
     tasks = [each for each in statuses if each.is_task]
     return ConnectorShape(
         name,
@@ -60,9 +67,25 @@ def shape_of(group: Group, name: str, hold: str = "") -> ConnectorShape:
         tuple(group.owner.get(each, "") for each in tasks),
         shape,
         _reason(group, name, shape, [statuses[each].why for each in worst]),
-        _since_ms(group, name, worst, is_first=shape in {BAD, WAIT}),
-        troubles,
+        min(began_ms.values(), default=_steady_ms(group, name, statuses)),
+        Counter(wrong.values()),
+        began_ms,
     )
+
+
+def _began_ms(group: Group, resource: Resource, streaks: Streaks) -> int | None:
+    """Return since when a resource has been in trouble; None: not known."""
+    status = group.statuses.get(resource)
+    told = status.time_ms if status else None
+    began_ms = streaks.began_ms(resource)
+    return told if began_ms is None else began_ms
+
+
+def _steady_ms(group: Group, name: str, resources: Iterable[Resource]) -> int:
+    """Return when something of a connector changed last."""
+    times = [status.time_ms for each in resources if (status := group.statuses.get(each))]
+    wanted = group.target_states.get(name)
+    return max(group.connectors[name].time_ms, wanted.time_ms if wanted else 0, *times)
 
 
 def _resources_of(group: Group, name: str) -> Iterator[Resource]:
@@ -78,19 +101,11 @@ def _status_of(group: Group, resource: Resource, hold: str) -> ResourceStatus:
 
 
 def _shape_of(group: Group, name: str, troubles: Counter[str]) -> str:
-    if troubles[RunState.FAILED.value]:
+    if troubles[FAILED_WORD]:
         return BAD
     if troubles.total():
         return WAIT
     return FINE if group.target_state(name) is RunState.RUNNING else OFF
-
-
-def _is_in(shape: str, status: ResourceStatus) -> bool:
-    """Return whether a status is one of those that make a shape."""
-    trouble = trouble_of(status.state.value, status.why)
-    if shape == BAD:
-        return trouble == RunState.FAILED.value
-    return bool(trouble) if shape == WAIT else True
 
 
 def _letter(group: Group, task: Resource, status: ResourceStatus) -> str:
@@ -137,13 +152,3 @@ def error_class(reason: str) -> str | None:
     """Return who has to fix an error: config, input, outside or bug; None: it has no error."""
     found = ErrorClass.of(reason)
     return found.value if found else None
-
-
-def _since_ms(group: Group, name: str, worst: list[Resource], *, is_first: bool) -> int:
-    """Return when the first of the troubles began, or the last change of all that is well."""
-    times = [status.time_ms for each in worst if (status := group.statuses.get(each))]
-    wanted = group.target_states.get(name)
-    usual = max(group.connectors[name].time_ms, wanted.time_ms if wanted else 0)
-    if is_first:
-        return min(times, default=usual)
-    return max([usual, *times])

@@ -11,11 +11,13 @@ from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import Slice
-from fairlead.events.model import RunState, Token
+from fairlead.events.model import BATCHES_RUN, RunState, Token
+from fairlead.events.records import TaskStatus
 from fairlead.projections.page.rates import RowRates
 from fairlead.projections.page.recent import RecentRecords
 from fairlead.projections.page.rings import STEP_MS, STEPS, Rings
 from fairlead.projections.page.shapes import ConnectorShape, shape_of
+from fairlead.projections.page.streaks import STEADY_MS, Streaks
 from fairlead.projections.views import connector_names
 from fairlead_tests.decider import JOIN, Decider, resource
 from fairlead_tests.golden.fixtures import generations, read_lines
@@ -103,3 +105,26 @@ def test_a_ring_keeps_the_last_hour_and_knows_nothing_of_steps_that_it_missed() 
         rings.record({"b": (step, None)}, 1_000 + step * STEP_MS)
     assert rings.read("b", STEPS)[0] == [float(each) for each in range(STEPS, 2 * STEPS)]
     assert rings.read("a", 2) == [[None, None], [None, None]]
+
+
+def status(state: RunState, reason: str = "") -> TaskStatus:
+    return TaskStatus(resource("A-0"), state, "here/w1", Token(1, 1), 0, reason)
+
+
+def test_a_trouble_lasts_since_its_first_failure_and_restarts_do_not_end_it() -> None:
+    streaks, task = Streaks([status(RunState.RUNNING)]), resource("A-0")
+    began: list[int | None] = []
+    for now_ms, told in (
+        (1_000, status(RunState.RUNNING, BATCHES_RUN)),
+        (2_000, status(RunState.FAILED, "input: no number; restarts in 1 s (1 of 5)")),
+        (3_000, status(RunState.RESTARTING)),
+        (4_000, status(RunState.RUNNING)),
+        (4_000 + STEADY_MS - 1, status(RunState.FAILED, "input: no number")),
+        (5_000 + STEADY_MS, status(RunState.RUNNING, "note: a file took longer")),
+        (5_000 + 2 * STEADY_MS, status(RunState.FAILED)),
+    ):
+        streaks.note_status(told, now_ms)
+        began.append(streaks.began_ms(task))
+    assert began == [None, 2_000, 2_000, None, 2_000, None, 5_000 + 2 * STEADY_MS]
+    streaks.drop(task)
+    assert streaks.began_ms(task) is None

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,10 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from rest.conftest import RestApi
 from starlette.requests import Request
 
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.events.log.errors import CorruptLogError, TrimmedError
 from fairlead.events.model import Resource, RunState
+from fairlead.projections.page.streaks import STEADY_MS
 from fairlead.projections.page.today import DAY_MS
 from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.interfaces.rest import app
@@ -542,3 +545,28 @@ def test_a_page_that_cannot_be_built_is_told_once_and_tried_again(
     ]
     page.look(20)
     assert page.state()["connectors"].keys() == {SEEN, HIDDEN}
+
+
+def test_a_trouble_is_since_its_first_failure_also_for_the_next_process(page: Page) -> None:
+    group, failed = page.api.group, Resource(SEEN, 1)
+
+    def since_ms() -> dict[str, int]:
+        return {each["id"]: each["since_ms"] for each in page.state()["troubles"]}
+
+    first = since_ms()
+    for state in (RunState.RUNNING, RunState.FAILED):
+        group.ask("pass_time", 5_000)
+        group.ask("report", failed, state)
+    assert since_ms() == first
+    service = replace(page.api.service, page=feed.PageFeed())
+    again = Page(replace(page.api, service=service, client=Client(make_app(service))))
+    assert {each["id"]: each["since_ms"] for each in again.state()["troubles"]} == first
+    group.ask("pass_time", 5_000)
+    group.ask("report", failed, RunState.RUNNING)
+    group.ask("pass_time", STEADY_MS)
+    group.ask("carry_out", ExpireSession("W1"))
+    lost_ms = NOW_MS + 3 * 5_000 + STEADY_MS
+    assert {page.state()["connectors"][each]["since_ms"] for each in (SEEN, HIDDEN)} == {
+        lost_ms,
+        first[f"failed:{HIDDEN}"],
+    }

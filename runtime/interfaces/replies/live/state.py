@@ -61,7 +61,7 @@ class PageTrouble(Struct, frozen=True):
     error_class: str | None
     """Who can mend it: config, input, outside or bug; null: it is no error."""
     since_ms: int | None
-    """Since when it lasts; null: not known."""
+    """Since when it lasts: runs of less than a minute between do not end it; null: not known."""
     saved: str
     """What was kept meanwhile."""
     actions: list[ActionWord]
@@ -195,7 +195,7 @@ class ConnectorRow(Struct, frozen=True, omit_defaults=True):
     reason: str
     """The reason of the worst one; empty if all is well."""
     since_ms: int
-    """Since when it is in this shape."""
+    """Since when it is in trouble; if it is in none, since when it is in this shape."""
     cells: str
     """One letter a task: k runs, f failed, w waits, p rests, m moves, u is unassigned."""
     on: list[int]

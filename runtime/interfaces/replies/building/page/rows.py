@@ -126,7 +126,7 @@ def _trouble(
     reasons = [shape.statuses[each].why for each in resources]
     reason = next(filter(None, reasons), "")
     is_remark = {shape.statuses[each].state for each in resources} == {RunState.RUNNING}
-    times = [status.time_ms for each in resources if (status := group.statuses.get(each))]
+    times = [shape.began_ms[each] for each in resources if each in shape.began_ms]
     return PageTrouble(
         f"{kind}:{shape.connector}",
         kind,

@@ -207,7 +207,7 @@ class PageWatch:
         if view is not None and _names(view.workers) != _names(workers):
             changed = None  # rows name workers by their places
         shaped = set(names) if changed is None else changed.intersection(names)
-        self._describe(recent.group, names, shaped, moved, places, now)
+        self._describe(recent, names, shaped, moved, places, now)
         if has_new:
             self._read_epochs(recent)
         lines = recent.lines(view.position) if view else ()
@@ -240,7 +240,7 @@ class PageWatch:
 
     def _describe(
         self,
-        group: Group,
+        recent: RecentRecords,
         names: Sequence[str],
         shaped: set[str],
         moved: set[str],
@@ -248,12 +248,13 @@ class PageWatch:
         now: int,
     ) -> None:
         """Describe connectors anew: those of another shape, and those that have moved on."""
+        group, hold = recent.group, self._facts.hold
         rows: dict[str, PageRow] = {}
         shapes: dict[str, ConnectorShape] = {}
         for name in names:
             former = self._rows.get(name)
             if name in shaped or former is None:
-                shapes[name] = self._keep_since(name, shape_of(group, name, self._facts.hold))
+                shapes[name] = shape_of(group, name, hold, recent.streaks)
             else:
                 shapes[name] = self._shapes[name]
             if former is None or name in shaped or name in moved:
@@ -261,13 +262,6 @@ class PageWatch:
             else:
                 rows[name] = former
         self._rows, self._shapes = rows, shapes
-
-    def _keep_since(self, name: str, shape: ConnectorShape) -> ConnectorShape:
-        """Return a shape with the time of the former one, if it is the same shape."""
-        former = self._shapes.get(name)
-        if former is None or former.shape != shape.shape:
-            return shape
-        return shape.since(former.since_ms)
 
     def _row(
         self, group: Group, shape: ConnectorShape, places: Mapping[str, int], now: int
