@@ -32,6 +32,9 @@ class ShardFollower:
         self._log = log
         self.groups: dict[str, Group] = {}
         """By group id."""
+        self.changed: set[str] = set()
+        """The groups that entries were about which the log has had since; whoever acts on them
+        clears it."""
         self._next = 0
         """The offset of the first entry that was not folded yet."""
         self._load()
@@ -42,8 +45,11 @@ class ShardFollower:
             touched = [self._apply(entries) for entries in self._log.tail(self._next)]
         except TrimmedError:
             self._load()
+            self.changed.update(self.groups)
             return
-        for group_id in {each for groups in touched for each in groups}:
+        changed = {each for groups in touched for each in groups}
+        self.changed |= changed
+        for group_id in changed:
             if not _is_left(self.groups[group_id]):
                 del self.groups[group_id]
 
@@ -73,6 +79,8 @@ class CommittedGroups:
         """Read the shard's offset log; raises `LogError`, `CodecError`."""
         self._log = log
         self.group_ids: set[str] = set()
+        self.changed: set[str] = set()
+        """As that of `ShardFollower`."""
         self._next = 0
         self._load()
 
@@ -83,6 +91,7 @@ class CommittedGroups:
             for entries in self._log.tail(self._next):
                 for each in entries:
                     name, _ = split_key(each)
+                    self.changed.add(name)
                     (doubtful if each.value is None else self.group_ids).add(name)
                 self._next = entries[-1].offset + 1
         except TrimmedError:

@@ -114,6 +114,7 @@ ROOMS_LEAN_ON = {
         "runtime/simulation",
         "runtime/demo",
         "runtime/processes",
+        "runtime/kafka",
     },
 }
 """The second level: whom each room may lean on. A name of the first level means all below it,

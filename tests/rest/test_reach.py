@@ -108,6 +108,7 @@ def test_every_route_says_what_it_is_about() -> None:
         "GET /assignors",
         "GET /connectors",
         "GET /events",
+        "GET /groups",
         "GET /groups/{group}/events",
         "GET /health",
         "GET /logs",
@@ -121,7 +122,6 @@ def test_every_route_says_what_it_is_about() -> None:
         "GET /admin/loggers/{logger}",
         "GET /connector-plugins",
         "GET /connector-plugins/{plugin}/config",
-        "GET /groups",
         "GET /groups/{group}/config",
         "GET /whoami",
     }

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ...security.tls import ServerTls, tls_settings
 from .resolving import resolve
@@ -32,6 +33,9 @@ class RestBrief:
     """The `traces.*` settings, with references; None if no traces are sent."""
     spark_conf: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings of Spark, for samples."""
+    kafka: Mapping[str, Any] | None = None
+    """The brokers behind the listener for Kafka's clients, and the fields of `UpstreamSpec`, as
+    `brokers` and `upstream`; None: there is no listener."""
     settings: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """The value of each setting of the node, without secrets, and the source of it."""
 

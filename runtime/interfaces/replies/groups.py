@@ -160,6 +160,59 @@ class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """The number of its shard, for a group of Kafka clients."""
 
 
+class ClientGroupSummary(GroupSummary, frozen=True):
+    """One entry of the list of groups of Kafka clients."""
+
+    lag: int | None = None
+    """How many records they have left to read in the partitions with committed offsets; null: not
+    known."""
+
+
+class ClientGroupList(Struct, frozen=True):
+    """A page of the groups of Kafka clients, by id."""
+
+    groups: list[ClientGroupSummary]
+    matching: int
+    """How many groups match."""
+    total: int
+    """How many there are."""
+    message: str
+    """Why no lag is known; empty if it is, or was not asked for."""
+
+
+class PartitionLag(Struct, frozen=True):
+    """How far a group has read one partition."""
+
+    topic: str
+    partition: int
+    member_id: str
+    """The member that has it; empty: none has."""
+    offset: int | None
+    """The committed offset; null: none was committed."""
+    end: int | None
+    """The offset that the next record gets; null: not known."""
+    lag: int | None
+    """How many records are left to read; null: not known."""
+    committed_ms: int | None
+    """When it was committed; null: never."""
+    metadata: str
+    """What the client wrote beside the offset."""
+
+
+class GroupLag(Struct, frozen=True):
+    """How far a group of Kafka clients has read, and what is left."""
+
+    group_id: str
+    lag: int | None
+    """How many records are left in all partitions of which this is known; null: of none it is."""
+    message: str
+    """Why ends are not known; empty if they are."""
+    total: int
+    """How many partitions the group has, or has committed offsets in."""
+    partitions: list[PartitionLag]
+    """The first 10,000 of them, by topic and number."""
+
+
 class GroupCompaction(Struct, frozen=True):
     """The compaction of a group's history that was asked for last."""
 

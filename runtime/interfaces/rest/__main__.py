@@ -55,6 +55,7 @@ from .commands.samples import Samples
 from .commands.service import Service
 from .middleware.answers import AnswerSettings
 from .reading.changes import LogChanges
+from .reading.ends import EndOffsets, ask_brokers
 from .reading.logs import NodeLogs
 from .server.admission import Authenticator
 from .server.connections import Encryption
@@ -71,6 +72,7 @@ from .server.principals import identify
 from .validation.external_checks import ExternalChecks
 from .watch.folder import FolderSettings, FolderWatch
 from .watch.lag import LagWatch
+from .watch.page.client_groups import ClientGroupWatch
 from .watch.page.node import NodeLooks
 from .watch.page.watch import PageWatch
 from .watch.span_queue import SpanQueue
@@ -134,6 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
             samples=_samples(options, brief),
             settings=[describe_setting(key, *each) for key, each in brief.settings.items()],
             workers=options.workers,
+            ends=EndOffsets(ask_brokers(brief.kafka) if brief.kafka else None),
         )
         traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
         headers = [
@@ -169,6 +172,7 @@ def _watching(service: Service) -> Generator[None]:
     node = NodeLooks(service, lambda: page.is_watched)
     watch = PageWatch(service, node)
     changes.subscribe_to_looks(watch.follow)
+    changes.subscribe_to_looks(ClientGroupWatch(service).follow)
     changes.subscribe_to_errors(watch.fail)
     changes.start()
     node.start()

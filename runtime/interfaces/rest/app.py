@@ -39,7 +39,7 @@ from .routes.connectors import (
     revisions,
     sample,
 )
-from .routes.groups import compaction, events, groups, plan, worker_orders
+from .routes.groups import client_groups, compaction, events, groups, plan, worker_orders
 from .routes.node import callers, health, log_files, loggers, metrics, probes, settings, workers
 from .routes.page import events as page_events
 from .routes.page import files, history, state
@@ -67,6 +67,7 @@ SUBJECTS = (
     settings.routes,
     workers.routes,
     groups.routes,
+    client_groups.routes,
     events.routes,
     compaction.routes,
     plan.routes,

@@ -5,7 +5,7 @@ Versions are those of Kafka 4.3. APIs in no table are proxied to the broker unch
 
 from typing import Final
 
-PRODUCE, FETCH, METADATA, FIND_COORDINATOR = 0, 1, 3, 10
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR = 0, 1, 2, 3, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
 DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
@@ -59,9 +59,9 @@ WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})
 offsets of groups (their coordinator is a broker), share groups and streams groups. ApiVersions does
 not name them."""
 
-OF_EVERYBODY: Final = frozenset({PRODUCE, FETCH, 2, 22, 23, 24, 26, 71, 72, 75})
+OF_EVERYBODY: Final = frozenset({PRODUCE, FETCH, LIST_OFFSETS, 22, 23, 24, 26, 71, 72, 75})
 """The proxied APIs of producers and consumers; all others administer the brokers, or look at them:
-ListOffsets, InitProducerId, OffsetForLeaderEpoch, AddPartitionsToTxn, EndTxn, telemetry,
+InitProducerId, OffsetForLeaderEpoch, AddPartitionsToTxn, EndTxn, telemetry,
 DescribeTopicPartitions."""
 
 TRANSACTIONS: Final = "transaction.version"
@@ -72,7 +72,7 @@ MOST: Final = (1 << 15) - 1
 NAMES: Final = {
     PRODUCE: "Produce",
     FETCH: "Fetch",
-    2: "ListOffsets",
+    LIST_OFFSETS: "ListOffsets",
     METADATA: "Metadata",
     FIND_COORDINATOR: "FindCoordinator",
     JOIN_GROUP: "JoinGroup",

@@ -6,10 +6,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ....actors.transport.ports import PortTakenError, check_free, free_port
 from ...cluster.spec import NodeSpec
@@ -23,6 +24,7 @@ from ...processes.tied import TiedProcess
 from ...security.rest_listeners import UNIX, RestListener
 from ..process_files import ProcessFiles
 from ..shown_settings import list_settings
+from .kafka_process import kafka_spec
 
 LOOK_SECONDS: Final = 0.1
 DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -221,6 +223,7 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         prefix=config.rest_path_prefix,
         traces=config.trace_values() if config.traces_endpoint else None,
         spark_conf=dict(config.spark_conf),
+        kafka=_brokers(config),
         settings={each.key: (each.value, each.source) for each in list_settings(config, sources)},
     )
     return RestStart(
@@ -228,6 +231,14 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         brief.encode(),
         (own, *dict.fromkeys((*listeners, *(admin or ())))),
     )
+
+
+def _brokers(config: Config) -> Mapping[str, Any] | None:
+    """Return how the brokers behind the listener are reached; None if there is none."""
+    spec = kafka_spec(config)
+    if spec is None:
+        return None
+    return {"brokers": spec.brokers, "upstream": asdict(spec.security.upstream)}
 
 
 def rest_command(config: Config, listeners: Sequence[RestListener]) -> Sequence[str]:

@@ -69,6 +69,14 @@ _READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker
 """Decoders of assignments, by protocol type."""
 
 
+def owners_of_partitions(group: Group) -> Mapping[Resource, str]:
+    """Return the member id of the owner of each partition; "" for those that no member has."""
+    if group.classic is None:
+        return {each: group.owner.get(each, "") for each in group.configured}
+    shares = read_shares(group.classic) or {}
+    return {each: member_id for member_id, held in shares.items() for each in held}
+
+
 def describe_offsets(committed: Iterable[ConsumerOffset]) -> Iterator[CommittedOffset]:
     """Yield the committed offsets of a group as replies."""
     for each in committed:

@@ -400,3 +400,6 @@ class PageChange(Struct, frozen=True, omit_defaults=True):
     """New or changed ones, the latest one first."""
     lines: list[EventInfo] | UnsetType = UNSET
     """New ones, the latest one first."""
+    client_groups: list[str] | UnsetType | None = UNSET
+    """The groups of Kafka clients that have changed, if somebody has read their shards; null: more
+    than 1,000."""

@@ -47,6 +47,7 @@ from ....security.audit import AuditLog
 from ....security.rights import Access, Right
 from ...replies.building.connectors import MadeBy
 from ...replies.folder import FolderReport, no_folder
+from ..reading.ends import EndOffsets
 from ..reading.feed import PageFeed
 from ..reading.logs import NodeLogs
 from ..server.connections import Encryption
@@ -230,6 +231,8 @@ class Service:
     """Where the group is, which the supervisor tells as well."""
     page: PageFeed = field(default_factory=PageFeed)
     """What a page shows of the default group, and its changes."""
+    ends: EndOffsets = field(default_factory=EndOffsets)
+    """How far the partitions were written that groups of Kafka clients read."""
     planning: Lock = field(default_factory=Lock)
     """Held while a plan is computed: one at a time, since each may need much memory."""
     read_folder: Callable[[], FolderReport | None] = no_folder

@@ -68,6 +68,15 @@ class FollowedShard:
         elif self._committed is not None:
             self._committed.catch_up()
 
+    def take_changed(self) -> set[str]:
+        """Return the groups that have changed since the last call, as of the last `catch_up`."""
+        changed = {*self._follower.changed}
+        self._follower.changed.clear()
+        if self._committed is not None:
+            changed |= self._committed.changed
+            self._committed.changed.clear()
+        return changed
+
     def groups(self) -> list[Group]:
         """Return all groups as of the last `catch_up`, by id."""
         return all_groups(self._follower.groups, self._committing)
@@ -140,6 +149,21 @@ class ShardLogs:
         """
         with self._lock:
             yield self._caught_up()
+
+    def take_changed(self) -> set[str]:
+        """Return the groups that have changed since the last call.
+
+        That is in the shards that somebody has read. While another thread reads them, nothing is
+        returned: the next call has it.
+        """
+        if not self._lock.acquire(blocking=False):
+            return set()
+        try:
+            for number in [*self._shards]:
+                self._catch_up(number)
+            return {name for each in self._shards.values() for name in each.take_changed()}
+        finally:
+            self._lock.release()
 
     @contextmanager
     def holding(self, group_id: str) -> Generator[FollowedShard | None]:

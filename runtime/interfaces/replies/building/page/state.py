@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, structs
 from msgspec.json import encode
 
 from ......projections.page.recent import ConnectorMark
@@ -140,4 +140,5 @@ def limit_change(change: PageChange, view: PageView, sees: Sees) -> PageChange:
         workers=change.workers and view.workers,
         epochs=[],
         lines=lines and [each for each in lines if each.connector and sees(each.connector)],
+        client_groups=UNSET,
     )

@@ -29,6 +29,7 @@ from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ....replies.handovers import ResourceHistory, describe_moves
 from ...commands.service import (
     ORDER_ERRORS,
+    CallerAccess,
     PrincipalName,
     Served,
     Service,
@@ -73,16 +74,16 @@ NO_ORDER = PlacementBody(weight=1, workers=[])
 """The empty order: the config is in force again."""
 
 
-@routes.add("GET /groups", RouteRights(Right.VIEW, Reach.NEUTRAL))
-def list_groups(service: Served) -> list[GroupSummary]:
+@routes.add("GET /groups", RouteRights(Right.VIEW, Reach.VISIBLE))
+def list_groups(service: Served, access: CallerAccess) -> list[GroupSummary]:
     """List the groups of this node, then those of Kafka clients.
 
-    The groups of a shard whose logs cannot be read are omitted; the reason is in `logs/rest.log`
-    of the data folder.
+    A caller who sees only some connectors gets none of Kafka clients. The groups of a shard whose
+    logs cannot be read are omitted; the reason is in `logs/rest.log` of the data folder.
     """
     with service.logs.reading_all() as groups:
         summaries = [summarize_group(each.group) for each in groups.values()]
-    return [*summaries, *summarize_client_groups(service)]
+    return summaries if access.is_limited else [*summaries, *summarize_client_groups(service)]
 
 
 def summarize_client_groups(service: Service) -> list[GroupSummary]:
