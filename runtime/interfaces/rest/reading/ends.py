@@ -43,12 +43,12 @@ class Ends(NamedTuple):
 class EndOffsets:
     """The ends that were asked for last; thread-safe."""
 
-    def __init__(self, read: Read | None = None) -> None:
-        """`read` asks the brokers; None: there are none."""
-        self._read = read
+    def __init__(self, read: Read | None = None, clock: Callable[[], float] = monotonic) -> None:
+        """`read` asks the brokers; None: there are none. `clock` tells seconds."""
+        self._read, self._clock = read, clock
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ends")
         self._known: dict[Partition, tuple[float, int | None]] = {}
-        """When each partition was asked for, monotonic, and its end; None: it has none."""
+        """When each partition was asked for, and its end; None: it has none."""
         self._silent_until = 0.0
         """When brokers that did not answer are asked again."""
         self._message = ""
@@ -62,7 +62,7 @@ class EndOffsets:
         return await asyncio.wrap_future(self._thread.submit(self._look, self._read, wanted))
 
     def _look(self, read: Read, wanted: Collection[Partition]) -> Ends:
-        now = monotonic()
+        now = self._clock()
         for each in [key for key, (at, _) in self._known.items() if now - at > KEPT_SECONDS]:
             del self._known[each]
         due = [each for each in wanted if not self._is_fresh(each, now)]
@@ -79,9 +79,9 @@ class EndOffsets:
             ends = read(due)
         except EndsUnknown as error:
             self._message = f"the brokers do not say how far partitions were written: {error}"
-            self._silent_until = monotonic() + PAUSE_SECONDS
+            self._silent_until = self._clock() + PAUSE_SECONDS
             return
-        self._message, now = "", monotonic()
+        self._message, now = "", self._clock()
         self._known |= {each: (now, ends.get(each)) for each in due}
 
 
