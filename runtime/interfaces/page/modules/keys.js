@@ -8,6 +8,7 @@ const PLACES = {
   c: ["Connectors", ["connectors"]],
   w: ["Workers", ["workers"]],
   h: ["History", ["history"]],
+  k: ["Kafka groups", ["groups"]],
   l: ["Logs", ["logs"]],
   n: ["New connector", ["new"]],
 };

@@ -1,4 +1,7 @@
-/** Workers and their tasks as one canvas: a row for each worker, a cell for each task; what moves is an arrow. */
+/** Workers and their tasks as one canvas: a row for each worker, a cell for each task; what moves is an arrow.
+ *
+ * Members of other groups and their partitions are drawn the same way, with other words.
+ */
 
 import { count, plural } from "./format.js";
 import { Component, createRef, html } from "./html.js";
@@ -6,6 +9,7 @@ import { Component, createRef, html } from "./html.js";
 const ROW = 32;
 const CELL_HEIGHT = 20;
 const LEFT = 72;
+const LETTER_WIDTH = 6.5;
 const WIDEST = 26;
 const LETTERS = "kfwpmu";
 const WORDS = { k: "running", f: "failed", w: "waiting", p: "paused", m: "moving", u: "unassigned" };
@@ -49,9 +53,14 @@ export class TaskMap extends Component {
     this.scheme.removeEventListener("change", this.resize);
   }
 
+  /** Where the cells begin: behind the names. */
+  get left() {
+    return this.props.left ?? LEFT;
+  }
+
   /** The width of a cell, and how many there are in a line. */
   grid() {
-    const width = this.canvas.current.clientWidth - LEFT;
+    const width = this.canvas.current.clientWidth - this.left;
     const most = Math.max(1, ...this.props.rows.map((each) => each.tasks.length));
     return Math.min(WIDEST, Math.max(2, width / most));
   }
@@ -79,9 +88,9 @@ export class TaskMap extends Component {
     pen.fillStyle = colours.soft;
     rows.forEach((row, line) => {
       const y = 8 + line * ROW;
-      pen.fillText(shorten(row.name), 2, y + CELL_HEIGHT / 2, LEFT - 8);
+      pen.fillText(shorten(row.name, this.left), 2, y + CELL_HEIGHT / 2, this.left - 8);
       row.tasks.forEach((each, at) =>
-        cell(paths[each.letter], each.letter, LEFT + at * step, y, Math.max(1.5, step - (step > 5 ? 2.4 : 0.6))),
+        cell(paths[each.letter], each.letter, this.left + at * step, y, Math.max(1.5, step - (step > 5 ? 2.4 : 0.6))),
       );
     });
     for (const [letter, colour] of [
@@ -106,24 +115,25 @@ export class TaskMap extends Component {
   find(event) {
     const box = this.canvas.current.getBoundingClientRect();
     const row = this.props.rows[Math.floor((event.clientY - box.top - 8) / ROW)];
-    return row?.tasks[Math.floor((event.clientX - box.left - LEFT) / this.grid())];
+    return row?.tasks[Math.floor((event.clientX - box.left - this.left) / this.grid())];
   }
 
-  render({ rows, onChoose }, { under }) {
+  /** `words` say what each letter means, `label` what the rows are. */
+  render({ rows, onChoose, words: meanings = WORDS, label }, { under }) {
     const counts = {};
     for (const row of rows) for (const each of row.tasks) counts[each.letter] = (counts[each.letter] ?? 0) + 1;
     const words = Object.entries(counts)
-      .map(([letter, number]) => `${count(number)} ${WORDS[letter]}`)
+      .map(([letter, number]) => `${count(number)} ${meanings[letter]}`)
       .join(", ");
     const look = (event) => {
       const task = this.find(event);
-      const text = task ? `${task.task}: ${WORDS[task.letter]}` : "";
+      const text = task ? `${task.task}: ${meanings[task.letter]}` : "";
       if (text !== under) this.setState({ under: text });
     };
     return html`<canvas
       ref=${this.canvas}
       role="img"
-      aria-label="${plural(rows.length, "worker")}; tasks: ${words || "none"}"
+      aria-label="${label ?? `${plural(rows.length, "worker")}; tasks`}: ${words || "none"}"
       title=${under}
       onMouseMove=${look}
       onClick=${(event) => {
@@ -147,8 +157,9 @@ function cell(path, letter, x, y, width) {
   else path.rect(x + 0.8, y + 0.8, Math.max(0.5, width - 1.6), CELL_HEIGHT - 1.6);
 }
 
-function shorten(name) {
-  return name.length > 11 ? `${name.slice(0, 10)}…` : name;
+function shorten(name, width) {
+  const most = Math.floor(width / LETTER_WIDTH);
+  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
 }
 
 const known = new Map();

@@ -7,7 +7,7 @@ export function readRoute() {
 }
 
 /** The address of a view. */
-function addressOf(parts, query = {}) {
+export function addressOf(parts, query = {}) {
   const kept = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const text = new URLSearchParams(kept).toString();
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;

@@ -33,6 +33,8 @@ class Store {
     /** Grows whenever the order of connectors may have changed. */
     this.order = 0;
     this.listeners = new Set();
+    /** Called with the ids of groups of Kafka's clients that have changed; null: any may have. */
+    this.groupListeners = new Set();
     this.waiting = [];
     this.isLoading = false;
     this.steps = 0;
@@ -47,6 +49,11 @@ class Store {
   subscribe(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  subscribeToGroups(listener) {
+    this.groupListeners.add(listener);
+    return () => this.groupListeners.delete(listener);
   }
 
   receive({ kind, data, status }) {
@@ -90,6 +97,7 @@ class Store {
       setNodeTime(state.time_ms);
       this.state = state;
       this.count();
+      this.tellGroups(null);
     } catch (refusal) {
       this.refuse(refusal.status, refusal.message);
       if (!this.refused) setTimeout(() => this.load(), AGAIN_MS);
@@ -129,6 +137,11 @@ class Store {
       state.epochs = all.sort((one, other) => other.epoch - one.epoch).slice(0, MOST_LINES);
     }
     if (data.lines) state.lines = [...data.lines, ...state.lines].slice(0, MOST_LINES);
+    if ("client_groups" in data) this.tellGroups(data.client_groups);
+  }
+
+  tellGroups(changed) {
+    for (const listener of this.groupListeners) listener(changed);
   }
 
   put(name, row) {

@@ -1,161 +1,158 @@
-/** Groups of Kafka's clients at the listener: their members, generations, lag and offsets. */
+/** Groups of Kafka's clients at the listener: a page of them at a time, and the one that was chosen. */
 
-import { say } from "../actions.js";
+import { GroupReader, listenerAddress, stateShape } from "../client-groups.js";
 import { count, plural } from "../format.js";
 import { Component, html } from "../html.js";
 import { get } from "../node.js";
-import { Shape, Time } from "../parts.js";
+import { Shape } from "../parts.js";
+import { addressOf, refine } from "../route.js";
+import { Table } from "../table.js";
+import { KafkaGroup } from "./kafka-group.js";
 
-const AGAIN_MS = 3_000;
-const MOST_OFFSETS = 200;
+const TYPES = ["classic", "consumer"];
+const STATES = ["Stable", "Empty", "Assigning", "Reconciling", "CompletingRebalance", "Dead"];
+const FILTERS = ["text", "type", "state", "after"];
+const HEADS = [
+  "Group",
+  "Type",
+  "State",
+  ["Lag", "num"],
+  ["Members", "num"],
+  ["Partitions", "num"],
+  ["Epoch", "num"],
+  "Assignor",
+];
 
-export class Groups extends Component {
+export function Groups({ state, route }) {
+  const [, id] = route.parts;
+  return id
+    ? html`<${KafkaGroup} key=${id} id=${id} route=${route} />`
+    : html`<${GroupList} state=${state} route=${route} />`;
+}
+
+class GroupList extends Component {
   constructor() {
     super();
-    this.state = { groups: null, group: null };
+    this.state = { list: null, why: "", listener: null };
+    this.reader = new GroupReader({
+      read: () => this.read(),
+      readLag: () => this.read(),
+      concerns: () => true,
+    });
   }
 
   componentDidMount() {
-    this.read();
-    this.timer = setInterval(() => document.hidden || this.read(), AGAIN_MS);
+    this.reader.start();
   }
 
   componentDidUpdate(before) {
-    if (before.route.parts[1] !== this.props.route.parts[1]) this.read();
+    if (before.route !== this.props.route) this.reader.again();
   }
 
   componentWillUnmount() {
-    clearInterval(this.timer);
+    this.reader.stop();
   }
 
+  /** The groups of the address at first without lag: a broker that hangs keeps nobody from seeing them. */
   async read() {
-    const chosen = this.props.route.parts[1];
+    const { query } = this.props.route;
+    const asked = new URLSearchParams(FILTERS.map((each) => [each, query.get(each) ?? ""]));
+    const path = `client-groups?${asked}`;
     try {
-      const [groups, group] = await Promise.all([
-        get("groups"),
-        chosen ? get(`groups/${encodeURIComponent(chosen)}`) : null,
-      ]);
-      if (chosen === this.props.route.parts[1]) this.setState({ groups, group });
+      if (path !== this.path) this.setState({ list: await get(path), why: "" });
+      this.path = path;
+      this.setState({ list: await get(`${path}&lag=true`), why: "" });
+      if (!this.state.list.total && this.state.listener === null) this.setState({ listener: await listenerAddress() });
     } catch (refusal) {
-      say(refusal.message, true);
+      this.setState({ why: refusal.message });
     }
   }
 
-  render({ state }, { groups, group }) {
-    const others = (groups ?? []).filter((each) => each.group_id !== state.group);
-    return html`<h1>${groups ? plural(others.length, "Kafka group") : "Kafka groups"}</h1>
-      <p class="sub">Consumers, share groups and Connect's own workers that speak to this node as to a broker.</p>
-      ${
-        groups &&
-        !others.length &&
-        html`<div class="panel empty">
-          <h3>No client of Kafka is here</h3>
-          Set <code>kafka.listeners</code> and <code>kafka.bootstrap.servers</code> when the node starts, and give its
-          address to clients as their <code>bootstrap.servers</code>: this node is then the coordinator of their groups.
-        </div>`
-      }
-      ${
-        others.length > 0 &&
-        html`<div class="panel scroll" tabindex="0" role="region" aria-label="Groups">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Group</th>
-                <th scope="col">Type</th>
-                <th scope="col">State</th>
-                <th scope="col" class="num">Epoch</th>
-                <th scope="col" class="num">Members</th>
-                <th scope="col" class="num">Assigned</th>
-                <th scope="col">Assignor</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${others.map(
-                (each) =>
-                  html`<tr key=${each.group_id}>
-                    <td class="name">
-                      <span class="state"
-                        ><${Shape}
-                          kind=${each.state === "Stable" ? "ok" : each.state === "Empty" ? "off" : "wait"}
-                          word=${each.state}
-                        /><a href="#/groups/${encodeURIComponent(each.group_id)}"><b>${each.group_id}</b></a></span
-                      >
-                    </td>
-                    <td>${each.type}</td>
-                    <td>${each.state}</td>
-                    <td class="num">${count(each.epoch ?? each.group_epoch)}</td>
-                    <td class="num">${count(each.members)}</td>
-                    <td class="num">${count(each.assigned)}</td>
-                    <td>${each.assignor}</td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>`
-      }
-      ${group && html`<${OneGroup} group=${group} />`}`;
+  render({ state, route }, { list, why, listener }) {
+    const { query } = route;
+    const isFiltered = ["text", "type", "state"].some((each) => query.get(each));
+    const last = list?.groups.at(-1)?.group_id;
+    const hasMore = list && last !== undefined && list.groups.length === 50;
+    return html`<h1>${list ? plural(list.total, "Kafka group") : "Kafka groups"}</h1>
+      <p class="sub">
+        Consumers and other clients of Kafka whose groups this node coordinates. Its own workers are group
+        <a href="#/workers"> ${state.group}</a>.
+      </p>
+      ${why && html`<p class="note bad">${why}</p>`}
+      ${list?.message && html`<p class="note wait">No lag is known: ${list.message}.</p>`}
+      ${list && !list.total && html`<${Nobody} listener=${listener} />`}
+      ${list?.total > 0 && html`<${Filters} query=${query} shown=${isFiltered ? `${count(list.matching)} of ${count(list.total)}` : ""} />`}
+      ${list?.total > 0 && html`<${Table} label="Groups" heads=${HEADS} empty="No group matches." rows=${list.groups.map((each) => html`<${Row} key=${each.group_id} group=${each} />`)} />`}
+      <p class="acts">
+        ${query.get("after") && html`<a class="button" href=${addressOf(["groups"], { ...Object.fromEntries(query), after: "" })}>First groups</a>`}
+        ${hasMore && html`<a class="button" href=${addressOf(["groups"], { ...Object.fromEntries(query), after: last })}>Next groups</a>`}
+      </p>`;
   }
 }
 
-function OneGroup({ group }) {
-  const offsets = group.offsets ?? [];
-  return html`<h2>${group.group_id}</h2>
-    <div class="panel scroll" tabindex="0" role="region" aria-label="Members">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Member</th>
-            <th scope="col">Client</th>
-            <th scope="col">State</th>
-            <th scope="col">Assigned</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${(group.members ?? []).map(
-            (each) =>
-              html`<tr>
-                <td class="name mono">${each.member_id}</td>
-                <td>${each.client_id ?? each.worker_id}</td>
-                <td>${each.state}</td>
-                <td class="wrap">
-                  ${(each.assigned ?? []).map((one) => (typeof one === "string" ? one : one.id)).join(", ")}
-                </td>
-              </tr>`,
-          )}
-          ${
-            !(group.members ?? []).length &&
-            html`<tr>
-              <td colspan="4" class="soft">No member now.</td>
-            </tr>`
-          }
-        </tbody>
-      </table>
-    </div>
+function Filters({ query, shown }) {
+  const choose = (name, values) =>
+    html`<label class="hidden" for="group-${name}">Only this ${name}</label
+      ><select id="group-${name}" class="chip" onChange=${(event) => refine({ [name]: event.target.value, after: "" })}>
+        <option value="">any ${name}</option>
+        ${values.map((each) => html`<option value=${each} selected=${query.get(name) === each}>${each}</option>`)}
+      </select>`;
+  return html`<h2>
+    Groups
+    <span class="filters"
+      ><label class="hidden" for="group-text">Find a group by a part of its name</label
+      ><input
+        id="group-text"
+        class="chip"
+        placeholder="part of a name"
+        value=${query.get("text") ?? ""}
+        onInput=${(event) => refine({ text: event.target.value, after: "" })}
+      />
+      ${choose("type", TYPES)} ${choose("state", STATES)}</span
+    >
+    <span class="aside">${shown}</span>
+  </h2>`;
+}
+
+function Row({ group }) {
+  return html`<tr>
+    <td class="name">
+      <span class="state"
+        ><${Shape} kind=${stateShape(group.state)} word=${group.state} /><a
+          href="#/groups/${encodeURIComponent(group.group_id)}"
+          ><b>${group.group_id}</b></a
+        ></span
+      >
+    </td>
+    <td>${group.type}</td>
+    <td>${group.state}</td>
+    <td class="num">${count(group.lag)}</td>
+    <td class="num">${count(group.members)}</td>
+    <td class="num">${count(group.assigned)}</td>
+    <td class="num">${count(group.group_epoch)}</td>
+    <td>${group.assignor}</td>
+  </tr>`;
+}
+
+/** What to do so that there is a group. */
+function Nobody({ listener }) {
+  const [, address] = /^\w+:\/\/(.+)$/.exec(listener ?? "") ?? [];
+  return html`<div class="panel empty">
     ${
-      offsets.length > 0 &&
-      html`<h2>Offsets <span class="aside">${plural(offsets.length, "partition")}</span></h2>
-        <div class="panel scroll" tabindex="0" role="region" aria-label="Offsets">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Topic</th>
-                <th scope="col" class="num">Partition</th>
-                <th scope="col" class="num">Offset</th>
-                <th scope="col">Committed</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${offsets.slice(0, MOST_OFFSETS).map(
-                (each) =>
-                  html`<tr>
-                    <td>${each.topic}</td>
-                    <td class="num">${each.partition}</td>
-                    <td class="num">${each.offset}</td>
-                    <td class="soft"><${Time} at=${each.time_ms} /></td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>`
-    }`;
+      address
+        ? html`<h3>No client has joined a group yet</h3>
+            <p>Give this address to a consumer, and it is here with what it reads as soon as it has joined:</p>
+            <pre>
+bootstrap.servers=${address}
+group.id=billing</pre>`
+        : html`<h3>This node does not listen for Kafka's clients</h3>
+            <p>
+              It can be the coordinator of their groups, and explain each rebalance. The brokers keep the topics. Start
+              it with:
+            </p>
+            <pre>
+fairlead up --set kafka.listeners=PLAINTEXT://127.0.0.1:19092 --set kafka.bootstrap.servers=broker:9092</pre>
+            <p>Clients then get <code>127.0.0.1:19092</code> as their <code>bootstrap.servers</code>.</p>`
+    }
+  </div>`;
 }

@@ -87,27 +87,33 @@ export class History extends Component {
           >${shown.length < epochs.length && `${count(shown.length)} of ${count(epochs.length)}`}</span
         >
       </h2>
-      <${Table}
-        label="Epochs"
-        heads=${HEADS}
-        rows=${shown.map(
-          (each) =>
-            html`<tr key=${each.group_epoch}>
-              <td>
-                <a href="#/history/${each.group_epoch}"><b>${each.group_epoch}</b></a>
-              </td>
-              <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
-              <td>${words(each.cause)}</td>
-              <td class="wide">${about(each)}</td>
-              <td class="soft narrow-out">${each.actor}</td>
-              <td class="num">${count(each.moved)}</td>
-              <td class="num">${count(each.placed)}</td>
-              <td class="num narrow-out">${count(each.kept)}</td>
-              <td class="num">${seconds(each.settled_after_ms)}</td>
-            </tr>`,
-        )}
-      />`;
+      <${EpochTable} epochs=${shown} address="#/history" />`;
   }
+}
+
+/** Epochs in lines; `nameOf` names a worker by its address, or a member of another kind of group. */
+export function EpochTable({ epochs, address, nameOf = short, noun = "task" }) {
+  return html`<${Table}
+    label="Epochs"
+    heads=${HEADS}
+    empty="Nothing that is told matches."
+    rows=${epochs.map(
+      (each) =>
+        html`<tr key=${each.group_epoch}>
+          <td>
+            <a href="${address}/${each.group_epoch}"><b>${each.group_epoch}</b></a>
+          </td>
+          <td class="soft"><${Time} at=${each.time_ms} as="clock" /></td>
+          <td>${words(each.cause)}</td>
+          <td class="wide">${about(each, nameOf, noun)}</td>
+          <td class="soft narrow-out">${each.actor}</td>
+          <td class="num">${count(each.moved)}</td>
+          <td class="num">${count(each.placed)}</td>
+          <td class="num narrow-out">${count(each.kept)}</td>
+          <td class="num">${seconds(each.settled_after_ms)}</td>
+        </tr>`,
+    )}
+  />`;
 }
 
 /** The seconds in which tasks were down, epoch by epoch. */
@@ -150,7 +156,8 @@ function DownBars({ epochs }) {
   </div>`;
 }
 
-function OneEpoch({ epoch }) {
+/** One epoch, down to each task or partition; `nameOf` as in `EpochTable`. */
+export function OneEpoch({ epoch, nameOf = short, noun = "task" }) {
   const downs = epoch.handovers
     .map((each) => each.downtime_ms)
     .filter((each) => each !== null && each !== undefined)
@@ -161,13 +168,13 @@ function OneEpoch({ epoch }) {
     <div class="two">
       <${Table}
         label="What moved"
-        heads=${["Task", "From", "To", ["Down", "num"], ["", "narrow-out"], "Why"]}
+        heads=${[noun.replace(/^./, (letter) => letter.toUpperCase()), "From", "To", ["Down", "num"], ["", "narrow-out"], "Why"]}
         rows=${epoch.handovers.map(
           (each) =>
             html`<tr key=${each.id}>
               <td>${each.id}</td>
-              <td>${each.from && short(each.from.worker)}</td>
-              <td>${each.to && short(each.to.worker)}</td>
+              <td>${each.from && nameOf(each.from.worker)}</td>
+              <td>${each.to && nameOf(each.to.worker)}</td>
               <td class="num">${downWords(each)}</td>
               <td class="narrow-out"><${Bar} parts=${partsOf(each, epoch.time_ms)} /></td>
               <td class="wide" title=${each.detail}>${[each.reason, each.detail].filter(Boolean).join(": ")}</td>
@@ -178,7 +185,7 @@ function OneEpoch({ epoch }) {
       <div class="panel">
         <dl class="pairs">
           <dt>Cause</dt>
-          <dd>${words(epoch.cause)} ${short(epoch.subject)}</dd>
+          <dd>${words(epoch.cause)} ${nameOf(epoch.subject)}</dd>
           ${
             epoch.actor &&
             html`<dt>By</dt>
@@ -193,7 +200,7 @@ function OneEpoch({ epoch }) {
             change?.parked.length > 0 &&
             html`<dt>Waited</dt>
               <dd>
-                ${plural(change.parked.length, "task")} for the worker to come back, at most until${" "}
+                ${plural(change.parked.length, noun)} for the worker to come back, at most until${" "}
                 ${clock(change.parked[0].deadline_ms)}
               </dd>`
           }
@@ -212,7 +219,7 @@ function OneEpoch({ epoch }) {
             change &&
             html`<dt>Assignor</dt>
               <dd>
-                ${change.assignor}${change.computed_by ? `, computed by ${short(change.computed_by.worker)}` : ""}
+                ${change.assignor}${change.computed_by ? `, computed by ${nameOf(change.computed_by.worker)}` : ""}
               </dd>`
           }
           <dt>All runs again</dt>
@@ -226,8 +233,8 @@ function OneEpoch({ epoch }) {
             (each) =>
               html`<dt>Waited</dt>
                 <dd>
-                  for ${short(each.seat.worker)}:${" "}
-                  ${plural(each.resources.length, "task")}${each.until_ms ? `, ${seconds(each.until_ms - each.since_ms)}` : ""}${each.is_back ? ", and it came back" : ""}
+                  for ${nameOf(each.seat.worker)}:${" "}
+                  ${plural(each.resources.length, noun)}${each.until_ms ? `, ${seconds(each.until_ms - each.since_ms)}` : ""}${each.is_back ? ", and it came back" : ""}
                 </dd>`,
           )}
         </dl>
@@ -236,18 +243,18 @@ function OneEpoch({ epoch }) {
 }
 
 /** A cause as words: "process ended". */
-function words(cause) {
+export function words(cause) {
   return cause.replaceAll("-", " ");
 }
 
 /** What an epoch is about, and who waited or came back. */
-function about(each) {
-  const waited = each.parked > 0 && `${plural(each.parked, "task")} waited for it`;
-  const back = each.returned > 0 && `${plural(each.returned, "task")} back`;
-  return [short(each.subject), each.changed, waited, back].filter(Boolean).join(" · ");
+function about(each, nameOf, noun) {
+  const waited = each.parked > 0 && `${plural(each.parked, noun)} waited for it`;
+  const back = each.returned > 0 && `${plural(each.returned, noun)} back`;
+  return [nameOf(each.subject), each.changed, waited, back].filter(Boolean).join(" · ");
 }
 
-function downWords(each) {
+export function downWords(each) {
   if (each.downtime_ms !== null && each.downtime_ms !== undefined) return seconds(each.downtime_ms);
   if (each.downtime_at_least_ms) return `≥ ${seconds(each.downtime_at_least_ms)}`;
   return "";

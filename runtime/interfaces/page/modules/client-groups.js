@@ -1,0 +1,79 @@
+/** Groups of Kafka's clients: how they are read again when they change, and the names of their members. */
+
+import { get } from "./node.js";
+import { store } from "./store.js";
+
+const LAG_MS = 3_000;
+const LEAST_MS = 1_000;
+const SHORT_ID = 8;
+
+/** The path of a group. */
+export function groupPath(id, ...rest) {
+  return ["groups", id, ...rest].map(encodeURIComponent).join("/");
+}
+
+/**
+ * Reads again for as long as a view is open: `read` whenever the node tells of a change, `readLag` in between.
+ *
+ * `concerns(ids)` says whether a change is of what the view shows. Never two reads at a time, and one a second.
+ */
+export class GroupReader {
+  constructor({ read, readLag, concerns }) {
+    Object.assign(this, { read, readLag, concerns });
+    this.isReading = false;
+    this.isDue = false;
+  }
+
+  start() {
+    this.unsubscribe = store.subscribeToGroups((ids) => (ids === null || this.concerns(ids)) && this.again());
+    this.timer = setInterval(() => document.hidden || this.isReading || this.run(this.readLag), LAG_MS);
+    this.again();
+  }
+
+  stop() {
+    this.unsubscribe();
+    clearInterval(this.timer);
+    clearTimeout(this.pause);
+    this.isStopped = true;
+  }
+
+  /** Read now, or when the read that is going on has ended. */
+  again() {
+    this.isDue = true;
+    if (!this.isReading && !this.pause) this.run(this.read);
+  }
+
+  async run(read) {
+    this.isReading = true;
+    if (read === this.read) this.isDue = false;
+    await read();
+    this.isReading = false;
+    if (this.isStopped) return;
+    this.pause = setTimeout(() => {
+      this.pause = null;
+      if (this.isDue && !this.isReading) this.run(this.read);
+    }, LEAST_MS);
+  }
+}
+
+/** Where clients reach the listener of this node; "" if there is none. */
+export async function listenerAddress() {
+  const { settings } = await get("settings");
+  return settings.find((each) => each.name === "kafka.listeners")?.value ?? "";
+}
+
+/** The shape of a group's state. */
+export function stateShape(state) {
+  return state === "Stable" ? "ok" : state === "Empty" || state === "Dead" ? "off" : "move";
+}
+
+/** `billing(7QyFKHtl)`: the instance or client id of a member, and the start of the random part of its own id. */
+export function memberName(client, id) {
+  if (!client) return id;
+  const label = client.instance_id || client.client_id;
+  if (!label || label === id) return id;
+  let random = id;
+  for (const each of [client.instance_id, client.client_id])
+    if (each && id.startsWith(`${each}-`)) random = id.slice(each.length + 1);
+  return `${label}(${random.slice(0, SHORT_ID)})`;
+}
