@@ -21,20 +21,42 @@ from ..events.model import GroupState, GroupType
 COMPLETING: Final = "CompletingRebalance"
 """What Kafka calls a classic group whose members wait for what their leader assigns."""
 
+CHANGED_MAX: Final = 1_000
+"""So many changed groups are told apart."""
+
 _OFFSET = TYPE_OF[ConsumerOffset].number
+
+
+class ChangedGroups:
+    """The ids of groups that have changed since somebody took them, as long as they are few."""
+
+    def __init__(self) -> None:
+        self._group_ids: set[str] | None = set()
+
+    def add(self, group_ids: Iterable[str]) -> None:
+        """Add groups; more than `CHANGED_MAX` are not told apart any more."""
+        if self._group_ids is not None:
+            self._group_ids.update(group_ids)
+            if len(self._group_ids) > CHANGED_MAX:
+                self._group_ids = None
+
+    def take(self) -> set[str] | None:
+        """Return the groups, and begin anew; None: too many."""
+        taken, self._group_ids = self._group_ids, set()
+        return taken
 
 
 class ShardFollower:
     """All groups of a shard that have, or had, members, caught up on demand."""
 
-    def __init__(self, log: LogReader) -> None:
-        """Read the shard's control log; raises `LogError`, `CodecError`."""
-        self._log = log
+    def __init__(self, log: LogReader, changed: ChangedGroups) -> None:
+        """Read the shard's control log; raises `LogError`, `CodecError`.
+
+        `changed` gets the groups of later entries.
+        """
+        self._log, self._changed = log, changed
         self.groups: dict[str, Group] = {}
         """By group id."""
-        self.changed: set[str] = set()
-        """The groups that entries were about which the log has had since; whoever acts on them
-        clears it."""
         self._next = 0
         """The offset of the first entry that was not folded yet."""
         self._load()
@@ -45,10 +67,10 @@ class ShardFollower:
             touched = [self._apply(entries) for entries in self._log.tail(self._next)]
         except TrimmedError:
             self._load()
-            self.changed.update(self.groups)
+            self._changed.add(self.groups)
             return
         changed = {each for groups in touched for each in groups}
-        self.changed |= changed
+        self._changed.add(changed)
         for group_id in changed:
             if not _is_left(self.groups[group_id]):
                 del self.groups[group_id]
@@ -75,12 +97,13 @@ def _is_left(group: Group) -> bool:
 class CommittedGroups:
     """The ids of the groups of a shard that have committed offsets, with or without members."""
 
-    def __init__(self, log: LogReader) -> None:
-        """Read the shard's offset log; raises `LogError`, `CodecError`."""
-        self._log = log
+    def __init__(self, log: LogReader, changed: ChangedGroups) -> None:
+        """Read the shard's offset log; `changed` as for `ShardFollower`.
+
+        Raises `LogError`, `CodecError`.
+        """
+        self._log, self._changed = log, changed
         self.group_ids: set[str] = set()
-        self.changed: set[str] = set()
-        """As that of `ShardFollower`."""
         self._next = 0
         self._load()
 
@@ -91,7 +114,7 @@ class CommittedGroups:
             for entries in self._log.tail(self._next):
                 for each in entries:
                     name, _ = split_key(each)
-                    self.changed.add(name)
+                    self._changed.add([name])
                     (doubtful if each.value is None else self.group_ids).add(name)
                 self._next = entries[-1].offset + 1
         except TrimmedError:

@@ -21,7 +21,7 @@ from fairlead.projections.explain.causes import clients as explained_clients
 from fairlead.projections.explain.causes.clients import GoneMembers
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.shard_history import EpochCaches, GroupEntries, ShardHistory
-from fairlead.projections.shards import CommittedGroups, ShardFollower
+from fairlead.projections.shards import ChangedGroups, CommittedGroups, ShardFollower
 from fairlead.runtime.interfaces.replies.building.clients import read_shares
 from fairlead_tests.shards.recorded import Clients
 
@@ -41,9 +41,9 @@ def append(log: GroupLog, *entries: NewEntry) -> None:
 
 
 READS: dict[str, Callable[[Clients], object]] = {
-    "followed": lambda clients: ShardFollower(clients.control),
+    "followed": lambda clients: ShardFollower(clients.control, ChangedGroups()),
     "history": lambda clients: ShardHistory(clients.control).catch_up(),
-    "committed": lambda clients: CommittedGroups(clients.offsets),
+    "committed": lambda clients: CommittedGroups(clients.offsets, ChangedGroups()),
     "offsets": lambda clients: groups_with_offsets(clients.offsets),
 }
 
@@ -61,7 +61,7 @@ def test_a_key_that_names_no_group_is_told_with_its_offset(
 
 
 def test_a_key_that_comes_later_and_names_no_group_is_told_as_well(clients: Clients) -> None:
-    committing = CommittedGroups(clients.offsets)
+    committing = CommittedGroups(clients.offsets, ChangedGroups())
     append(clients.shard.offsets, NewEntry(OFFSET, 1, b"\xff\xfe\0k", b"v"))
     with pytest.raises(CodecError, match="offset 0 has a key that begins with no group id"):
         committing.catch_up()

@@ -12,6 +12,7 @@ from fairlead.projections.metrics.shards import figures_of
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.projections.shards import (
     COMPLETING,
+    ChangedGroups,
     CommittedGroups,
     ShardFollower,
     all_groups,
@@ -23,8 +24,8 @@ from fairlead_tests.shards.recorded import Clients
 
 
 def groups_of(clients: Clients) -> list[Group]:
-    committing = CommittedGroups(clients.offsets).group_ids
-    return all_groups(ShardFollower(clients.control).groups, committing)
+    committing = CommittedGroups(clients.offsets, ChangedGroups()).group_ids
+    return all_groups(ShardFollower(clients.control, ChangedGroups()).groups, committing)
 
 
 def told(follower: ShardFollower, committing: CommittedGroups) -> dict[str, tuple[str, str]]:
@@ -65,7 +66,9 @@ def test_a_group_has_of_the_log_just_what_is_its_own(recorded: Clients) -> None:
 
 def test_a_look_takes_what_is_new_and_a_group_that_is_deleted_goes(tmp_path: Path) -> None:
     clients = Clients(tmp_path)
-    follower, committing = ShardFollower(clients.control), CommittedGroups(clients.offsets)
+    changed = ChangedGroups()
+    follower = ShardFollower(clients.control, changed)
+    committing = CommittedGroups(clients.offsets, changed)
     assert told(follower, committing) == {}
     clients.joins("billing", "app-1", "orders")
     clients.commits("resets", "", -1, TopicOffset("clicks", 1, 99))
@@ -75,6 +78,7 @@ def test_a_look_takes_what_is_new_and_a_group_that_is_deleted_goes(tmp_path: Pat
         "billing": ("consumer", "Stable"),
         "resets": ("connect", "Empty"),
     }
+    assert (changed.take(), changed.take()) == ({"billing", "resets"}, set())
     clients.goes("billing", "app-1")
     clients.shard.asks(OffsetDelete("resets", {"clicks": (1,)}))
     follower.catch_up()
@@ -83,6 +87,7 @@ def test_a_look_takes_what_is_new_and_a_group_that_is_deleted_goes(tmp_path: Pat
     clients.shard.asks(RemoveGroup("billing"))
     follower.catch_up()
     assert told(follower, committing) == {}
+    assert changed.take() == {"billing", "resets"}
     clients.close()
 
 
@@ -90,7 +95,7 @@ def test_a_classic_group_that_waits_for_its_leader_is_told_of_in_kafkas_words(
     tmp_path: Path,
 ) -> None:
     clients, states = Clients(tmp_path), list[str]()
-    follower = ShardFollower(clients.control)
+    follower = ShardFollower(clients.control, ChangedGroups())
 
     def look() -> None:
         follower.catch_up()
@@ -113,7 +118,9 @@ def test_of_a_log_that_was_trimmed_meanwhile_what_is_left_counts(tmp_path: Path)
     clients = Clients(tmp_path)
     clients.commits("gone", "", -1, TopicOffset("clicks", 0, 1))
     clients.joins("billing", "app-1", "orders")
-    follower, committing = ShardFollower(clients.control), CommittedGroups(clients.offsets)
+    changed = ChangedGroups()
+    follower = ShardFollower(clients.control, changed)
+    committing = CommittedGroups(clients.offsets, changed)
     clients.commits("resets", "", -1, TopicOffset("clicks", 1, 99))
     clients.shard.asks(OffsetDelete("gone", {"clicks": (0,)}))
     clients.goes("billing", "app-1")

@@ -12,6 +12,7 @@ from rest.conftest import service_over
 from rest.test_client_groups import told
 from rest.test_reach import limited
 
+from fairlead.projections import shards
 from fairlead.runtime.interfaces.replies.building.page.state import PageView
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.service import Service
@@ -198,18 +199,16 @@ def test_readers_of_the_page_hear_which_groups_have_changed(
 ) -> None:
     live(tmp_path)
     watched = Watched(tmp_path)
-    shards = watched.service.logs.shards
-    with shards.reading() as (shard,):
+    with watched.service.logs.shards.reading() as (shard,):
         pass
     assert watched.look() == []  # nobody follows the page
     watched.reads()
     assert watched.look() == []  # nothing has changed
-    follower = shard._follower
-    follower.changed |= {"pay", "billing"}
+    shard.changed.add(["pay", "billing"])
     (told_of,) = watched.look()
     assert told_of["client_groups"] == ["billing", "pay"]
     assert watched.look() == []
-    monkeypatch.setattr(client_groups, "MOST_NAMED", 1)
-    follower.changed |= {"pay", "billing"}
+    monkeypatch.setattr(shards, "CHANGED_MAX", 1)
+    shard.changed.add(["pay", "billing"])
     assert watched.look()[0]["client_groups"] is None
     watched.service.logs.close()

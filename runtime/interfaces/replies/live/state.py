@@ -401,5 +401,4 @@ class PageChange(Struct, frozen=True, omit_defaults=True):
     lines: list[EventInfo] | UnsetType = UNSET
     """New ones, the latest one first."""
     client_groups: list[str] | UnsetType | None = UNSET
-    """The groups of Kafka clients that have changed, if somebody has read their shards; null: more
-    than 1,000."""
+    """The groups of Kafka clients that have changed, if somebody has read them; null: too many."""

@@ -27,7 +27,13 @@ from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache
 from .....projections.metrics.shards import ShardFigures, figures_of
 from .....projections.shard_history import EpochCaches, GroupEntries, ShardHistory
-from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed_offsets
+from .....projections.shards import (
+    ChangedGroups,
+    CommittedGroups,
+    ShardFollower,
+    all_groups,
+    committed_offsets,
+)
 from .....projections.views import LogFigures
 from ....cluster.log_checks import LogChecks
 from ...replies.building.clients import read_shares
@@ -48,7 +54,9 @@ class FollowedShard:
         with ExitStack() as undo:
             log = LogReader.open(folder / "control", kind=SHARED_CONTROL)
             self._control = undo.enter_context(log)
-            self._follower = ShardFollower(log)
+            self.changed = ChangedGroups()
+            """The groups that have changed, as of the last `catch_up`."""
+            self._follower = ShardFollower(log, self.changed)
             self._open = undo.pop_all()
         self.count_of_all = count_of_shards(log.log_id)
         """The total number of shards; None: its log does not have it."""
@@ -64,18 +72,9 @@ class FollowedShard:
             with suppress(NoLogError):
                 reader = LogReader.open(self._folder / "offsets", kind=SHARED_OFFSETS)
                 self._offsets = self._open.enter_context(reader)
-                self._committed = CommittedGroups(reader)
+                self._committed = CommittedGroups(reader, self.changed)
         elif self._committed is not None:
             self._committed.catch_up()
-
-    def take_changed(self) -> set[str]:
-        """Return the groups that have changed since the last call, as of the last `catch_up`."""
-        changed = {*self._follower.changed}
-        self._follower.changed.clear()
-        if self._committed is not None:
-            changed |= self._committed.changed
-            self._committed.changed.clear()
-        return changed
 
     def groups(self) -> list[Group]:
         """Return all groups as of the last `catch_up`, by id."""
@@ -150,8 +149,8 @@ class ShardLogs:
         with self._lock:
             yield self._caught_up()
 
-    def take_changed(self) -> set[str]:
-        """Return the groups that have changed since the last call.
+    def take_changed(self) -> set[str] | None:
+        """Return the groups that have changed since the last call; None: too many to name.
 
         That is in the shards that somebody has read. While another thread reads them, nothing is
         returned: the next call has it.
@@ -161,9 +160,11 @@ class ShardLogs:
         try:
             for number in [*self._shards]:
                 self._catch_up(number)
-            return {name for each in self._shards.values() for name in each.take_changed()}
+            taken = [each.changed.take() for each in self._shards.values()]
         finally:
             self._lock.release()
+        named = [each for each in taken if each is not None]
+        return set().union(*named) if len(named) == len(taken) else None
 
     @contextmanager
     def holding(self, group_id: str) -> Generator[FollowedShard | None]:

@@ -11,6 +11,7 @@ import { KafkaGroup } from "./kafka-group.js";
 
 const TYPES = ["classic", "consumer"];
 const STATES = ["Stable", "Empty", "Assigning", "Reconciling", "CompletingRebalance", "Dead"];
+const SHOWN = 50;
 const FILTERS = ["text", "type", "state", "after"];
 const HEADS = [
   "Group",
@@ -57,6 +58,7 @@ class GroupList extends Component {
   async read() {
     const { query } = this.props.route;
     const asked = new URLSearchParams(FILTERS.map((each) => [each, query.get(each) ?? ""]));
+    asked.set("limit", SHOWN + 1); // the one behind them says whether there are more
     const path = `client-groups?${asked}`;
     try {
       if (path !== this.path) this.setState({ list: await get(path), why: "" });
@@ -71,8 +73,8 @@ class GroupList extends Component {
   render({ state, route }, { list, why, listener }) {
     const { query } = route;
     const isFiltered = ["text", "type", "state"].some((each) => query.get(each));
-    const last = list?.groups.at(-1)?.group_id;
-    const hasMore = list && last !== undefined && list.groups.length === 50;
+    const groups = list?.groups.slice(0, SHOWN) ?? [];
+    const hasMore = list?.groups.length > SHOWN;
     return html`<h1>${list ? plural(list.total, "Kafka group") : "Kafka groups"}</h1>
       <p class="sub">
         Consumers and other clients of Kafka whose groups this node coordinates. Its own workers are group
@@ -82,10 +84,10 @@ class GroupList extends Component {
       ${list?.message && html`<p class="note wait">No lag is known: ${list.message}.</p>`}
       ${list && !list.total && html`<${Nobody} listener=${listener} />`}
       ${list?.total > 0 && html`<${Filters} query=${query} shown=${isFiltered ? `${count(list.matching)} of ${count(list.total)}` : ""} />`}
-      ${list?.total > 0 && html`<${Table} label="Groups" heads=${HEADS} empty="No group matches." rows=${list.groups.map((each) => html`<${Row} key=${each.group_id} group=${each} />`)} />`}
+      ${list?.total > 0 && html`<${Table} label="Groups" heads=${HEADS} empty="No group matches." rows=${groups.map((each) => html`<${Row} key=${each.group_id} group=${each} />`)} />`}
       <p class="acts">
         ${query.get("after") && html`<a class="button" href=${addressOf(["groups"], { ...Object.fromEntries(query), after: "" })}>First groups</a>`}
-        ${hasMore && html`<a class="button" href=${addressOf(["groups"], { ...Object.fromEntries(query), after: last })}>Next groups</a>`}
+        ${hasMore && html`<a class="button" href=${addressOf(["groups"], { ...Object.fromEntries(query), after: groups.at(-1).group_id })}>Next groups</a>`}
       </p>`;
   }
 }

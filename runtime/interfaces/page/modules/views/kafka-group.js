@@ -73,7 +73,7 @@ export class KafkaGroup extends Component {
       ]);
       this.setState({ epoch: told, moves });
     } catch (refusal) {
-      this.setState({ why: refusal.message });
+      this.setState({ epoch: null, moves: null, why: refusal.message });
     }
     await this.readLag();
   }

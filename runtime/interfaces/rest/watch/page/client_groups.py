@@ -16,8 +16,6 @@ from ...reading.logs import FollowedGroup
 
 PERIOD_SECONDS: Final = 0.5
 """Consumers commit all the time: this is how often it is told."""
-MOST_NAMED: Final = 1_000
-"""With more changed groups than that, none is named."""
 
 
 class ClientGroupWatch:
@@ -36,7 +34,8 @@ class ClientGroupWatch:
         if not is_own or view is None or not feed.is_watched or now < self._due:
             return
         self._due = now + PERIOD_SECONDS
-        if changed := self._service.logs.shards.take_changed():
-            named = sorted(changed) if len(changed) <= MOST_NAMED else None
+        changed = self._service.logs.shards.take_changed()
+        if changed is None or changed:
+            named = sorted(changed) if changed else None
             message = PageChange(feed.sequence + 1, view.position, view.time_ms)
             feed.publish(view, structs.replace(message, client_groups=named))
