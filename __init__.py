@@ -11,6 +11,6 @@ def __getattr__(name: str) -> str:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
 
-    from .runtime.pipeline.distribution import DISTRIBUTION  # noqa: PLC0415  # see above
+    from .runtime.pipeline.installed import DISTRIBUTION  # noqa: PLC0415  # see above
 
     return version(DISTRIBUTION)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fairlead
-from fairlead.runtime.pipeline.distribution import DISTRIBUTION, pip_install
+from fairlead.runtime.pipeline.installed import DISTRIBUTION, pip_install
 
 HOUSE = Path(__file__).parents[1]
 ROOMS = ("actors", "events", "projections", "runtime", "deploy", "docs")

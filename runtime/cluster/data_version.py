@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ...events.catalogue import GENERATION
-from ..pipeline.distribution import DISTRIBUTION
+from ..pipeline.installed import DISTRIBUTION
 from .node_files import read_node, write_private
 
 FILE: Final = "version.json"

@@ -11,9 +11,9 @@ from typing import Final
 from ...actors.group.state.settings import flaw_in_bounds
 from ...actors.worker.instructions import flaw_in_session
 from ...events.placement import split_list
-from ..pipeline.distribution import pip_install
 from ..pipeline.engines.connect.address import ConnectAddress, missing_packages
 from ..pipeline.engines.settings import AUTH_SECRET, HOST, STANDALONE
+from ..pipeline.installed import pip_install
 from ..security.kafka.listeners import (
     NO_CLIENT_AUTH,
     SASL_PLAINTEXT,

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...actors.transport.log_format import LogOutput
 from . import kinds
-from .rest_keys import RestKeys
+from .plugin_keys import PluginKeys
 from .setting import SAME, NodeSetting
 from .setting import handed_on as _handed_on
 from .setting import setting as _setting
@@ -19,7 +19,7 @@ SPARK_CONF: Final = "spark.conf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings(RestKeys):
+class NodeSettings(PluginKeys):
     """All settings of a node, each of them valid; times in milliseconds."""
 
     group_id: str = _setting(kinds.GROUP_ID, "connect", "The group that the workers join.", SAME)

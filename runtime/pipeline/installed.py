@@ -1,4 +1,4 @@
-"""Lookup of plugin classes by name: built-in classes and entry points.
+"""What is installed: plugin classes by name, built-in or entry points, and what pip calls fairlead.
 
 An entry point is loaded only when a config names it. Third-party code may fail in any way then;
 only that config gets the error.
@@ -16,6 +16,8 @@ from .spi.errors import PluginUnknown
 
 T = TypeVar("T")
 
+DISTRIBUTION: Final = "fairlead-connect"
+"""Not `fairlead`: on PyPI that name is the package of somebody else. One imports `fairlead`."""
 LATEST = "latest"
 """Connect's name for the installed version."""
 _NUMBERS = r"\d{1,9}(?:\.\d{1,9}){0,9}"
@@ -55,6 +57,11 @@ class InstalledClasses(Generic[T]):
     @cached_property
     def _points(self) -> EntryPoints:
         return entry_points(group=self.group)
+
+
+def pip_install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def load(point: EntryPoint, base: type[T], what: str) -> type[T]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ....actors.tether import die_with
-from ...pipeline.distribution import pip_install
+from ...pipeline.installed import pip_install
 
 if TYPE_CHECKING:
     import psycopg

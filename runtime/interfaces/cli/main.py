@@ -167,7 +167,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
     if is_wanted:
         from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
 
-        from ...pipeline.distribution import DISTRIBUTION  # noqa: PLC0415
+        from ...pipeline.installed import DISTRIBUTION  # noqa: PLC0415
 
         say(f"{PROGRAM} {version(DISTRIBUTION)}")
         ctx.exit()

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...pipeline.distribution import DISTRIBUTION, pip_install
 from ...pipeline.engines.java import archive_of
+from ...pipeline.installed import DISTRIBUTION, pip_install
 from ...processes.java import OLDEST, Java, JavaNotFound, find_java
 from .findings import Finding, fail, ok, warn
 

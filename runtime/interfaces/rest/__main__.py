@@ -41,7 +41,7 @@ from ...config.secrets import Vault
 from ...node.sampling.brief import SamplingNode
 from ...node.shown_settings import describe_setting
 from ...pipeline.connectors.plugins import find_plugins
-from ...pipeline.distribution import DISTRIBUTION
+from ...pipeline.installed import DISTRIBUTION
 from ...pipeline.spi.context import AccessLimits, ExternalAccess
 from ...security.audit import AuditLog
 from ...security.proofs.entries import follow_entries

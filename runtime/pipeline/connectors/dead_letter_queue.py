@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from ....events.commits import CommitId, Manifest
 from ....events.model import Resource, Token
-from ..distribution import pip_install
 from ..formats.evolution.policy import DEAD_LETTER as EVOLUTION_DEAD_LETTER
 from ..formats.evolution.policy import EVOLUTION
+from ..installed import pip_install
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig, Width, has_reference
 from ..spi.context import Context, ExternalAccess
 from ..spi.errors import SinkBroken

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ..distribution import pip_install
+from ..installed import pip_install
 from ..spi.config import ConfigInvalid, any_reference, has_reference
 from ..spi.context import ExternalAccess
 from ..spi.errors import LettersRefused, SinkAway

@@ -7,7 +7,7 @@ from typing import Final
 
 from ....actors.settings import Value
 from ....events.commits import Commit
-from ..distribution import pip_install
+from ..installed import pip_install
 from ..spi.config import Importance, has_reference
 from ..spi.context import Context
 from ..spi.keys.kinds import secret_key, text_key, with_group

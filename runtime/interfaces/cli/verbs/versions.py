@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from ....pipeline.distribution import DISTRIBUTION
+from ....pipeline.installed import DISTRIBUTION
 from ...replies.node import ServerInfo
 from ...replies.overview import NodeStatus
 from ..adapters.parameters import Option

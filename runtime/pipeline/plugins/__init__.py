@@ -1,0 +1,1 @@
+"""Kafka Connect's own plugins: their installation, and the JVM that runs them."""
