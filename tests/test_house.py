@@ -128,7 +128,7 @@ PIPELINE_LEANS_ON = {
     "formats": {"batches", "engines", "spi"},
     "batches": {"engines", "spi"},
     "lineage": {"", "spi"},
-    "plugins": {"", "engines", "spi"},
+    "plugins": {"engines"},
     "transforms": {"", "batches", "engines", "spi", "untrusted"},
     "stores": {"spi"},
     "stores/files": {"batches", "engines", "formats", "spi", "stores"},

@@ -21,11 +21,11 @@ from ..security.kafka.listeners import (
     KafkaListener,
     parse_kafka_listener,
 )
-from .kafka_keys import BY_BROKER, HERE, OAUTHBEARER, KafkaSettings
 from .keys import NodeSettings
-from .kinds import ANYWHERE
+from .node_keys.kafka import BY_BROKER, HERE, OAUTHBEARER, KafkaSettings
+from .node_keys.kinds import ANYWHERE
+from .node_keys.setting import Contradiction
 from .references.trace_target import ENDPOINT, has_exporter
-from .setting import Contradiction
 
 CORES_MAX: Final = "spark.cores.max"
 _IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")

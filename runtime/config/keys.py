@@ -9,11 +9,11 @@ from inspect import get_annotations
 from typing import Final
 
 from ...actors.transport.log_format import LogOutput
-from . import kinds
-from .plugin_keys import PluginKeys
-from .setting import SAME, NodeSetting
-from .setting import handed_on as _handed_on
-from .setting import setting as _setting
+from .node_keys import kinds
+from .node_keys.plugin import PluginKeys
+from .node_keys.setting import SAME, NodeSetting
+from .node_keys.setting import handed_on as _handed_on
+from .node_keys.setting import setting as _setting
 
 SPARK_CONF: Final = "spark.conf"
 

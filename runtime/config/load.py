@@ -30,7 +30,6 @@ from ..pipeline.engines.settings import (
 )
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
-from .access_keys import flaws_in_access
 from .contradictions import (
     Contradictory,
     cluster_needs,
@@ -39,12 +38,13 @@ from .contradictions import (
     flaws_in_times,
     flaws_in_traces,
 )
-from .group_keys import ASSIGNOR_CONF
 from .keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
-from .kinds import bytes_of, cores_of
+from .node_keys.access import flaws_in_access
+from .node_keys.group import ASSIGNOR_CONF
+from .node_keys.kinds import bytes_of, cores_of
+from .node_keys.rest import AS_LISTENERS, flaws_in_certificates, flaws_in_rest
+from .node_keys.setting import Contradiction
 from .references.trace_target import TRACES
-from .rest_keys import AS_LISTENERS, flaws_in_certificates, flaws_in_rest
-from .setting import Contradiction
 from .sources import PASSED_ON, PROPERTIES, SPARK, SSL, ConfigError, GivenValue, gather
 
 KAFKA_USERS: Final = "kafka-users.json"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...actors.settings import HIDDEN, SettingType, sounds_secret
-from ..config.group_keys import ASSIGNOR_CONF
 from ..config.keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
+from ..config.node_keys.group import ASSIGNOR_CONF
 from ..config.references.resolving import is_reference
 from ..config.secrets import passwords_in
 from ..config.sources import ASSIGNORS, SPARK

@@ -1,4 +1,4 @@
-"""What is installed: plugin classes by name, built-in or entry points, and what pip calls fairlead.
+"""Plugin classes by name, built-in or entry points, and the name that pip knows fairlead by.
 
 An entry point is loaded only when a config names it. Third-party code may fail in any way then;
 only that config gets the error.

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ...config.kinds import bytes_of
 from ...config.load import Config
+from ...config.node_keys.kinds import bytes_of
 from ...pipeline.engines.settings import is_connect
 from .doors import check_certificates, check_ports, check_users
 from .findings import Finding

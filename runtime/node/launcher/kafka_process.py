@@ -13,8 +13,8 @@ from ....events.log.process import ProcessId
 from ....events.placement import split_list
 from ...cluster.kafka_security import KAFKA_TLS, BearerSpec, KafkaSecurity, UpstreamSpec
 from ...cluster.spec import KafkaSpec, NodeSpec
-from ...config.kafka_keys import BY_BROKER
 from ...config.load import Config
+from ...config.node_keys.kafka import BY_BROKER
 from ...config.references.resolving import resolve
 from ...processes.liveness import STARTS_FOR, ProcessProbe, Silence
 from ...processes.readiness import wait_readable

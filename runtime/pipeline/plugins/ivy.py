@@ -77,15 +77,15 @@ class Ivy:
         Raises `NotFetched`.
         """
         with TemporaryDirectory(prefix="fairlead-ivy-") as folder:
-            wanted, settings, found = (Path(folder, name) for name in ("ivy", "settings", "found"))
+            wanted, settings, files = (Path(folder, name) for name in ("ivy", "settings", "files"))
             wanted.write_bytes(_module(artifacts, is_whole=is_whole))
             settings.write_bytes(_settings(self.repositories))
             types = dict.fromkeys(["jar", "bundle", *(each.type for each in artifacts)])
             self._run(
                 ("-settings", str(settings), "-ivy", str(wanted), "-types", *types),
-                ("-cachepath", str(found)),
+                ("-cachepath", str(files)),
             )
-            return [Path(each) for each in found.read_text().strip().split(":") if each]
+            return [Path(each) for each in files.read_text().strip().split(":") if each]
 
     def _run(self, *arguments: Sequence[str]) -> None:
         (jar,) = (spark_home() / "jars").glob("ivy-*.jar")

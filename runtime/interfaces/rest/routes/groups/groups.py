@@ -21,7 +21,7 @@ from ......events.placement import HEAVIEST, MOST_ITEMS
 from ......events.records import Operator
 from ......projections.explain.cache import LINES_MAX, EpochCache, NotToldError
 from ......projections.explain.lists import EpochList
-from .....config.kinds import INT32_MAX
+from .....config.node_keys.kinds import INT32_MAX
 from .....security.rights import Right
 from ....replies.building.groups import describe_group, placement, summarize_group
 from ....replies.epochs import EpochExplanation, describe_epoch

@@ -23,7 +23,7 @@ from ......actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
 from ......events.group import Group, Member
 from ......events.placement import worker_name
 from .....cluster.messages import ProcessView
-from .....config.kinds import INT32_MAX
+from .....config.node_keys.kinds import INT32_MAX
 from .....security.rights import Right
 from ....replies.building.node import worker_order
 from ....replies.node import GroupWorkerOrder, WorkerRemoval

@@ -16,7 +16,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from .....config.kinds import INT32_MAX
+from .....config.node_keys.kinds import INT32_MAX
 from .....config.references.secret_patterns import redact
 from .....security.audit import FILE as AUDIT
 from .....security.rights import Access, Right

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ...actors.settings import Convert, Setting, SettingType
+from ....actors.settings import Convert, Setting, SettingType
 
 SAME: Final = "="
 """Says that the setting has the same name in Kafka Connect, or in Kafka's broker."""

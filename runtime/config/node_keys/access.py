@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..security.settings import (
+from ...security.settings import (
     AccessSettings,
     Authentication,
     OidcSettings,
     parse_authentication,
     parse_group_roles,
 )
-from .kafka_keys import KafkaSettings
+from .kafka import KafkaSettings
 from .kinds import INT32_MAX, JWKS, TEXT, number
 from .setting import Contradiction, Domain, setting
 

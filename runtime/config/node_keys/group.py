@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...actors.assignors.built_in.incremental import (
+from ....actors.assignors.built_in.incremental import (
     AT_ONCE,
     DRAINS,
     MOVES_INTERVAL_MS,
     MOVES_PER_ROUND,
 )
-from ...actors.group.state.settings import DEFAULT_ASSIGNOR, MigrationPolicy
-from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
-from ...actors.settings import word
+from ....actors.group.state.settings import DEFAULT_ASSIGNOR, MigrationPolicy
+from ....actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
+from ....actors.settings import word
 from . import kinds
-from .access_keys import AccessKeys
+from .access import AccessKeys
 from .setting import SAME, Domain
 from .setting import handed_on as _handed_on
 from .setting import setting as _setting

@@ -8,9 +8,9 @@ setting alone is checked by its domain. What several of them say together is che
 from dataclasses import dataclass
 from typing import Final
 
-from ...actors.settings import word
-from ...events.placement import split_list
-from ..security.kafka.listeners import (
+from ....actors.settings import word
+from ....events.placement import split_list
+from ...security.kafka.listeners import (
     NO_CLIENT_AUTH,
     PLAINTEXT,
     PROTOCOLS,
@@ -20,7 +20,7 @@ from ..security.kafka.listeners import (
     parse_kafka_listener,
     split_principals,
 )
-from ..security.kafka.principal_mapping import parse_mapping
+from ...security.kafka.principal_mapping import parse_mapping
 from . import kinds
 from .kinds import FILE, INT32_MAX, MILLISECONDS, MILLISECONDS_OR_NONE, SECRET, TEXT, number
 from .setting import SAME, Domain, setting

@@ -9,17 +9,17 @@ import re
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from ...actors.settings import SettingType, whole, word
-from ...events.placement import (
+from ....actors.settings import SettingType, whole, word
+from ....events.placement import (
     LARGEST_CAPACITY,
     LONGEST_LABEL,
     MOST_TAGS,
     flaw_in_labels,
     split_list,
 )
-from ..pipeline.engines.connect.address import ConnectAddress
-from ..pipeline.engines.settings import is_connect
-from .references.trace_target import check_trace_endpoint, parse_trace_headers
+from ...pipeline.engines.connect.address import ConnectAddress
+from ...pipeline.engines.settings import is_connect
+from ..references.trace_target import check_trace_endpoint, parse_trace_headers
 from .setting import Domain
 
 INT32_MAX: Final = (1 << 31) - 1

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from . import kinds
-from .rest_keys import RestKeys
+from .rest import RestKeys
 from .setting import Domain, setting
 
 HOST_HEAP_MIN_MIB: Final = 64

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...actors.settings import word
-from ...actors.transport.ports import LOOPBACK
-from ...events.placement import split_list
-from ..security.rest_answers import ANY, METHODS, check_origin, parse_header_rules
-from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
-from ..security.settings import OPEN, Authentication
+from ....actors.settings import word
+from ....actors.transport.ports import LOOPBACK
+from ....events.placement import split_list
+from ...security.rest_answers import ANY, METHODS, check_origin, parse_header_rules
+from ...security.rest_listeners import REST_PORT, RestListener, parse_listeners
+from ...security.settings import OPEN, Authentication
 from . import kinds
-from .group_keys import GroupKeys
+from .group import GroupKeys
 from .setting import SAME, Contradiction, Domain, setting
 
 _PREFIX_PATTERN: Final = re.compile(r"(/(?!\.+(/|$))[A-Za-z0-9._~-]+)+", re.ASCII)
