@@ -28,6 +28,7 @@ from ..pipeline.engines.settings import (
     refuse_unsafe,
     without_parameters,
 )
+from ..pipeline.plugins.catalogue.settings import PluginSettings
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
 from .contradictions import (
@@ -137,6 +138,12 @@ class Config(NodeSettings):
         return AccessLimits(
             str(self.data_path), split_list(self.paths_allow), sql, split_list(self.jdbc_allow)
         )
+
+    def plugins(self) -> PluginSettings:
+        """Return which plugins of Kafka Connect this node has."""
+        folders = [Path(each).expanduser().absolute() for each in split_list(self.plugin_path)]
+        lists = split_list(self.plugins_repositories), split_list(self.plugin_allow)
+        return PluginSettings(self.data_path, folders, *lists)
 
     def place(self, port: int | None = None) -> str:
         """Return the advertised `host:port`; `port` is the actual port of the listener."""

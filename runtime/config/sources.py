@@ -71,7 +71,7 @@ CONNECT: Final[Mapping[str, str]] = {
     "metric": _MEASURED,
     "auto.include.jmx.reporter": _MEASURED,
     "enable.metrics.push": _MEASURED,
-    "plugin.": "plugins are Python packages of this node's environment",
+    "plugin.discovery": "a plugin is scanned once, when it is added or has changed",
     "rest.extension.classes": "rest.authentication says who may call",
     "rest.port": "listeners has the port",
     "rest.host.name": "listeners has the host",

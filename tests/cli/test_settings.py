@@ -90,14 +90,15 @@ def test_the_environment_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_a_connect_workers_file_has_for_connect_alone_is_told_in_one_list(run: Run) -> None:
-    Path("c.properties").write_text("bootstrap.servers=a:9092\nworkers=3\nplugin.path=/x\n")
+    Path("c.properties").write_text("bootstrap.servers=a:9092\nworkers=3\nplugin.discovery=service_load\n")
     ended = run("config", "--config", "c.properties", "-o", "json")
     assert (ended.code, ended.err) == (
         0,
         "fairlead: of c.properties, these keys have no meaning here: bootstrap.servers,"
-        " plugin.path\n"
+        " plugin.discovery\n"
         "fairlead: instead of bootstrap.servers: each connector has its own connections to Kafka"
         " (source.*, sink.*)\n"
-        "fairlead: instead of plugin.*: plugins are Python packages of this node's environment\n",
+        "fairlead: instead of plugin.discovery: a plugin is scanned once, when it is added or has"
+        " changed\n",
     )
     assert {each["key"]: each["value"] for each in json.loads(ended.out)}["workers"] == "3"

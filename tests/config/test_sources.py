@@ -269,12 +269,12 @@ def test_a_file_of_a_connect_worker_starts_a_node_and_tells_what_is_passed_over(
     loaded = load_with_sources(file, {}, ())
     assert {*loaded.sources} == {
         *("group.id", "listeners", "session.timeout.ms", "offset.flush.interval.ms"),
+        "plugin.path",
     }
     assert loaded.passed_over == (
         *("bootstrap.servers", "key.converter", "key.converter.schemas.enable"),
         *("offset.storage.topic", "offset.storage.replication.factor", "config.storage.topic"),
-        *("status.storage.topic", "plugin.path"),
-        *("rest.advertised.listener", "producer.sasl.jaas.config"),
+        *("status.storage.topic", "rest.advertised.listener", "producer.sasl.jaas.config"),
     )
     file.write_text(f"{CONNECTS}sesion.timeout.ms=1\n")
     assert refused(file=file) == (

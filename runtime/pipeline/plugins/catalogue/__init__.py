@@ -1,0 +1,1 @@
+"""Which of Kafka Connect's plugins are installed: adding, scanning and listing them."""
