@@ -134,25 +134,6 @@ class NodeSettings(PluginKeys):
         "What SQL of transforms may use in addition to its input: functions of the clock, random"
         " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
-    plugin_path: str = _setting(
-        kinds.PLUGIN_PATH,
-        "",
-        "Folders of plugins of Kafka Connect, with commas, beside those that `fairlead plugins` has"
-        " added: each folder and each jar in one of them is a plugin.",
-        SAME,
-    )
-    plugin_allow: str = _setting(
-        kinds.CLASS_PATTERNS,
-        "*",
-        "The classes of plugins of Kafka Connect that configs may name: patterns with commas, such"
-        " as io.debezium.*",
-    )
-    plugins_repositories: str = _setting(
-        kinds.REPOSITORIES,
-        "",
-        "URLs of Maven repositories, with commas, that `fairlead plugins fetch` asks after Maven"
-        " Central.",
-    )
     connectors_dir: str = _setting(
         kinds.FOLDER_OR_NONE,
         "",

@@ -90,7 +90,9 @@ def test_the_environment_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_a_connect_workers_file_has_for_connect_alone_is_told_in_one_list(run: Run) -> None:
-    Path("c.properties").write_text("bootstrap.servers=a:9092\nworkers=3\nplugin.discovery=service_load\n")
+    Path("c.properties").write_text(
+        "bootstrap.servers=a:9092\nworkers=3\nplugin.discovery=service_load\n"
+    )
     ended = run("config", "--config", "c.properties", "-o", "json")
     assert (ended.code, ended.err) == (
         0,

@@ -15,11 +15,15 @@ from fairlead.runtime.pipeline.plugins.catalogue.catalogue import (
     open_catalogue,
     shown_version,
 )
-from fairlead.runtime.pipeline.plugins.catalogue.jars import classes_of, jars_of, opened_jar
-from fairlead.runtime.pipeline.plugins.catalogue.refusals import PluginRefused
+from fairlead.runtime.pipeline.plugins.catalogue.installing.jars import (
+    classes_of,
+    jars_of,
+    opened_jar,
+)
+from fairlead.runtime.pipeline.plugins.catalogue.installing.refusals import PluginRefused
+from fairlead.runtime.pipeline.plugins.catalogue.installing.store import PluginPart, PluginStore
 from fairlead.runtime.pipeline.plugins.catalogue.scanning import ScannedClass
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
-from fairlead.runtime.pipeline.plugins.catalogue.store import PluginPart, PluginStore
 from fairlead_tests.plugin_jars import JAVA, jar_bytes, write_jar
 
 SINK = "org.apache.kafka.connect.sink.SinkConnector"
@@ -219,13 +223,14 @@ def test_plugin_path_may_name_a_jar_but_nothing_else(node: Node) -> None:
     assert node.open(jar) == node.open()
     text = "plugin.path names it, and it is neither a folder of plugins nor a jar"
     (node.path / "README").write_text("")
-    assert node.flaws(node.path / "README", node.path / "none") == [("README", text), ("none", text)]
+    assert node.flaws(node.path / "README", node.path / "none") == [
+        ("README", text),
+        ("none", text),
+    ]
 
 
 @pytest.mark.parametrize("place", ["path", "path/a", "path/a/a.jar"])
-def test_a_plugin_that_others_may_change_is_refused(
-    node: Node, tmp_path: Path, place: str
-) -> None:
+def test_a_plugin_that_others_may_change_is_refused(node: Node, tmp_path: Path, place: str) -> None:
     write_jar(node.path / "a/a.jar", "x.AConnector")
     path = tmp_path / place
     path.chmod(0o777)

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.plugins.catalogue import unpacking
-from fairlead.runtime.pipeline.plugins.catalogue.refusals import PluginRefused
-from fairlead.runtime.pipeline.plugins.catalogue.store import PluginPart, PluginStore, name_of
+from fairlead.runtime.pipeline.plugins.catalogue.installing import unpacking
+from fairlead.runtime.pipeline.plugins.catalogue.installing.refusals import PluginRefused
+from fairlead.runtime.pipeline.plugins.catalogue.installing.store import (
+    PluginPart,
+    PluginStore,
+    name_of,
+)
 from fairlead_tests.plugin_jars import jar_bytes, tar_bytes, write_jar, zip_bytes
 
 JAR = jar_bytes("a.B")
@@ -44,10 +48,10 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarIn
     return entry
 
 
-def refusal(store: PluginStore, part: PluginPart, **more: str) -> str:
+def refusal(store: PluginStore, part: PluginPart, sha512: str = "") -> str:
     """Return why a part is no plugin, after a look at what was left behind."""
     with pytest.raises(PluginRefused) as caught:
-        store.add("x", [part], "it", **more)
+        store.add("x", [part], "it", sha512=sha512)
     assert [*store.path.iterdir()] == []
     text = str(caught.value)
     assert text.startswith("it: ")

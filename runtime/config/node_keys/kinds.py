@@ -110,24 +110,6 @@ def _check_jdbc(value: str) -> str:
     return value
 
 
-def _check_patterns(text: str) -> str:
-    for pattern in split_list(text):
-        if not re.fullmatch(r"[\w.$*?]+", pattern):
-            raise ValueError(f"{pattern!r} is no pattern of names of classes")
-    return text
-
-
-def _check_repositories(text: str) -> str:
-    for url in split_list(text):
-        parts = urlsplit(url)
-        is_here = parts.scheme == "file" or (parts.hostname or "") in _LOOPBACK
-        if not (parts.scheme == "https" and parts.hostname) and not is_here:
-            raise ValueError(f"{url.rpartition('@')[2]!r} is no https URL: what it sends would be run")
-        if "@" in parts.netloc:
-            raise ValueError("a URL with a user would show the password to all")
-    return text
-
-
 def _check_hosts(text: str) -> str:
     hosts = split_list(text)
     for host in hosts:
@@ -249,13 +231,6 @@ FOLDER_MODE: Final = Domain(word("plan", "apply"), "plan or apply")
 TRUE_OR_FALSE: Final = Domain(word("true", "false"), "true or false")
 FOLDERS: Final = Domain(
     _check_folders, "absolute paths of folders, with commas between them, or nothing"
-)
-PLUGIN_PATH: Final = Domain(str.strip, "folders and jars, with commas between them, or nothing")
-CLASS_PATTERNS: Final = Domain(
-    _check_patterns, "names of classes, with * and ? for any letters and commas between them"
-)
-REPOSITORIES: Final = Domain(
-    _check_repositories, "https or file URLs, without a password and with commas between them"
 )
 SQL_NAMES: Final = Domain(
     _check_sql_names,

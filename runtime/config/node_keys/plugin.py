@@ -1,13 +1,17 @@
 """The settings of a node about Kafka Connect's own plugins and the JVM that runs them."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
+from ....events.placement import split_list
 from . import kinds
 from .rest import RestKeys
-from .setting import Domain, setting
+from .setting import SAME, Domain, setting
 
 HOST_HEAP_MIN_MIB: Final = 64
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def _check_heap(text: str) -> str:
@@ -16,8 +20,34 @@ def _check_heap(text: str) -> str:
     return text
 
 
+def _check_patterns(text: str) -> str:
+    for pattern in split_list(text):
+        if not re.fullmatch(r"[\w.$*?]+", pattern):
+            raise ValueError(f"{pattern!r} is no pattern of names of classes")
+    return text
+
+
+def _check_repositories(text: str) -> str:
+    for url in split_list(text):
+        parts = urlsplit(url)
+        is_here = parts.scheme == "file" or (parts.hostname or "") in _LOOPBACK
+        if not (parts.scheme == "https" and parts.hostname) and not is_here:
+            shown = url.rpartition("@")[2]
+            raise ValueError(f"{shown!r} is no https URL: what it sends would be run")
+        if "@" in parts.netloc:
+            raise ValueError("a URL with a user would show the password to all")
+    return text
+
+
 _HEAP: Final = Domain(
     _check_heap, f"a size as Java spells it, such as 1g; at least {HOST_HEAP_MIN_MIB}m", "bytes"
+)
+_PATH: Final = Domain(str.strip, "folders and jars, with commas between them, or nothing")
+_CLASSES: Final = Domain(
+    _check_patterns, "names of classes, with * and ? for any letters and commas between them"
+)
+_REPOSITORIES: Final = Domain(
+    _check_repositories, "https or file URLs, without a password and with commas between them"
 )
 
 
@@ -25,6 +55,25 @@ _HEAP: Final = Domain(
 class PluginKeys(RestKeys):
     """The settings of a node about plugins, each of them valid; times in milliseconds."""
 
+    plugin_path: str = setting(
+        _PATH,
+        "",
+        "Folders of plugins of Kafka Connect, with commas, beside those that `fairlead plugins` has"
+        " added: each folder and each jar in one of them is a plugin.",
+        SAME,
+    )
+    plugin_allow: str = setting(
+        _CLASSES,
+        "*",
+        "The classes of plugins of Kafka Connect that configs may name: patterns with commas, such"
+        " as io.debezium.*",
+    )
+    plugins_repositories: str = setting(
+        _REPOSITORIES,
+        "",
+        "URLs of Maven repositories, with commas, that `fairlead plugins fetch` asks after Maven"
+        " Central.",
+    )
     plugin_host_heap: str = setting(
         _HEAP, "512m", "The heap of each JVM that runs plugins of Kafka Connect."
     )

@@ -218,6 +218,11 @@ VERBS: Final = {
         "offline.kafka_users",
         "Add, list and remove the users of the Kafka listener, also without a running node.",
     ),
+    "plugins": Verb(
+        CHANGE,
+        "offline.plugins",
+        "Add, fetch, list, verify and remove the plugins of Kafka Connect that this node has.",
+    ),
     "auth": Verb(
         CHANGE,
         "verbs.auth",
@@ -254,7 +259,6 @@ HABITS: Final = {
     "completion": "--install-completion SHELL",
     "api-resources": "get --help",
     "plugin": "get plugins",
-    "plugins": "get plugins",
     "connectors": "get connectors",
     "tasks": "get tasks",
     "workers": "get workers",

@@ -129,6 +129,22 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "kafka-user add": ("kafka-user add ann", "kafka-user add ann --password-file ann.txt"),
     "kafka-user list": ("kafka-user list",),
     "kafka-user remove": ("kafka-user remove ann",),
+    "plugins": (
+        "plugins fetch io.debezium:debezium-connector-postgres:3.6.1.Final",
+        "plugins list",
+    ),
+    "plugins list": ("plugins list", "plugins list --set plugin.path=/opt/connectors -o json"),
+    "plugins add": (
+        "plugins add http-sink-1.0.zip --trust",
+        "plugins add ./my-plugin --name mine --replace",
+    ),
+    "plugins fetch": (
+        "plugins fetch io.debezium:debezium-connector-mysql:3.6.1.Final",
+        "plugins fetch org.apache.kafka:connect-file:4.3.0 --name files",
+    ),
+    "plugins apply": ("plugins apply -f plugins.yaml",),
+    "plugins verify": ("plugins verify", "plugins verify debezium-connector-mysql-3.6.1.Final"),
+    "plugins remove": ("plugins remove debezium-connector-mysql-3.6.1.Final",),
     "auth": ("auth user add ann --role viewer", "auth list", "auth whoami"),
     "auth user": ("auth user add ann --role operator",),
     "auth user add": (

@@ -76,7 +76,7 @@ def read_connectors(file: Path, name_of_nameless: str = "") -> list[tuple[str, d
     A file holds one or a list, in each of its documents if it is YAML.
     """
     several: list[object] = []
-    for found in _parsed(file):
+    for found in read_documents(file):
         several += cast("list[object]", found) if isinstance(found, list) else [found]
     return [_connector(file, each, name_of_nameless) for each in several or [None]]
 
@@ -84,6 +84,7 @@ def read_connectors(file: Path, name_of_nameless: str = "") -> list[tuple[str, d
 def _connector(file: Path, found: object, name_of_nameless: str) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
+    _refuse_plugins(file, found)
     members = cast("Mapping[str, object]", found)
     given = members.get("name", name_of_nameless)
     name = given if isinstance(given, str) else ""
@@ -102,8 +103,21 @@ def _connector(file: Path, found: object, name_of_nameless: str) -> tuple[str, d
     return name, _texts(file, cast("Mapping[str, object]", config))
 
 
-def _parsed(file: Path) -> list[object]:
-    """Return the documents in a file; JSON is always one."""
+def _refuse_plugins(file: Path, document: object) -> None:
+    """Raise `Misused` for a list of plugins, which the node's own files get, not its REST."""
+    members = cast("Mapping[str, object]", document)
+    if "name" in members or not members.keys() & {"plugins", "build", "spec"}:
+        return
+    from ....pipeline.plugins.catalogue.installing.lists import plugins_in  # noqa: PLC0415
+
+    if plugins_in(document) is not None:
+        raise Misused(
+            f"{file} lists plugins and no connector: `fairlead plugins apply -f {file}` adds them"
+        )
+
+
+def read_documents(file: Path) -> list[object]:
+    """Return the documents in a file; JSON is always one. Raises `Failed`, `Misused`."""
     try:
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     except OSError as error:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from .aliases import compute_aliases
-from .jars import JARS
+from .installing.jars import JARS
+from .installing.refusals import PluginFlaw, PluginRefused
+from .installing.store import PluginStore, is_plugin
 from .private_folders import flaw_in_ownership
-from .refusals import PluginFlaw, PluginRefused
 from .scanning import ScanFolder, Scanner, ScanResult, fingerprint
 from .settings import PluginSettings
-from .store import PluginStore, is_plugin
 
 UNKNOWN: Final = "unknown"
 """The version of a plugin whose maker's build did not fill it in."""
@@ -129,7 +129,9 @@ def _text_of_loose(folder: Path, count: int) -> str:
 def _list_plugins(scans: ScanFolder, results: Iterable[ScanResult]) -> tuple[ConnectPlugin, ...]:
     results = [*results]
     named = {
-        (each.type, each.class_name) for result in results for each in result.found + result.connects
+        (each.type, each.class_name)
+        for result in results
+        for each in result.found + result.connects
     }
     aliases = compute_aliases(sorted(named))
     return tuple(

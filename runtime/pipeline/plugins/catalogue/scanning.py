@@ -27,8 +27,8 @@ from typing import Any, Final, NamedTuple
 
 from .....events.log.files import make_directory
 from .aliases import INTERFACES
-from .jars import JARS, SERVICES, jars_of, opened_jar, release_of, services_of
-from .refusals import PluginRefused
+from .installing.jars import JARS, SERVICES, jars_of, opened_jar, release_of, services_of
+from .installing.refusals import PluginRefused
 
 SCANS: Final = "plugin-catalogue"
 """The folder of all results, in the data folder."""

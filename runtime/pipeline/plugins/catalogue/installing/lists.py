@@ -22,7 +22,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from ..ivy import Coordinates
+from ...ivy import Coordinates
 from .refusals import PluginRefused
 
 MAVEN: Final = "maven"

@@ -26,7 +26,7 @@ def jars_of(location: Path) -> list[Path]:
     """
     if not location.is_dir():
         return [location]
-    found: list[Path] = []
+    jars: list[Path] = []
     left, entered = [location], set[Path]()
     while left:
         folder = left.pop()
@@ -38,8 +38,8 @@ def jars_of(location: Path) -> list[Path]:
             if each.is_dir():
                 left.append(each)
             elif each.suffix.lower() in JARS and each.exists():
-                found.append(each)
-    return sorted(found)
+                jars.append(each)
+    return sorted(jars)
 
 
 @contextmanager

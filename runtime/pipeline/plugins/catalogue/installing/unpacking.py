@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from .refusals import PluginRefused
 
@@ -141,9 +141,7 @@ def _unpack_tar(source: IO[bytes], folder: PluginFolder) -> None:
             if entry.isdir():
                 _make_unless_top(folder, entry.name)
             elif entry.isreg():
-                opened = archive.extractfile(entry)
-                assert opened is not None
-                folder.write(entry.name, opened)
+                folder.write(entry.name, cast("IO[bytes]", archive.extractfile(entry)))
             elif entry.issym():
                 links.append((entry.name, _target_of(entry)))
             elif entry.islnk():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from ..ivy import Coordinates, NotFetched
+from ...ivy import Coordinates, NotFetched
 from .refusals import PluginRefused
 from .store import PluginPart
 
@@ -27,15 +27,18 @@ class Repository(Protocol):
         ...
 
 
-def fetch_parts(repository: Repository, artifacts: Sequence[Coordinates]) -> list[PluginPart]:
+def fetch_parts(
+    repository: Repository, artifacts: Sequence[Coordinates], *, may_be_archive: bool
+) -> list[PluginPart]:
     """Return the files that make one plugin; raises `PluginRefused`.
 
-    Of one artifact without a classifier that is the maker's archive if there is one. All others
-    come as jars with all that they need, in versions that suit all of them.
+    Of one artifact without a classifier that is the maker's archive, if it may be and there is one.
+    All others come as jars with all that they need, in versions that suit all of them.
     """
     plain = [each for each in artifacts if not each.classifier and each.type == "jar"]
     try:
-        if len(artifacts) == 1 and plain and (archive := _fetch_archive(repository, plain[0])):
+        is_alone = may_be_archive and len(artifacts) == 1 and bool(plain)
+        if is_alone and (archive := _fetch_archive(repository, plain[0])):
             return [archive]
         named = [each for each in artifacts if each not in plain]
         parts = [

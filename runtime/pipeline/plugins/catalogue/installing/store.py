@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
-from .....events.log.files import make_directory, sync_path
+from ......events.log.files import make_directory, sync_path
 from .connect_jars import leave_out_connects
 from .jars import check_jar, jars_of
 from .refusals import PluginRefused
@@ -281,7 +281,7 @@ def _write_part(target: PluginFolder, part: PluginPart, *, is_alone: bool) -> st
 
 def _hash_files(folder: Path, *, is_durable: bool = False) -> dict[str, str]:
     return {
-        each.relative_to(folder).as_posix(): _hash_file(each, is_durable=is_durable)
+        each.relative_to(folder).as_posix(): hash_file(each, is_durable=is_durable)
         for each in _files_below(folder)
     }
 
@@ -291,7 +291,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in files if Path(place, name) != folder / ADDED)
 
 
-def _hash_file(path: Path, *, is_durable: bool) -> str:
+def hash_file(path: Path, *, is_durable: bool = False) -> str:
+    """Return the SHA-512 of a file in hex; `is_durable`: it is on the disk then."""
     with path.open("rb") as file:
         if is_durable:
             os.fsync(file.fileno())
