@@ -19,36 +19,38 @@ from fairlead.runtime.pipeline.plugins.catalogue.installing.jars import (
     classes_of,
     jars_of,
     opened_jar,
+    services_of,
 )
-from fairlead.runtime.pipeline.plugins.catalogue.installing.refusals import PluginRefused
 from fairlead.runtime.pipeline.plugins.catalogue.installing.store import PluginPart, PluginStore
-from fairlead.runtime.pipeline.plugins.catalogue.scanning import ScannedClass
+from fairlead.runtime.pipeline.plugins.catalogue.scanning import NoScanner, ScannedClass
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
 from fairlead_tests.plugin_jars import JAVA, jar_bytes, write_jar
 
 SINK = "org.apache.kafka.connect.sink.SinkConnector"
-CONNECTS = ScannedClass("converter", "org.apache.JsonConverter", "4.3.0", "classpath")
 
 
 @dataclass
 class ClassNameScanner:
-    """Takes each class whose name ends in `Connector` for a sink, as the host would find it."""
+    """Takes each class whose name ends in `Connector` for a sink."""
 
     scanned: list[str] = field(default_factory=list[str])
     """The plugins that were scanned."""
     version: str = "1.0"
+    java_release: int = JAVA
+    own: Sequence[tuple[str, str]] = (("converter", "org.apache.JsonConverter"),)
 
-    def __call__(self, folder: Path) -> Sequence[ScannedClass]:
-        (plugin,) = (each for each in folder.iterdir() if each.is_dir())
-        self.scanned.append(plugin.name)
+    def scan(self, folder: Path) -> Sequence[ScannedClass]:
+        self.scanned.append(folder.name)
         names: list[str] = []
-        for each in jars_of(plugin):
+        declared: set[str] = set()
+        for each in jars_of(folder):
             with opened_jar(each) as jar:
                 names += (name.removesuffix(".class").replace("/", ".") for name in classes_of(jar))
-        found = sorted(name for name in names if name.endswith("Connector"))
+                declared |= services_of(jar).get(SINK, set())
         return [
-            CONNECTS,
-            *(ScannedClass("sink", each, self.version, str(plugin)) for each in found),
+            ScannedClass("sink", each, self.version, SINK, each in declared)
+            for each in sorted(names)
+            if each.endswith("Connector")
         ]
 
 
@@ -61,7 +63,7 @@ class Node:
     scanner: ClassNameScanner = field(default_factory=ClassNameScanner)
 
     def open(self, *path: Path) -> Catalogue:
-        return open_catalogue(PluginSettings(self.data, path or [self.path]), self.scanner, JAVA)
+        return open_catalogue(PluginSettings(self.data, path or [self.path]), self.scanner)
 
     def flaws(self, *path: Path) -> list[tuple[str, str]]:
         return [(each.location.name, each.text) for each in self.open(*path).flaws]
@@ -162,7 +164,7 @@ def test_a_catalogue_of_another_path_keeps_the_results_of_this_one(
 def test_a_damaged_result_is_scanned_again(node: Node) -> None:
     write_jar(node.path / "a/a.jar", "x.AConnector")
     first = node.open()
-    for content in ("", "{}", json.dumps({"found": [["sink"]], "connects": []})):
+    for content in ("", "{}", json.dumps({"classes": [["sink"]], "own": []})):
         (first.paths[0] / "plugins.json").write_text(content)
         assert node.open() == first
     assert len(node.scanner.scanned) == 4
@@ -171,10 +173,10 @@ def test_a_damaged_result_is_scanned_again(node: Node) -> None:
 def test_without_a_scanner_only_what_was_scanned_counts(node: Node) -> None:
     write_jar(node.path / "a/a.jar", "x.AConnector")
     settings = PluginSettings(node.data, [node.path])
-    (flaw,) = open_catalogue(settings, None).flaws
-    assert flaw.text == "it has not been scanned yet: `fairlead plugins list` does that"
-    assert open_catalogue(settings, None).plugins == ()
-    assert node.open().plugins == open_catalogue(settings, None).plugins != ()
+    catalogue = open_catalogue(settings, NoScanner("run this"))
+    assert [each.text for each in catalogue.flaws] == ["a has not been scanned yet: run this"]
+    assert catalogue.plugins == ()
+    assert node.open() == open_catalogue(settings, NoScanner("run this")) != catalogue
 
 
 def test_what_is_wrong_with_a_plugin_is_told_and_the_others_count(node: Node) -> None:
@@ -269,12 +271,10 @@ def test_one_class_in_one_version_in_two_plugins_is_told(node: Node) -> None:
 
 def test_a_plugin_whose_scan_fails_is_scanned_again_the_next_time(node: Node) -> None:
     write_jar(node.path / "a/a.jar", "x.AConnector")
-
-    def fail(_: Path) -> Sequence[ScannedClass]:
-        raise PluginRefused("the JVM ended")
-
-    (flaw,) = open_catalogue(PluginSettings(node.data, [node.path]), fail, JAVA).flaws
-    assert flaw.text == "the JVM ended"
+    (flaw,) = open_catalogue(
+        PluginSettings(node.data, [node.path]), NoScanner("the JVM ended")
+    ).flaws
+    assert flaw.text == "a has not been scanned yet: the JVM ended"
     assert [*(node.data / "plugin-catalogue").iterdir()] == []
     assert len(node.open().plugins) == 1
 
@@ -282,11 +282,13 @@ def test_a_plugin_whose_scan_fails_is_scanned_again_the_next_time(node: Node) ->
 def test_a_plugin_that_is_removed_while_it_is_scanned_is_a_flaw(node: Node) -> None:
     jar = write_jar(node.path / "a/a.jar", "x.AConnector")
 
-    def remove(folder: Path) -> Sequence[ScannedClass]:
-        jar.unlink()
-        return node.scanner(folder)
+    class Removing(ClassNameScanner):
+        def scan(self, folder: Path) -> Sequence[ScannedClass]:
+            jar.unlink()
+            with opened_jar(folder / "a.jar"):
+                raise AssertionError("it is gone")
 
-    catalogue = open_catalogue(PluginSettings(node.data, [node.path]), remove, JAVA)
+    catalogue = open_catalogue(PluginSettings(node.data, [node.path]), Removing())
     assert [each.location.name for each in catalogue.flaws] == ["a"]
     assert [*(node.data / "plugin-catalogue").iterdir()] == []
 

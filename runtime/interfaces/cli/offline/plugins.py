@@ -282,8 +282,10 @@ def _open_repository(options: LocalOptions, further: Sequence[str] = ()) -> "Rep
 
 def _open_catalogue(options: LocalOptions) -> "Catalogue":
     from ....pipeline.plugins.catalogue.catalogue import open_catalogue  # noqa: PLC0415
+    from ....pipeline.plugins.catalogue.scanning import NoScanner  # noqa: PLC0415
 
-    return open_catalogue(options.load_config().plugins(), None)
+    scanner = NoScanner("this version of fairlead cannot do that")
+    return open_catalogue(options.load_config().plugins(), scanner)
 
 
 def _tell_added(options: LocalOptions, plugins: Iterable["AddedPlugin"]) -> None:

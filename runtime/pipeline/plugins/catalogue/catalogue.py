@@ -52,19 +52,17 @@ class Catalogue:
     flaws: tuple[PluginFlaw, ...]
 
 
-def open_catalogue(
-    settings: PluginSettings, scanner: Scanner | None, java_release: int = 0
-) -> Catalogue:
-    """Return the catalogue of a node; without a scanner, plugins that are new are left out.
+def open_catalogue(settings: PluginSettings, scanner: Scanner) -> Catalogue:
+    """Return the catalogue of a node.
 
-    Results of plugins that are gone or have changed are removed.
+    Plugins that are new or have changed are scanned; results of those that are gone are removed.
     """
     scans = ScanFolder(settings.data_dir)
     flaws: list[PluginFlaw] = []
     results: dict[str, ScanResult] = {}
     for location in _find_locations(settings, flaws):
         try:
-            result = _result_of(location, scans, scanner, java_release)
+            result = _result_of(location, scans, scanner)
         except PluginRefused as refused:
             flaws.append(PluginFlaw(location, str(refused)))
         except OSError as error:
@@ -73,17 +71,14 @@ def open_catalogue(
         else:
             flaws += (PluginFlaw(location, each) for each in result.flaws)
             results.setdefault(result.fingerprint, result)
-    if scanner is not None:
-        scans.prune()
+    scans.prune()
     plugins = _list_plugins(scans, results.values())
     flaws += _find_doubles(plugins)
     paths = tuple(dict.fromkeys(each.folder for each in plugins))
     return Catalogue(plugins, paths, tuple(flaws))
 
 
-def _result_of(
-    location: Path, scans: ScanFolder, scanner: Scanner | None, java_release: int
-) -> ScanResult:
+def _result_of(location: Path, scans: ScanFolder, scanner: Scanner) -> ScanResult:
     """Return what a plugin has; raises `PluginRefused`, `OSError`."""
     if flaw := flaw_in_ownership(location):
         raise PluginRefused(flaw)
@@ -92,9 +87,7 @@ def _result_of(
         raise PluginRefused(flaw)
     if result := scans.read(mark):
         return result
-    if scanner is None:
-        raise PluginRefused("it has not been scanned yet: `fairlead plugins list` does that")
-    return scans.scan(location, mark, scanner, java_release)
+    return scans.scan(location, mark, scanner)
 
 
 def _find_locations(settings: PluginSettings, flaws: list[PluginFlaw]) -> Iterator[Path]:
@@ -128,11 +121,8 @@ def _text_of_loose(folder: Path, count: int) -> str:
 
 def _list_plugins(scans: ScanFolder, results: Iterable[ScanResult]) -> tuple[ConnectPlugin, ...]:
     results = [*results]
-    named = {
-        (each.type, each.class_name)
-        for result in results
-        for each in result.found + result.connects
-    }
+    named = {pair for result in results for pair in result.own}
+    named |= {(each.type, each.class_name) for result in results for each in result.classes}
     aliases = compute_aliases(sorted(named))
     return tuple(
         sorted(
@@ -146,7 +136,7 @@ def _list_plugins(scans: ScanFolder, results: Iterable[ScanResult]) -> tuple[Con
                     aliases.get(each.class_name, ()),
                 )
                 for result in results
-                for each in result.found
+                for each in result.classes
             ),
             key=lambda each: (each.class_name, each.type, each.version, each.location),
         )

@@ -5,7 +5,7 @@ of MiB, or by the service files in its jars, which takes neither; but not every 
 files. So a plugin is scanned once, in a process that ends, and what was found is kept in a folder
 that is named by a fingerprint of its jars:
 
-- `plugins.json`: the plugin's place, the classes that were found, and what is wrong with them;
+- `plugins.json`: the plugin's place, its classes, and what is wrong with it;
 - `NAME/`: links to the plugin's jars, and one jar with the service files that they lack.
 
 A host that gets this folder as its `plugin.path` finds the same plugins by service files alone
@@ -18,16 +18,15 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from .....events.log.files import make_directory
-from .aliases import INTERFACES
-from .installing.jars import JARS, SERVICES, jars_of, opened_jar, release_of, services_of
+from .installing.jars import JARS, SERVICES, jars_of, opened_jar, release_of
 from .installing.refusals import PluginRefused
 
 SCANS: Final = "plugin-catalogue"
@@ -35,37 +34,64 @@ SCANS: Final = "plugin-catalogue"
 RESULT: Final = "plugins.json"
 SHIM: Final = "connect-plugin-path-shim.jar"
 """The jar with the missing service files; named as that of `connect-plugin-path`."""
-ON_CLASS_PATH: Final = "classpath"
-"""The location of Connect's own plugins."""
 _FORMAT: Final = 1
 """Part of each fingerprint: raised whenever results of older versions do not suffice."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class ScannedClass(NamedTuple):
-    """A plugin as Kafka's scanner found it."""
+    """A plugin's class as Kafka's scanner finds it."""
 
     type: str
     class_name: str
     version: str
-    location: str
-    """`classpath`, or the place that it was found in."""
+    service: str
+    """The interface or base class that a service file is named by."""
+    is_declared: bool
+    """Whether a service file of the plugin has it."""
 
 
-Scanner = Callable[[Path], Sequence[ScannedClass]]
-"""Scans a folder of plugin folders in a process that ends; raises `PluginRefused`."""
+class Scanner(Protocol):
+    """Scans plugins, each in a process that ends."""
+
+    @property
+    def java_release(self) -> int:
+        """The release of its Java, such as 17."""
+        ...
+
+    @property
+    def own(self) -> Iterable[tuple[str, str]]:
+        """Type and class of Connect's own plugins, whose names make aliases ambiguous."""
+        ...
+
+    def scan(self, folder: Path) -> Sequence[ScannedClass]:
+        """Return the classes of the plugin in a folder; raises `PluginRefused`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoScanner:
+    """Stands where no plugin can be scanned now: only those that were scanned before count."""
+
+    why: str
+    java_release: int = 0
+    own: Sequence[tuple[str, str]] = ()
+
+    def scan(self, folder: Path) -> Sequence[ScannedClass]:
+        """Raise `PluginRefused`."""
+        raise PluginRefused(f"{folder.name} has not been scanned yet: {self.why}")
 
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """What one plugin has."""
+    """The classes of one plugin."""
 
     location: str
     """The plugin's folder, or its jar."""
     fingerprint: str
-    found: list[ScannedClass]
-    connects: list[ScannedClass]
-    """Connect's own plugins, which the same scan found; their names make aliases ambiguous."""
+    classes: list[ScannedClass]
+    own: list[tuple[str, str]]
+    """The scanner's `own`."""
     flaws: list[str]
 
 
@@ -90,12 +116,12 @@ class ScanFolder:
             return _parse((self.path / mark / RESULT).read_bytes())
         return None
 
-    def scan(self, location: Path, mark: str, scanner: Scanner, java_release: int) -> ScanResult:
+    def scan(self, location: Path, mark: str, scanner: Scanner) -> ScanResult:
         """Scan a plugin, keep the result and return it; raises `PluginRefused`, `OSError`."""
         make_directory(self.path)
         folder = Path(mkdtemp(prefix=".part-", dir=self.path))
         try:
-            result = _scan_into(folder, location, mark, scanner, java_release)
+            result = _scan_into(folder, location, mark, scanner)
             self._keep(folder, mark)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -121,9 +147,7 @@ class ScanFolder:
                 raise
 
 
-def _scan_into(
-    folder: Path, location: Path, mark: str, scanner: Scanner, java_release: int
-) -> ScanResult:
+def _scan_into(folder: Path, location: Path, mark: str, scanner: Scanner) -> ScanResult:
     jars = jars_of(location)
     if not jars:
         raise PluginRefused("it holds no jar; class files count only in jars")
@@ -133,62 +157,50 @@ def _scan_into(
     for number, jar in enumerate(jars):
         name = jar.name if not (linked / jar.name).is_symlink() else f"{number}-{jar.name}"
         (linked / name).symlink_to(jar.resolve())
-    services, too_new = _read_jars(jars, java_release)
-    everything = scanner(folder)
-    found = [each for each in everything if each.location != ON_CLASS_PATH]
-    connects = [each for each in everything if each.location == ON_CLASS_PATH]
-    if not found:
-        too_new.append("no plugin of Connect was found in it")
-    _write_services(linked / SHIM, found, services)
-    result = ScanResult(str(location), mark, found, connects, too_new)
+    classes = [*scanner.scan(linked)]
+    flaws = [*_find_too_new(jars, scanner.java_release)]
+    if not classes:
+        flaws.append("no plugin of Connect was found in it")
+    _write_services(linked / SHIM, classes)
+    result = ScanResult(str(location), mark, classes, sorted(scanner.own), flaws)
     descriptor = os.open(folder / RESULT, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump(asdict(result), file)
     return result
 
 
-def _read_jars(jars: Iterable[Path], java_release: int) -> tuple[dict[str, set[str]], list[str]]:
-    """Return the services of jars, and what this Java cannot load; raises `PluginRefused`."""
-    services: dict[str, set[str]] = {}
-    flaws: list[str] = []
+def _find_too_new(jars: Iterable[Path], java_release: int) -> Iterator[str]:
+    """Yield a text for each jar that this Java cannot load; raises `PluginRefused`."""
     for path in jars:
         with opened_jar(path) as jar:
-            for interface, classes in services_of(jar).items():
-                services.setdefault(interface, set()).update(classes)
             needed = release_of(jar)
         if needed > java_release:
-            flaws.append(
+            yield (
                 f"{path.name} needs Java {needed}, and this node has Java {java_release}: set"
                 " JAVA_HOME to a newer one, or take an older version of the plugin"
             )
-    return services, flaws
 
 
-def _write_services(
-    path: Path, found: Iterable[ScannedClass], services: Mapping[str, set[str]]
-) -> None:
+def _write_services(path: Path, classes: Iterable[ScannedClass]) -> None:
     """Write a jar of the service files that are missing; none if none is."""
     missing: dict[str, set[str]] = {}
-    for each in found:
-        interface = INTERFACES.get(each.type, "")
-        if interface and each.class_name not in services.get(interface, ()):
-            missing.setdefault(interface, set()).add(each.class_name)
+    for each in classes:
+        if not each.is_declared:
+            missing.setdefault(each.service, set()).add(each.class_name)
     if not missing:
         return
     with zipfile.ZipFile(path, "x") as jar:
-        for interface, classes in sorted(missing.items()):
-            lines = "".join(f"{name}\n" for name in sorted(classes))
-            jar.writestr(zipfile.ZipInfo(f"{SERVICES}{interface}", _EPOCH), lines)
+        for service, names in sorted(missing.items()):
+            lines = "".join(f"{name}\n" for name in sorted(names))
+            jar.writestr(zipfile.ZipInfo(f"{SERVICES}{service}", _EPOCH), lines)
 
 
 def _parse(content: bytes) -> ScanResult:
     """Return a result by its JSON; raises `ValueError`."""
     fields: Any = json.loads(content)
     try:
-        lists = {name: [ScannedClass(*each) for each in fields[name]] for name in _CLASSES}
-        return ScanResult(**{**fields, **lists})
+        classes = [ScannedClass(*each) for each in fields["classes"]]
+        own = [(kind, name) for kind, name in fields["own"]]
+        return ScanResult(**{**fields, "classes": classes, "own": own})
     except (TypeError, KeyError):
         raise ValueError("it has other members") from None
-
-
-_CLASSES: Final = ("found", "connects")

@@ -1,1 +1,1 @@
-"""Installing of plugins: from which files they are made, what of these is refused, where they lie."""
+"""Installing of plugins: what they are made of, what of that is refused, and where they lie."""

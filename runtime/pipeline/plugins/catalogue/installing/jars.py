@@ -69,13 +69,13 @@ def classes_of(jar: zipfile.ZipFile) -> list[str]:
 
 def services_of(jar: zipfile.ZipFile) -> dict[str, set[str]]:
     """Return the classes that the service files of a jar name, by interface (`ServiceLoader`)."""
-    found: dict[str, set[str]] = {}
+    services: dict[str, set[str]] = {}
     for name in jar.namelist():
         if name.startswith(SERVICES) and not name.endswith("/"):
             lines = jar.read(name).decode(errors="replace").splitlines()
             classes = {line.partition("#")[0].strip() for line in lines}
-            found[name.removeprefix(SERVICES)] = classes - {""}
-    return found
+            services[name.removeprefix(SERVICES)] = classes - {""}
+    return services
 
 
 def release_of(jar: zipfile.ZipFile) -> int:

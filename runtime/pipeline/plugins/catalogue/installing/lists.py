@@ -69,13 +69,13 @@ class ListedPlugin:
 
 def plugins_in(document: object) -> Sequence[object] | None:
     """Return the list of plugins in a document; None: it is something else."""
-    found = document
+    holder = document
     for key in ("spec", "build"):
-        if isinstance(found, Mapping) and key in found:
-            found = cast("Mapping[str, object]", found)[key]
-    if not isinstance(found, Mapping) or "name" in found or "config" in found:
+        if isinstance(holder, Mapping) and key in holder:
+            holder = cast("Mapping[str, object]", holder)[key]
+    if not isinstance(holder, Mapping) or "name" in holder or "config" in holder:
         return None
-    plugins = cast("Mapping[str, object]", found).get("plugins")
+    plugins = cast("Mapping[str, object]", holder).get("plugins")
     return cast("Sequence[object]", plugins) if isinstance(plugins, list) else None
 
 

@@ -134,9 +134,9 @@ class PluginStore:
         self._discard(folder)
 
     def differences(self, name: str) -> list[str]:
-        """Return what differs between a plugin's files and those that were added; raises `OSError`.
+        """Compare a plugin's files with those that were added; return each difference.
 
-        All files are read. Raises `PluginRefused`.
+        All files are read. Raises `PluginRefused`, `OSError`.
         """
         plugin = self.read(name)
         folder = self.path / name
