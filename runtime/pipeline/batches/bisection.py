@@ -8,6 +8,7 @@ not fail is not tried again: one bad row among a million costs twenty attempts.
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -123,7 +124,8 @@ def as_rejects(
             [list(each.items()) for each in places], pa.map_(pa.string(), pa.string())
         ),
         "reason": pa.array([hide(rows[number]) for number in sorted(rows)], pa.string()),
-        "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
+        "raw": pa.array([json.dumps(row, default=_plain) for row in taken], pa.string()),
+        "format": pa.array(["row"] * len(taken), pa.string()),
     }
     keys = [row.get(_KEY) for row in taken]
     if all(isinstance(each, str | bytes | None) for each in keys):
@@ -137,6 +139,11 @@ def _position(row: Mapping[str, object], number: int, file: str | None) -> dict[
         return {name: str(row[column]) for name, column in RECORD_PLACE.items()}
     place = {"row": f"{number + 1} of the batch"}
     return {"file": file, **place} if file else place
+
+
+def _plain(value: object) -> str:
+    """Return a value that JSON has no word for as a text that Spark reads as that value."""
+    return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def _halves(start: int, count: int) -> list[tuple[int, int]]:

@@ -31,6 +31,8 @@ _MOST_LOGGED: Final = 100
 """How many bad rows of one batch are logged."""
 _RECORD: Final = ("key", "value")
 """The columns of a dead letter with the bytes of its record, where it is one."""
+_READING: Final = {"format": "string", "columns": "array<string>"}
+"""The columns that say how a text is read again; null if it is not the row of the source."""
 _REJECT: Final = pa.schema(
     [("position", pa.map_(pa.string(), pa.string())), ("reason", pa.string()), ("raw", pa.string())]
 )
@@ -83,9 +85,15 @@ class BadRows:
         if self.lost:
             rejects.append(("source", _of_ranges(spark, self.lost)))
         unread = sum(each.count() for _, each in rejects)
+        is_as_read = True
         for transform in self.pipeline.transforms:
-            rejects += [("transform", each) for each in transform.rejects()]
-        rejects += self.failed
+            found = transform.rejects()
+            rejects += [("transform", each if is_as_read else _changed(each)) for each in found]
+            is_as_read &= transform.keeps_rows
+        # A transform that fails has the whole chain tried with rows of the source.
+        for stage, each in self.failed:
+            is_row = stage == "transform" or is_as_read
+            rejects.append((stage, each if is_row else _changed(each)))
         counts = [each.count() for _, each in rejects]
         if not any(counts):
             return RejectedRows()
@@ -104,9 +112,10 @@ class BadRows:
         """Return rows that a stage rejects as dead letters."""
         connector, task, _, _ = self.commit_id
         columns = rejects.frame.columns
-        record = (
-            (sf.col(each) if each in columns else sf.lit(None)).cast("binary").alias(each)
-            for each in _RECORD
+        more = {**_READING, **dict.fromkeys(_RECORD, "binary")}
+        further = (
+            (sf.col(each) if each in columns else sf.lit(None)).cast(kind).alias(each)
+            for each, kind in more.items()
         )
         letters = [
             sf.lit(connector).alias("connector"),
@@ -114,7 +123,7 @@ class BadRows:
             sf.lit(stage).alias("stage"),
             *map(sf.col, _REJECT.names),
             sf.lit(now.isoformat(timespec="milliseconds")).alias("time"),
-            *record,
+            *further,
         ]
         if self.pipeline.tolerance.has_headers:
             letters.append(_headers(connector, task, stage).alias("headers"))
@@ -156,6 +165,11 @@ class BadRows:
                 "gives other rows each time; nothing of the batch counts"
             )
         return replace(manifest, rows=count)
+
+
+def _changed(rejects: Rejects) -> Rejects:
+    """Return rejects whose rows are no longer those of the source."""
+    return Rejects(rejects.frame.drop(*_READING), rejects.count)
 
 
 def _of_ranges(spark: "SparkSession", lost: Sequence[LostRange]) -> Rejects:

@@ -19,7 +19,9 @@ from ..spi.errors import PluginUnknown
 from ..spi.keys.common import COMMON
 from ..spi.keys.delivery import GUARANTEE_KEY
 from ..spi.keys.kinds import choice_key, number_key, text_key, with_group
+from ..spi.keys.letters import LETTERS
 from ..spi.types import SinkType, SourceType
+from ..stores.files.letters.source_type import LettersSourceType
 from ..stores.files.sink.sink_type import FilesSinkType
 from ..stores.files.source.source_type import FilesSourceType
 from ..stores.jdbc.sink import JdbcSinkType
@@ -52,7 +54,7 @@ SOURCE_TYPES = InstalledClasses[SourceType](
     "source type",
     "fairlead.sources",
     SourceType,  # type: ignore[type-abstract]
-    {FILES: FilesSourceType, JDBC: JdbcSourceType},
+    {FILES: FilesSourceType, JDBC: JdbcSourceType, LETTERS: LettersSourceType},
 )
 """The classes for `source.type`."""
 

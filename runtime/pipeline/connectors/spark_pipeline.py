@@ -27,6 +27,7 @@ from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
 from .config_check import probe
 from .error_keys import tolerance_of
+from .letter_retry import retry_config
 from .queue_reading import read_letters
 
 _MOST_RANGES = 4096
@@ -112,6 +113,13 @@ class SparkPipeline(Connector):
     ) -> LetterPage:
         """Return a page of what its folder or topic of dead letters has."""
         return read_letters(config, outside, query)
+
+    @classmethod
+    def retry_config(
+        cls, config: Mapping[str, str], task_config: Mapping[str, str], name: str
+    ) -> Mapping[str, str]:
+        """Return a config that reads its folder of letters, and has its transforms and sink."""
+        return retry_config(config, task_config, name)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""

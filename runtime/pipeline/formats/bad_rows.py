@@ -66,11 +66,11 @@ def with_file(frame: "DataFrame") -> "DataFrame":
 
 
 def split_bad_rows(
-    frame: "DataFrame", reason: "Column", originals: Mapping[str, Path]
+    frame: "DataFrame", reason: "Column", originals: Mapping[str, Path], text_format: str
 ) -> "tuple[DataFrame, Rejects]":
     """Return the good rows, and the bad ones with `reason`, an expression over `RAW`.
 
-    `originals` has the input file of each copy, by the path of the copy.
+    `originals` has the input file of each copy, by the path of the copy. `text_format`: csv, json.
     """
     aggregates = RowAggregates()
     names = [each for each in frame.columns if each not in {RAW, FILE}]
@@ -83,6 +83,8 @@ def split_bad_rows(
         sf.create_map(sf.lit("file"), _named(sf.col(FILE), originals)).alias("position"),
         reason.alias("reason"),
         sf.col(RAW).alias("raw"),
+        sf.lit(text_format).alias("format"),
+        (sf.array(*map(sf.lit, names)) if text_format == "csv" else sf.lit(None)).alias("columns"),
     )
     return good, Rejects(bad, lambda: int(aggregates.values.get(_BAD, 0)))
 

@@ -211,6 +211,19 @@ class Connector(Renamed, ABC):
         del config, outside, query
         raise LettersRefused("connectors of this class keep no dead letters that can be read here")
 
+    @classmethod
+    def retry_config(
+        cls, config: Mapping[str, str], task_config: Mapping[str, str], name: str
+    ) -> Mapping[str, str]:
+        """Return the config of a connector `name` that retries the dead letters of another one.
+
+        It reads each of them once, also those that come later, and writes as the other one does.
+        `config` is that of the other one, `task_config` that of a task of it; empty: there is none
+        yet. Secret values may be sealed. Raises `LettersRefused`.
+        """
+        del config, task_config, name
+        raise LettersRefused("connectors of this class keep no dead letters that can be retried")
+
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config; raises `ConfigInvalid`."""

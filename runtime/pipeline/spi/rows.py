@@ -81,6 +81,9 @@ class Rejects:
     """Columns: `position` (a map of strings, such as the file), `reason` and `raw` (strings).
 
     Optional columns `key` and `value` are the bytes of the record, which a dead letter topic keeps.
+    Optional columns `format` and `columns` say how `raw` is read again: `csv` or `json` is the text
+    that the source had, with the names of the csv values in their order; `row` is an object of JSON
+    with the values that the source has read. Without them nobody reads it again.
     A job after the batch's own job reads this frame if `count` is not 0; it must return the same
     rows then.
     """

@@ -25,6 +25,9 @@ class Transform(ABC):
     may_use_file_names: bool = True
     """Whether it may use the name of a row's file; if no transform does, small files are merged."""
 
+    keeps_rows: ClassVar[bool] = False
+    """Whether it only leaves rows out: each other row, with all its columns, stays as it was."""
+
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definitions of its keys, without the prefix: `field`.

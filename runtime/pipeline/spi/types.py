@@ -16,7 +16,7 @@ from ....events.commits import Document, Lag, Manifest
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, ExternalAccess, ProbeResult
-from .errors import Renamed, SampleRefused
+from .errors import LettersRefused, Renamed, SampleRefused
 from .lineage import Dataset
 from .offsets import Offsets, Seek, SeekEnd, seek_from_the_beginning
 from .sink import Sink
@@ -163,6 +163,21 @@ class SourceType(_Type):
         """
         del offsets, latest
         return None
+
+    @classmethod
+    def letter_keys(
+        cls, config: Mapping[str, str], task_config: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return the `source.*` keys with which `dead-letters` reads the rows of its letters.
+
+        These are the format, the schema and a dialect. `task_config` is that of a task; empty:
+        there is none yet. Values may have unresolved `${...}` references. Raises `LettersRefused`.
+        """
+        del task_config
+        raise LettersRefused(
+            f"rows of source.type={config.get('source.type')} have no columns and no text that a "
+            "source of letters could read: the letters do not tell the types of their values"
+        )
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Split the work into at most `max_tasks` tasks; raises `NotReady`.

@@ -37,6 +37,7 @@ class Dedupe(Transform):
     """Keeps the last, or the first, row of each key in a batch."""
 
     version: ClassVar[str] = BUILT_IN
+    keeps_rows: ClassVar[bool] = True
 
     @classmethod
     def config(cls) -> ConfigDef:

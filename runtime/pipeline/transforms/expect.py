@@ -34,6 +34,11 @@ _KEY: Final = "_key"
 """The column of a record's key, if the source has one."""
 _BAD: Final = "bad"
 DEAD_LETTER: Final = "dead-letter"
+_TIMES: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Spark's own formats, with microseconds: it writes milliseconds."""
 _OUTCOMES: Final = ("fail", DEAD_LETTER, "drop", "warn")
 
 
@@ -41,6 +46,7 @@ class Expectations(Transform):
     """Counts the rows that violate a rule; fails the batch, drops them, or only warns."""
 
     version: ClassVar[str] = BUILT_IN
+    keeps_rows: ClassVar[bool] = True
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -115,7 +121,8 @@ class Expectations(Transform):
         return frame.select(
             _position(columns).alias("position"),
             sf.concat_ws("; ", *violations).alias("reason"),
-            sf.to_json(sf.struct(*columns)).alias("raw"),
+            sf.to_json(sf.struct(*columns), _TIMES).alias("raw"),
+            sf.lit("row").alias("format"),
             *key,
         )
 

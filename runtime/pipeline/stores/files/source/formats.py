@@ -247,7 +247,7 @@ class ReadFormat:
             reason = json_reason(self.columns, options, self._json_values(spark, files))
         else:
             reason = csv_reason(self.columns, options, values)
-        good, rejects = split_bad_rows(frame, reason, copies.originals)
+        good, rejects = split_bad_rows(frame, reason, copies.originals, self.name)
         return good, (rejects,)
 
     def _load(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":

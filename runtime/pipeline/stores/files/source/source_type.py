@@ -20,8 +20,9 @@ from ....formats.spark.options import SOURCE_OPTION, options_to_read
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_reference
 from ....spi.connector import Delivery
 from ....spi.context import Context, ExternalAccess, ProbeResult, SourceColumns
-from ....spi.errors import Away, BadInput, NotReady, OffsetRefused
+from ....spi.errors import Away, BadInput, LettersRefused, NotReady, OffsetRefused
 from ....spi.keys.common import TOLERANCE
+from ....spi.keys.letters import IS_INFERRED
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
@@ -119,6 +120,29 @@ class FilesSourceType(SourceType):
         return seek(root, glob, to, offsets)
 
     lag_of = staticmethod(lag_of)
+
+    @classmethod
+    def letter_keys(
+        cls, config: Mapping[str, str], task_config: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return the format, the dialect and the schema; raises `LettersRefused`.
+
+        An inferred schema is that of the tasks.
+        """
+        if json.loads(task_config.get(keys.TASK_FOLDERS, "") or "[]"):
+            raise LettersRefused(
+                "folders name columns of its rows, and the text of a letter does not have these"
+            )
+        given = config.get(keys.SOURCE_SCHEMA, "").strip()
+        schema = given or task_config.get(keys.TASK_SCHEMA, "")
+        if not schema:
+            raise LettersRefused(
+                f"its schema is not known before its first task has run: wait, or set "
+                f"{keys.SOURCE_SCHEMA}"
+            )
+        where = {keys.SOURCE_PATH, keys.SOURCE_GLOB}
+        kept = {k: v for k, v in config.items() if k.startswith("source.") and k not in where}
+        return {**kept, keys.SOURCE_SCHEMA: schema, IS_INFERRED: str(not given).lower()}
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the files to tasks, with one schema for all."""

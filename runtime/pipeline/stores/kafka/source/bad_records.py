@@ -26,8 +26,13 @@ def record_error(table: pa.Table, row: int, why: str) -> str:
     return NAMED.format(f"{topic}-{partition}", offset, why)
 
 
-def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
-    """Return records, given by row number with the reason, as rejects."""
+def reject_records(
+    spark: "SparkSession", table: pa.Table, rows: Mapping[int, str], text_format: str | None = None
+) -> Rejects:
+    """Return records, given by row number with the reason, as rejects.
+
+    `text_format` is how their texts are read again; None: nobody does.
+    """
     part = table.take(list(rows))
     places = (part[name].cast(pa.string()).to_pylist() for name in PLACE)
     position = [list(zip(POSITION, each, strict=True)) for each in zip(*places, strict=True)]
@@ -36,6 +41,7 @@ def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, st
             "position": pa.array(position, pa.map_(pa.string(), pa.string())),
             "reason": pa.array(rows.values(), pa.string()),
             "raw": as_text(part["_value"]),
+            "format": pa.array([text_format] * len(rows), pa.string()),
         }
     )
     return Rejects(spark.createDataFrame(letters), lambda: len(rows))

@@ -13,8 +13,9 @@ from ....formats.inference import infer_json
 from ....formats.json.flaws import find_text_flaws, objects_in, values_of
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context, SourceColumns
-from ....spi.errors import BadInput, NotReady, SourceAway
+from ....spi.errors import BadInput, LettersRefused, NotReady, SourceAway
 from ....spi.keys.common import QUEUE_TOPIC, TOLERANCE
+from ....spi.keys.letters import FORMAT, IS_INFERRED, SCHEMA
 from ....spi.offsets import SeekEnd
 from ....spi.source import Limit
 from .. import keys
@@ -32,6 +33,8 @@ SAMPLE: Final = 500
 _SAMPLE_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.02
 _KEYS: Final[Mapping[str, str]] = {"string": "STRING", "bytes": "BINARY"}
+_PLAIN: Final[Mapping[str, str]] = {"string": "_value STRING", "bytes": "_value BINARY"}
+"""The column of values that are not parsed, by their converter."""
 _BESIDE: Final[Mapping[str, str]] = {
     "_topic": "STRING",
     "_partition": "INT",
@@ -123,7 +126,7 @@ def needs_key_schema(settings: ParsedConfig) -> bool:
 def declared_columns(settings: ParsedConfig) -> SourceColumns:
     """Return the columns, if the config determines them."""
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
-    values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
+    values = _PLAIN.get(kind, "")
     if needs_schema(settings):
         values = settings.text(keys.SCHEMA)
     if not values or has_typed_keys(settings):
@@ -132,6 +135,30 @@ def declared_columns(settings: ParsedConfig) -> SourceColumns:
     types = {**_BESIDE, "_key": key}
     beside = (f"{name} {types[name]}" for name in _metadata(settings.items(keys.METADATA)))
     return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
+
+
+def letter_keys(config: Mapping[str, str], task_config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return how dead letters of records are read again; see `SourceType.letter_keys`."""
+    kind = converter_kind(config.get(keys.VALUE_CONVERTER, "string"))
+    if config.get(keys.METADATA):
+        raise LettersRefused(
+            f"{keys.METADATA} adds columns to its rows, and the text of a letter has none of these"
+        )
+    if plain := _PLAIN.get(kind):
+        return {FORMAT: "json", SCHEMA: plain}
+    if kind != "json" or config.get(keys.VALUE_SCHEMAS, "true").strip().lower() != "false":
+        told = kind if kind != "json" else f"json with {keys.VALUE_SCHEMAS}=true"
+        raise LettersRefused(
+            f"values of {keys.VALUE_CONVERTER}={told} cannot be read again from a letter's text"
+        )
+    given = config.get(SCHEMA, "").strip()
+    schema = given or task_config.get(keys.TASK_SCHEMA, "")
+    if not schema:
+        raise LettersRefused(
+            f"its schema is not known before its first task has run: wait, or set {SCHEMA}"
+        )
+    mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config else {}
+    return {FORMAT: "json", SCHEMA: schema, IS_INFERRED: str(not given).lower(), **mode}
 
 
 def key_column(ddl: str) -> str:

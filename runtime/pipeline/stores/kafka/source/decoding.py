@@ -244,7 +244,7 @@ class JsonDecoder(RecordDecoder):
             if self._policy.mode != DEAD_LETTER:
                 row, why = next(iter(refused.items()))
                 raise SchemaRefused(record_error(table, row, why)) from None
-            self._rejects.append(reject_records(spark, table, refused))
+            self._rejects.append(reject_records(spark, table, refused, "json"))
             return without_rows(table, refused)
         return table
 
@@ -310,7 +310,12 @@ class JsonDecoder(RecordDecoder):
         letters = (
             frame.where(CORRUPT)
             .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), FLAW)
-            .select("position", _reason(schema, values).alias("reason"), sf.col(RAW).alias("raw"))
+            .select(
+                "position",
+                _reason(schema, values).alias("reason"),
+                sf.col(RAW).alias("raw"),
+                sf.lit("json").alias("format"),
+            )
         )
         count = lambda: int(aggregates.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))

@@ -38,6 +38,7 @@ from .columns import (
     infer_columns,
     infer_key_column,
     key_column,
+    letter_keys,
     needs_key_schema,
     needs_schema,
     read_sample,
@@ -123,6 +124,13 @@ class KafkaSourceType(SourceType):
                 return ProbeResult({key: flaw}, columns=columns)
         registries = _registries(config, has_schema=bool(settings.text(keys.SCHEMA)))
         return reduce(ProbeResult.plus, registries, replace(_probe(config), columns=columns))
+
+    @classmethod
+    def letter_keys(
+        cls, config: Mapping[str, str], task_config: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return the schema of values that are texts, bytes, or JSON; raises `LettersRefused`."""
+        return letter_keys(config, task_config)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the partitions to tasks; raises `NotReady` while there are none."""
