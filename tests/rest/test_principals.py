@@ -74,6 +74,7 @@ def test_what_is_configured_is_changed_by_administrators() -> None:
         "PATCH /groups/{group}/config",
         "POST /apply",
         "POST /connectors",
+        "POST /connectors/{connector}/dead-letters/retry",
         "POST /connectors/{connector}/rollback",
         "POST /connectors/{connector}/tasks",
         "POST /sample",

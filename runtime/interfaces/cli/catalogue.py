@@ -94,7 +94,7 @@ VERBS: Final = {
         LOOK,
         "verbs.connectors.dead_letters",
         dead_letters="List the dead letters of a connector, the newest first: reason, place and "
-        "text of bad rows.",
+        "text of bad rows; or retry them.",
     ),
     **_list_verbs(
         LOOK,

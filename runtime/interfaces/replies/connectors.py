@@ -241,6 +241,22 @@ class DeadLetterList(Struct, frozen=True):
     """The folder or the topic that has them."""
 
 
+class DeadLetterRetry(Struct, frozen=True):
+    """The connector that retries the dead letters of another one."""
+
+    connector: str
+    """Whose dead letters it reads."""
+    name: str
+    """Its own name."""
+    is_new: bool
+    """Whether there was none before; one that was there goes on with the letters that it has not
+    read."""
+    config: dict[str, str]
+    """Its config; secret values are hidden."""
+    warnings: tuple[str, ...]
+    """Possible mistakes in the config."""
+
+
 class SampleColumn(Struct, frozen=True):
     """A column of a sample."""
 

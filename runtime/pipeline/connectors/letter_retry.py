@@ -35,7 +35,7 @@ def retry_config(
     source = PipelineTypes.of(config).source.letter_keys(config, task_config)
     kept = {key: value for key, value in config.items() if not key.startswith("source.")}
     kept.pop(SINK_ADOPT, None)  # it is for one connector, once
-    made = {
+    own = {
         NAME: name,
         SOURCE_TYPE: LETTERS,
         SOURCE_PATH: queue,
@@ -45,8 +45,8 @@ def retry_config(
     }
     if is_label(config[NAME]):
         labels = {**read_labels(config), _LABEL: config[NAME]}
-        made[LABELS] = ", ".join(f"{label}={value}" for label, value in labels.items())
-    return {**kept, **source, **made}
+        own[LABELS] = ", ".join(f"{label}={value}" for label, value in labels.items())
+    return {**kept, **source, **own}
 
 
 def _folder_of(config: Mapping[str, str]) -> str:

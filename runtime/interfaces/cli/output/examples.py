@@ -54,6 +54,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "dead-letters flights --limit 20",
         "dead-letters flights -o json",
         "dead-letters flights --export > letters.jsonl",
+        "dead-letters retry flights --dry-run",
     ),
     "cluster-info": ("cluster-info", "cluster-info --context prod"),
     "support-bundle": ("support-bundle", "support-bundle --context prod -f bundle.tar.gz"),

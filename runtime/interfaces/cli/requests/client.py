@@ -121,9 +121,9 @@ class Client:
         """GET a path; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("GET", path, query=query), kind)
 
-    def post(self, kind: type[T], *path: str, body: object) -> T:
+    def post(self, kind: type[T], *path: str, body: object = None, **query: str) -> T:
         """POST a document to a path, and return the response; raises `Failed`, `Unreachable`."""
-        return self._convert(self._ask("POST", path, body=body), kind)
+        return self._convert(self._ask("POST", path, body=body, query=query), kind)
 
     def put(self, kind: type[T], *path: str, body: object = None, **query: str) -> T:
         """PUT a document to a path, and return the response; raises `Failed`, `Unreachable`."""

@@ -1,11 +1,12 @@
 """Tables of connectors, tasks and plugins, and documents with all details of one of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, convert
 from rich.filesize import decimal
 
+from ....pipeline.spi.keys.letters import CONNECTOR, LETTERS
 from ...replies.connectors import (
     AutoRestartInfo,
     ConfigChange,
@@ -96,6 +97,13 @@ def tabulate_connectors(connectors: Expanded) -> list[Section]:
     return [CONNECTORS.lay_out(_list_connectors(connectors))]
 
 
+def _format_retried(config: Mapping[str, str]) -> str:
+    """Return whose dead letters a connector retries; "" if it is for something else."""
+    if config.get("source.type") != LETTERS:
+        return ""
+    return f"the dead letters of {config.get(CONNECTOR, '')}"
+
+
 def tabulate_connector(connector: ConnectorInFull) -> list[Section]:
     """Lay out one connector."""
     state = connector.status.connector
@@ -106,6 +114,7 @@ def tabulate_connector(connector: ConnectorInFull) -> list[Section]:
         ("State", state.state),
         ("Worker", shorten_worker(state.worker_id)),
         ("Delivery", connector.delivery),
+        ("Retries", _format_retried(connector.config)),
         ("Reason", state.trace or state.reason),
         *(("Warning", each) for each in connector.warnings),
     )

@@ -1,5 +1,6 @@
 """Reads the dead letters of a connector with its class, and hides the secrets of its config."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from ....config.references.secret_patterns import redact
@@ -28,6 +29,19 @@ class LetterReader(AskedConnector):
         else:
             return page._replace(letters=[*map(self._without_secrets, page.letters)])
         raise ApiError(status, self.secrets.hide(why))
+
+    def retry_config(
+        self, stored: Mapping[str, str], task_config: Mapping[str, str], name: str
+    ) -> Mapping[str, str]:
+        """Return the config of a connector that retries the letters; what is sealed stays so.
+
+        Raises `ApiError` if they cannot be retried.
+        """
+        try:
+            return self.plugin.made_by.retry_config(stored, task_config, name)
+        except LettersRefused as refused:
+            told = f"the dead letters of {self.config['name']} cannot be retried: {refused}"
+            raise ApiError(HTTPStatus.CONFLICT, told) from None
 
     def _without_secrets(self, letter: DeadLetter) -> DeadLetter:
         """Hide the secrets of the config everywhere, and in the reason what looks like one.

@@ -1,4 +1,4 @@
-"""The command `dead-letters`: the bad rows that a connector has kept."""
+"""The command `dead-letters`: the bad rows that a connector has kept, and their retry."""
 
 import sys
 from collections.abc import Iterator
@@ -7,16 +7,17 @@ from typing import Annotated, Final
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from ....replies.connectors import DeadLetterInfo, DeadLetterList
-from ...adapters.parameters import Option
+from ....replies.connectors import DeadLetterInfo, DeadLetterList, DeadLetterRetry
+from ...adapters.parameters import Argument, Option
 from ...output.layout import TableLayout
 from ...output.phrases import format_time
-from ...output.printing import Misused, format_json, say, say_aside, show
+from ...output.printing import FactList, Misused, format_json, say, say_aside, show
 from ...requests.client import Client, find_client
 from ...requests.grammar import CONNECTORS, split_words
-from ...requests.names import name_argument
+from ...requests.names import complete_names
 from ...requests.options import RemoteReadOptions, with_options
 
+RETRY: Final = "retry"
 PAGE: Final = 1_000
 """How many letters a node answers with at most."""
 
@@ -24,7 +25,14 @@ PAGE: Final = 1_000
 @with_options(RemoteReadOptions)
 def dead_letters(
     options: RemoteReadOptions,
-    words: Annotated[list[str], name_argument(CONNECTORS)],
+    words: Annotated[
+        list[str],
+        Argument(
+            metavar="[retry] [KIND] NAME",
+            help="The name of a connector; `retry` retries its letters. KIND is connector.",
+            complete=complete_names(CONNECTORS),
+        ),
+    ],
     *,
     limit: Annotated[
         int, Option("--limit", metavar="N", min=1, max=100_000, help="How many, the newest ones.")
@@ -32,14 +40,22 @@ def dead_letters(
     export: Annotated[
         bool, Option("--export", help="All of them, each as an object of JSON in a line.")
     ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Of `retry`: only show the config that it would have.")
+    ] = False,
 ) -> None:
     """List the dead letters of a connector, the newest first: reason, place and text of bad rows.
 
-    They are read from its folder or topic of dead letters, by the node that is asked.
+    They are read from its folder or topic of dead letters, by the node that is asked. `retry` makes
+    a connector NAME-retry, which reads each letter once and writes as the first one does now.
     """
-    name, *more = split_words("dead-letters", words, CONNECTORS).names
-    if more:
-        raise Misused("`fairlead dead-letters` is of one connector")
+    if words[0] == RETRY and len(words) > 1:
+        name = _one_of(split_words("dead-letters retry", words[1:], CONNECTORS).names)
+        _retry(options, name, is_dry=dry_run)
+        return
+    name = _one_of(split_words("dead-letters", words, CONNECTORS).names)
+    if dry_run:
+        raise Misused("--dry-run is of `fairlead dead-letters retry NAME`")
     pages = _fetch_pages(find_client(options), name, None if export else limit)
     if export:
         for page in pages:
@@ -52,6 +68,29 @@ def dead_letters(
     show(options.output, replace(last, letters=letters), [LETTERS.lay_out(letters)])
     if last.next is not None:
         say_aside(f"{last.where} has more: --limit {2 * limit}, or --export for all")
+
+
+def _one_of(names: list[str]) -> str:
+    """Return the only name; raises `Misused`."""
+    if len(names) > 1:
+        raise Misused("`fairlead dead-letters` is of one connector")
+    return names[0]
+
+
+def _retry(options: RemoteReadOptions, name: str, *, is_dry: bool) -> None:
+    """Make the connector that retries letters, or show what it would be."""
+    path = "connectors", name, "dead-letters", "retry"
+    query = {"dry_run": "true"} if is_dry else {}
+    answer = find_client(options).post(DeadLetterRetry, *path, **query)
+    config = FactList(sorted(answer.config.items()), "Config")
+    show(options.output, answer, [FactList((("Name", answer.name), ("Retries", name))), config])
+    for each in answer.warnings:
+        say_aside(f"warning: {answer.name}: {each}")
+    if is_dry:
+        say_aside("this was a dry run: nothing was made")
+    else:
+        does = "is made, and reads all letters" if answer.is_new else "goes on with new letters"
+        say_aside(f"{answer.name} {does}; `fairlead describe {answer.name}` shows how far it is")
 
 
 def _fetch_pages(client: Client, name: str, most: int | None) -> Iterator[DeadLetterList]:

@@ -65,7 +65,7 @@ _NO_OBJECT: Final = "cannot be retried: its text is not a JSON object"
 
 
 class _Kind(NamedTuple):
-    """What letters that are read together have in common."""
+    """The format and the columns of texts that are read alike."""
 
     format: str
     columns: tuple[str, ...]

@@ -133,8 +133,10 @@ class FilesSourceType(SourceType):
             raise LettersRefused(
                 "folders name columns of its rows, and the text of a letter does not have these"
             )
-        given = config.get(keys.SOURCE_SCHEMA, "").strip()
-        schema = given or task_config.get(keys.TASK_SCHEMA, "")
+        is_inferred = not config.get(keys.SOURCE_SCHEMA, "").strip()
+        schema = (
+            task_config.get(keys.TASK_SCHEMA, "") if is_inferred else config[keys.SOURCE_SCHEMA]
+        )
         if not schema:
             raise LettersRefused(
                 f"its schema is not known before its first task has run: wait, or set "
@@ -142,7 +144,7 @@ class FilesSourceType(SourceType):
             )
         where = {keys.SOURCE_PATH, keys.SOURCE_GLOB}
         kept = {k: v for k, v in config.items() if k.startswith("source.") and k not in where}
-        return {**kept, keys.SOURCE_SCHEMA: schema, IS_INFERRED: str(not given).lower()}
+        return {**kept, keys.SOURCE_SCHEMA: schema, IS_INFERRED: str(is_inferred).lower()}
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the files to tasks, with one schema for all."""

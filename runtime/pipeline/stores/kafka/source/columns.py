@@ -151,14 +151,14 @@ def letter_keys(config: Mapping[str, str], task_config: Mapping[str, str]) -> Ma
         raise LettersRefused(
             f"values of {keys.VALUE_CONVERTER}={told} cannot be read again from a letter's text"
         )
-    given = config.get(SCHEMA, "").strip()
-    schema = given or task_config.get(keys.TASK_SCHEMA, "")
+    is_inferred = not config.get(SCHEMA, "").strip()
+    schema = task_config.get(keys.TASK_SCHEMA, "") if is_inferred else config[SCHEMA]
     if not schema:
         raise LettersRefused(
             f"its schema is not known before its first task has run: wait, or set {SCHEMA}"
         )
     mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config else {}
-    return {FORMAT: "json", SCHEMA: schema, IS_INFERRED: str(not given).lower(), **mode}
+    return {FORMAT: "json", SCHEMA: schema, IS_INFERRED: str(is_inferred).lower(), **mode}
 
 
 def key_column(ddl: str) -> str:
