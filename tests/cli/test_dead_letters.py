@@ -42,3 +42,38 @@ def test_an_export_has_all_of_them_as_json_lines(run: Run, cluster: Cluster) -> 
     ended = run("dead-letters", "flights", "--export", "--url", cluster.url)
     assert [*map(json.loads, ended.out.splitlines())] == [letter("x"), letter("y")]
     assert run("dead-letters", "a", "b", "--url", cluster.url).code == 2
+
+
+def retried(*, is_new: bool) -> dict[str, Any]:
+    config = {"source.type": "dead-letters", "sink.password": "********"}
+    about = {"connector": "flights", "name": "flights-retry", "is_new": is_new}
+    return {**about, "config": config, "warnings": ["it is slow"]}
+
+
+def test_a_retry_is_shown_first_and_made_then(run: Run, cluster: Cluster) -> None:
+    path = f"{PATH}/retry"
+    cluster.answer("POST", f"{path}?dry_run=true", retried(is_new=True))
+    cluster.answer("POST", path, retried(is_new=False))
+    dry = run("dead-letters", "retry", "flights", "--dry-run", "--url", cluster.url)
+    assert dry.out == (
+        "Name:     flights-retry\n"
+        "Retries:  flights\n"
+        "\n"
+        "Config\n"
+        "sink.password:  ********\n"
+        "source.type:    dead-letters\n"
+    )
+    assert dry.err == (
+        "fairlead: warning: flights-retry: it is slow\n"
+        "fairlead: this was a dry run: nothing was made\n"
+    )
+    made = run("dead-letters", "retry", "connector", "flights", "--url", cluster.url, "-o", "json")
+    assert json.loads(made.out) == retried(is_new=False)
+    assert "flights-retry goes on with new letters; `fairlead describe flights-retry`" in made.err
+    assert run("dead-letters", "flights", "--dry-run", "--url", cluster.url).code == 2
+    assert run("dead-letters", "retry", "a", "b", "--url", cluster.url).code == 2
+
+
+def test_a_connector_may_be_called_retry(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors/retry/dead-letters?limit=50", page(None, letter("x")))
+    assert run("dead-letters", "retry", "--url", cluster.url).out.endswith("is \\x1b bad  x\n")

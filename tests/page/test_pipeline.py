@@ -1,12 +1,17 @@
 """A pipeline from its form to its dead letters, by the page of a node that moves real rows."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
+import pyarrow.parquet as papq
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from fairlead_tests.cluster.node import eventually
 from fairlead_tests.cluster.remains import without_remains
 from fairlead_tests.monitoring.watched_node import WatchedNode
 from fairlead_tests.page.browser import NARROW, grave_findings, overflow, visited
@@ -122,3 +127,70 @@ def test_every_view_is_for_everybody(home: WatchedNode, browser: Browser, scheme
             page.wait_for_timeout(500)
             findings[view] = grave_findings(page)
         assert findings == {view: [] for view in VIEWS}
+
+
+LETTERS = 8
+"""The number of files, each with a good row and two bad ones."""
+
+
+def task_of(home: WatchedNode, connector: str) -> dict[str, Any]:
+    """Return the progress of a connector's only task; empty before it has one."""
+    answer = httpx.get(f"{home.url}/connectors/{connector}/progress", timeout=60)
+    tasks = answer.json()["tasks"] if answer.is_success else []
+    return tasks[0] if tasks else {}
+
+
+def put(home: WatchedNode, connector: str, config: dict[str, str]) -> None:
+    path = f"{home.url}/connectors/{connector}/config"
+    assert httpx.put(path, json=config, timeout=60).is_success
+
+
+def test_dead_letters_are_retried_once_each_although_their_worker_is_killed(
+    home: WatchedNode, browser: Browser
+) -> None:
+    folder = home.folder / "late"
+    (folder / "in").mkdir(parents=True)
+    for number in range(LETTERS):
+        rows = f"n\n{number}\n{100 + number} min\n{200 + number} min\n"
+        (folder / "in" / f"{number}.csv").write_text(rows)
+    config = {
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.schema": "n INT",
+        "source.path": str(folder / "in"),
+        "source.max.files.per.batch": "1",
+        "sink.format": "parquet",
+        "sink.path": str(folder / "out"),
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.path": str(folder / "bad"),
+    }
+    put(home, "late", config)
+    is_kept = lambda: task_of(home, "late").get("dead_letters") == 2 * LETTERS  # noqa: E731
+    eventually(is_kept, "all bad rows are dead letters", 120)
+    mended = {
+        "source.schema": "n STRING",
+        "transforms": "mend",
+        "transforms.mend.type": "select",
+        "transforms.mend.columns": "CAST(replace(n, ' min', '') AS INT) AS n",
+        "rate.limit.rows.per.second": "1",
+    }
+    put(home, "late", config | mended)
+    with visited(browser, home.url) as page:
+        page.goto(f"{home.url}#/letters?connector=late")
+        page.get_by_role("button", name="Retry…").click()
+        question = page.get_by_role("dialog")
+        expect(question).to_contain_text(f"It reads each letter in {folder}/bad once")
+        question.get_by_text("Its config").click()
+        expect(question).to_contain_text("source.type: dead-letters")
+        assert grave_findings(page) == []
+        question.get_by_role("button", name="Retry").click()
+        expect(page.get_by_role("heading", name="late-retry")).to_be_visible()
+    has_begun = lambda: task_of(home, "late-retry").get("batches", 0) > 0  # noqa: E731
+    eventually(has_begun, "letters are retried", 120)
+    status = httpx.get(f"{home.url}/connectors/late-retry/status", timeout=60).json()
+    home.node.hit(f"worker {status['tasks'][0]['worker_id'].rpartition('/')[2]}")
+    is_done = lambda: task_of(home, "late-retry").get("rows_out") == 2 * LETTERS  # noqa: E731
+    eventually(is_done, "all letters are retried", 120)
+    every = [each + number for number in range(LETTERS) for each in (0, 100, 200)]
+    read = lambda: Counter(papq.read_table(folder / "out")["n"].to_pylist())  # noqa: E731
+    eventually(lambda: read() == Counter(every), "each row is there once", 60)

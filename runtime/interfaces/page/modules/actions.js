@@ -1,5 +1,6 @@
 /** What a person can do to a connector from the page: each asks the node, and says what came of it. */
 
+import { write } from "./config-text.js";
 import { plural } from "./format.js";
 import { Component, createRef, html } from "./html.js";
 import { ask, connectorPath } from "./node.js";
@@ -48,6 +49,20 @@ const ACTIONS = {
   uncordon: { label: "Look at workers", open: () => go(["workers"]) },
   log: { label: "Log", open: (name) => go(["logs"], { connector: name }) },
   "dead-letters": { label: "Dead letters", open: (name) => go(["letters"], { connector: name }) },
+  "retry-letters": {
+    label: "Retry…",
+    done: "has its dead letters retried",
+    send: (name) => ask("POST", connectorPath(name, "dead-letters", "retry")),
+    sure: async (name) => {
+      const made = await ask("POST", `${connectorPath(name, "dead-letters", "retry")}?dry_run=true`);
+      const { "source.path": from, "errors.deadletterqueue.path": again } = made.config;
+      return [
+        `${made.is_new ? "Make" : "Go on with"} the connector ${made.name}? It reads each letter in ${from} once, has the transforms and the sink that ${name} has now, and keeps what is refused again in ${again}.`,
+        made.config,
+      ];
+    },
+    then: (name) => go(["connectors", `${name}-retry`]),
+  },
   edit: { label: "Edit config", open: (name) => go(["connectors", name, "edit"]) },
 };
 
@@ -87,12 +102,13 @@ export class Action extends Component {
       action.open(name);
       return;
     }
-    if (action.sure && !(await confirm(action.sure(name, reason), action.label.replace("…", "")))) return;
-    this.setState({ isBusy: true });
     try {
+      const [question, config] = [await action.sure?.(name, reason)].flat();
+      if (question && !(await confirm(question, action.label.replace("…", ""), config))) return;
+      this.setState({ isBusy: true });
       await action.send(name, reason);
       say(`${name} ${action.done}.`);
-      action.then?.();
+      action.then?.(name);
     } catch (refusal) {
       say(`${name}: ${refusal.message}`, true);
     }
@@ -117,10 +133,10 @@ export async function actOnAll(id, names) {
   say(`${action.label} was asked of ${plural(names.length - refused.length, "connector")}${why}.`, refused.length > 0);
 }
 
-/** Ask whether something is really to be done. */
-export function confirm(question, yes) {
+/** Ask whether something is really to be done; `config` is that of the connector that it makes. */
+export function confirm(question, yes, config) {
   return new Promise((decide) => {
-    asking?.setState({ question, yes, decide });
+    asking?.setState({ question, yes, config, decide });
   });
 }
 
@@ -147,9 +163,16 @@ export class Question extends Component {
     if (this.dialog.current.open) this.dialog.current.close();
   }
 
-  render(_, { question, yes }) {
+  render(_, { question, yes, config }) {
     return html`<dialog ref=${this.dialog} aria-labelledby="question" onClose=${() => this.answer(false)}>
       <p id="question">${question}</p>
+      ${
+        config &&
+        html`<details>
+          <summary>Its config</summary>
+          <pre>${write(config, "yaml")}</pre>
+        </details>`
+      }
       <div class="acts">
         <button type="button" onClick=${() => this.answer(false)}>Cancel</button
         ><button type="button" class="first" onClick=${() => this.answer(true)}>${yes}</button>

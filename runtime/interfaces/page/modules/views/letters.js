@@ -1,5 +1,6 @@
 /** Dead letters: the rows that were refused, the newest first, each with the reason, its place and its text. */
 
+import { Action } from "../actions.js";
 import { count, plural } from "../format.js";
 import { Component, html } from "../html.js";
 import { connectorPath, get } from "../node.js";
@@ -67,6 +68,7 @@ export class Letters extends Component {
         name &&
         row &&
         html`<h2>${name} <span class="aside">${where}</span></h2>
+          <p class="acts"><${Action} id="retry-letters" name=${name} /></p>
           <${Table}
             label=${`Dead letters of ${name}`}
             heads=${["When", "Reason", "Stage", "Where", "Text"]}
