@@ -38,8 +38,9 @@ from fairlead_tests.rest.gateway import FakeGateway
 SEVERAL = 8
 """An option that so many verbs have is explained once."""
 FOOT = "This page is written from the code by `pytest tests/pages --rewrite-samples`."
-BUILT_IN = tuple(
-    f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")
+BUILT_IN = (
+    "source.type=dead-letters",
+    *(f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")),
 )
 FILES = {"Source": "source.type=files", "Sink": "sink.type=files"}
 OF_ALL = "All connectors"
