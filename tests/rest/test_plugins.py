@@ -25,7 +25,12 @@ def test_the_keys_of_each_installed_type_are_listed_on_request(client: Client) -
     assert extended[: len(plain)] == plain
     optional = {(each["only_with"], each["name"]) for each in extended[len(plain) :]}
     assert {selection for selection, _ in optional} == {
-        f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")
+        "source.type=dead-letters",
+        *(
+            f"{end}.type={name}"
+            for end in ("source", "sink")
+            for name in ("jdbc", "kafka", "postgres")
+        ),
     }
     assert {
         ("source.type=postgres", "source.table.include.list"),

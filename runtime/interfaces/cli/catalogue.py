@@ -93,8 +93,7 @@ VERBS: Final = {
     **_list_verbs(
         LOOK,
         "verbs.connectors.dead_letters",
-        dead_letters="List the dead letters of a connector, the newest first: reason, place and "
-        "text of bad rows; or retry them.",
+        dead_letters="List the dead letters of a connector, the newest first, or retry them.",
     ),
     **_list_verbs(
         LOOK,

@@ -45,7 +45,8 @@ cast("Any", conversion).SCCallSiteSync = nullcontext
 def frame_of(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
     """Return rows as a frame; times without a zone stay so, and times of day are texts."""
     sent = _without_times(table)
-    return cast("DataFrame", cast("Any", spark).createDataFrame(sent, _spark_schema_of(sent)))
+    rows = sent if sent.num_rows else []  # PySpark takes no column of lists without a chunk
+    return cast("DataFrame", cast("Any", spark).createDataFrame(rows, _spark_schema_of(sent)))
 
 
 def spark_schema_of(table: ArrowTable) -> "StructType":

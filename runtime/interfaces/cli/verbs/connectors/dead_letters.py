@@ -44,10 +44,11 @@ def dead_letters(
         bool, Option("--dry-run", help="Of `retry`: only show the config that it would have.")
     ] = False,
 ) -> None:
-    """List the dead letters of a connector, the newest first: reason, place and text of bad rows.
+    """List the dead letters of a connector, the newest first, or retry them.
 
-    They are read from its folder or topic of dead letters, by the node that is asked. `retry` makes
-    a connector NAME-retry, which reads each letter once and writes as the first one does now.
+    A letter has the reason, the place and the text of a bad row. They are read from the folder or
+    topic of dead letters, by the node that is asked. `retry` makes a connector NAME-retry, which
+    reads each letter once and writes as the first one does now.
     """
     if words[0] == RETRY and len(words) > 1:
         name = _one_of(split_words("dead-letters retry", words[1:], CONNECTORS).names)
