@@ -184,16 +184,16 @@ def test_dead_letters_are_retried_once_each_although_their_worker_is_killed(
     put(home, "late", config | mended)
     with visited(browser, home.url) as page:
         page.goto(f"{home.url}#/letters?connector=late")
-        page.get_by_role("button", name="Retry…").click(timeout=60 * SECONDS)
+        page.get_by_role("button", name="Retry…").click()
         question = page.get_by_role("dialog")
         told = f"It reads each letter in {folder}/bad once"
-        expect(question).to_contain_text(told, timeout=60 * SECONDS)
+        expect(question).to_contain_text(told)
         question.get_by_text("Its config").click()
         expect(question).to_contain_text("source.type: dead-letters")
         assert grave_findings(page) == []
         question.get_by_role("button", name="Retry").click()
         heading = page.get_by_role("heading", name="late-retry")
-        expect(heading).to_be_visible(timeout=60 * SECONDS)
+        expect(heading).to_be_visible()
     wait_for(home, "late-retry", "batches", 1)
     status = httpx.get(f"{home.url}/connectors/late-retry/status", timeout=60).json()
     home.node.hit(f"worker {status['tasks'][0]['worker_id'].rpartition('/')[2]}")

@@ -143,6 +143,7 @@ class Operations:
 
     dead_letters = ClientOperation(of_dead_letters.list_dead_letters)
     all_dead_letters = ClientIterator(of_dead_letters.read_dead_letters)
+    retry_dead_letters = ClientOperation(of_dead_letters.retry_dead_letters)
     export_dead_letters = ClientIterator(of_dead_letters.export_dead_letters)
 
     groups = ClientOperation(of_groups.list_groups)

@@ -5,11 +5,12 @@ from typing import Final
 
 from msgspec.json import Decoder
 
-from ...replies.connectors import DeadLetterInfo, DeadLetterList
+from ...replies.connectors import DeadLetterInfo, DeadLetterList, DeadLetterRetry
 from ..sending.exchange import NodeExchange
 from ..sending.requests import STREAM, NodeRequest, get
 
 LETTERS: Final = Decoder(DeadLetterList)
+RETRY: Final = Decoder(DeadLetterRetry)
 MOST: Final = 1_000
 """The maximum number of dead letters in an answer."""
 
@@ -21,6 +22,15 @@ def list_dead_letters(name: str, limit: int = 50, cursor: str = "") -> NodeReque
     """
     path = ("connectors", name, "dead-letters")
     return get(LETTERS, *path, limit=limit, cursor=cursor or None)
+
+
+def retry_dead_letters(name: str, *, dry_run: bool = False) -> NodeRequest[DeadLetterRetry]:
+    """Create or change the connector that retries dead letters; `dry_run` only returns its config.
+
+    It reads each letter once, and has the transforms and the sink that the connector has now.
+    """
+    path = ("connectors", name, "dead-letters", "retry")
+    return NodeRequest("POST", path, RETRY, {"dry_run": dry_run})
 
 
 async def read_dead_letters(node: NodeExchange, name: str) -> AsyncGenerator[DeadLetterInfo]:
