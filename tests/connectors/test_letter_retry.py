@@ -181,11 +181,14 @@ def test_the_config_has_the_transforms_and_the_sink_and_the_letters_as_its_sourc
         "source.glob": "*.csv",
         "source.separator": ";",
         "sink.adopt": "true",
+        "errors.max.ratio": "0.1",
         "labels": "a=b",
     }
     config |= {"transforms": "t", "transforms.t.type": "select", "transforms.t.columns": "n"}
+    config["transforms.t.columns"] = "user_metadata"
     made = retry_of(config, {"task.schema": "n INT"})
-    same = config.keys() - {"source.glob", "sink.adopt", "name", "source.path", "labels"}
+    same = config.keys() - {"source.glob", "sink.adopt", "errors.max.ratio"}
+    same -= {"name", "source.path", "labels"}
     bad = config[f"{QUEUE}.path"]
     assert made == {
         **{key: config[key] for key in same},

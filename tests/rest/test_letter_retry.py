@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.events.model import RunState
 from fairlead.runtime.config.secrets import is_sealed
 
 PATH = "/connectors/a/dead-letters/retry"
@@ -69,11 +70,14 @@ def test_it_has_the_secrets_of_the_first_one_sealed_for_itself(
 def test_another_request_gives_it_the_present_transforms(api: RestApi, tmp_path: Path) -> None:
     put(api, tmp_path)
     retry(api)
+    api.client.put("/connectors/a-retry/pause")
     mended = {"transforms": "t", "transforms.t.type": "select", "transforms.t.columns": "n + 1"}
     put(api, tmp_path, **mended)
     status, changed = retry(api)
     assert (status, changed["is_new"]) == (HTTPStatus.OK, False)
     assert stored(api, "a-retry")["transforms.t.columns"] == "n + 1"
+    with api.service.logs.reading("connect") as logs:
+        assert logs.group.target_state("a-retry") is RunState.RUNNING
     again = api.client.post("/connectors/a-retry/dead-letters/retry").json()
     assert again["config"]["source.path"] == f"{tmp_path}/bad-retry"
 

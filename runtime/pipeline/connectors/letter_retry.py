@@ -5,20 +5,24 @@ once. It has the transforms and the sink of the other one as they are now. What 
 goes to a folder beside the first one. Nothing is asked outside, and sealed values stay sealed.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from ..spi.config import has_reference
 from ..spi.errors import LettersRefused
-from ..spi.keys.common import NAME, QUEUE_TOPIC, TOLERANCE
+from ..spi.keys.common import NAME, QUEUE_TOPIC, TOLERANCE, TRANSFORMS
 from ..spi.keys.labels import LABELS, is_label, read_labels
 from ..spi.keys.letters import CONNECTOR, LETTERS
 from ..stores.files.keys import SINK_ADOPT, SOURCE_PATH
 from .dead_letter_queue import QUEUE_PATH
+from .error_keys import MAX_RATIO
 from .pipeline_keys import SOURCE_TYPE, PipelineTypes
 
-_OF_FILE: Final = ("input_file", "_metadata")
-"""What SQL that asks for the file of a row has in it."""
+_OF_FILE: Final = re.compile(r"\binput_file_|(?<![\w`])_metadata\b", re.IGNORECASE)
+"""Matches in SQL that asks for the file of a row."""
+_OF_FIRST: Final = (SINK_ADOPT, MAX_RATIO)
+"""Keys that are for one connector once, and about how many of all its rows are bad."""
 _LABEL: Final = "retry-of"
 
 
@@ -28,13 +32,13 @@ def retry_config(
     """Return the config of the connector `name`; see `Connector.retry_config`."""
     queue = _folder_of(config)
     for key, value in config.items():
-        if key.startswith("transforms.") and any(each in value.lower() for each in _OF_FILE):
+        if key.startswith(f"{TRANSFORMS}.") and _OF_FILE.search(value):
             raise LettersRefused(
                 f"{key} asks for the file of a row, and that of a retried row is one of letters"
             )
     source = PipelineTypes.of(config).source.letter_keys(config, task_config)
-    kept = {key: value for key, value in config.items() if not key.startswith("source.")}
-    kept.pop(SINK_ADOPT, None)  # it is for one connector, once
+    kept = {key: value for key, value in config.items() if key not in _OF_FIRST}
+    kept = {key: value for key, value in kept.items() if not key.startswith("source.")}
     own = {
         NAME: name,
         SOURCE_TYPE: LETTERS,

@@ -13,8 +13,9 @@ from typing import Annotated, Final
 from msgspec import Meta
 from starlette.concurrency import run_in_threadpool
 
-from ......actors.messages.orders import PutConnector
+from ......actors.messages.orders import PutConnector, SetTargetState
 from ......actors.settings import HIDDEN
+from ......events.model import RunState
 from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets, is_sealed
 from .....pipeline.spi.keys.letters import CONNECTOR, LETTERS
@@ -49,8 +50,9 @@ async def retry_dead_letters(
 ) -> HttpAnswer[DeadLetterRetry]:
     """Create the connector that retries the dead letters of this one (201), or change it (200).
 
-    It reads each letter of the folder once, also those that come later, and has the transforms and
-    the sink of this one. What is refused again goes to a folder of its own. The caller needs the
+    One that is paused or stopped goes on. It reads each letter of the folder once, also those that
+    come later, and has the transforms and the sink of this one. What is refused again goes to a
+    folder of its own. The caller needs the
     right to both connectors, since the new one has the secrets of this one.
     """
     name = f"{connector}{SUFFIX}"
@@ -69,6 +71,9 @@ async def retry_dead_letters(
             replaces=before.config if before else None,
         )
         refuse((await service.commands.carry_out(order)).reply)
+        if before is not None:
+            goes_on = SetTargetState(service.group_id, name, RunState.RUNNING, principal)
+            refuse((await service.commands.carry_out(goes_on)).reply)
     is_new = before is None
     status = HTTPStatus.CREATED if is_new and not dry_run else HTTPStatus.OK
     shown = hide_secrets(sealed.config)
