@@ -89,7 +89,7 @@ def test_a_row_of_a_record_becomes_a_dead_letter_with_the_place_of_the_record(
     (letter,) = engine.run("t", job)
     raw = '{"_topic":"t","_partition":1,"_offset":7,"n":0}'
     position = {"topic": "t", "partition": "1", "offset": "7"}
-    assert letter == (position, "violates positive (n > 0)", raw)
+    assert letter == (position, "violates positive (n > 0)", raw, "row")
 
 
 @pytest.mark.parametrize(
