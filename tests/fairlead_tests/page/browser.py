@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 WIDE, NARROW = 1440, 400
 GRAVE = ["critical", "serious"]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 
 expect.set_options(timeout=PATIENCE_MS)  # its own five seconds are few for a busy machine
 
