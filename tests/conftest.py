@@ -1,6 +1,7 @@
 """What the test run can be told: where the conformance data lies, and to retell the stories.
 
-With `--hypothesis-profile=thorough` the properties are tried on many more examples.
+With `--hypothesis-profile=thorough` the properties are tried on many more examples, and on new ones
+each time.
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
 workers with a Spark each, those that share one Spark of their own process (in two rows, of about
