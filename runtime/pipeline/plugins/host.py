@@ -1,0 +1,264 @@
+"""A JVM that runs plugins of Kafka Connect, and the conversation with it.
+
+It is a process apart from Spark's: a plugin that ends its JVM, or fills its heap, ends no other task.
+One socket connects the two. The JVM is given its address in a private folder, which is removed once
+it has connected. Questions and answers are lines of JSON with numbers, in any order. A question has
+a deadline; when it is over, the JVM is asked at which line of code its thread is, and goes on.
+
+A thread starts the JVM, which dies with it, and reads the answers until the JVM has ended.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import socket
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock, Thread
+from typing import IO, Any, Final
+
+from ...processes.java import OLDEST, Java
+from ...processes.logged import LoggedProcess, ProcessOutput
+from .setup import Installation
+
+START_SECONDS: Final = 60.0
+"""How long a JVM may take until it has loaded its plugins: it may have to scan them."""
+_STOP_SECONDS: Final = 2.0
+_WHERE_SECONDS: Final = 2.0
+_SYSTEM_TRUST: Final = Path("/etc/ssl/certs/java/cacerts")
+"""The certificates that Debian's packages keep for Java; they have those of a company's own authority."""
+_KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+"""The environment of a JVM; the node's own may have secrets."""
+_OPTIONS: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    # From Java 24 on, Arrow's memory cannot be used otherwise.
+    "--sun-misc-unsafe-memory-access=allow",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    # A JVM is unreliable once its heap was full: end it, and another one is started.
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:-UsePerfData",
+    "-XX:+UseSerialGC",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.awt.headless=true",
+)
+
+
+class HostDied(Exception):  # noqa: N818  # says what happened
+    """A plugin host could not be started, or has ended; the text says why."""
+
+
+class HostSlow(Exception):  # noqa: N818  # says what is the case
+    """A question was not answered in time; the text says where the plugin's code is."""
+
+
+class PluginFailed(Exception):  # noqa: N818  # says what happened
+    """A plugin, or Connect itself, has refused a question or failed at it."""
+
+    def __init__(self, kind: str, message: str, status: int | None) -> None:
+        """`kind` is the Java class of the error, `status` that of Connect's HTTP answer, if any."""
+        super().__init__(message or kind)
+        self.kind = kind
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunch:
+    """How to start a plugin host."""
+
+    installation: Installation
+    java: Java
+    log: Path
+    heap: str = "512m"
+    """In Java's notation."""
+    options: str = ""
+    """Further options of the JVM, as in a shell."""
+    truststore: str = ""
+    """The certificates that it trusts; "" for the system's own, or else those of the JVM."""
+    wrapper: str = ""
+    """A command that runs the JVM, as in a shell; "" for none."""
+    hide: Callable[[str], str] = field(default=str, repr=False)
+    """Masks secrets in what the JVM prints."""
+
+    def command(self, address: str) -> list[str]:
+        """Return the command line; raises `HostDied` if the wrapper is not there."""
+        jars = [":".join(map(str, each)) for each in (self._class_path, self.installation.host)]
+        options = [*_OPTIONS, f"-Xmx{self.heap}", *trust_options(self.truststore)]
+        java = [str(self.java.command), *options, *shlex.split(self.options), "-cp", jars[0]]
+        return [*self._wrapping(), *java, "fairlead.plugins.Boot", jars[1], address]
+
+    @property
+    def _class_path(self) -> list[Path]:
+        return self.installation.class_path
+
+    def _wrapping(self) -> list[str]:
+        if not (parts := shlex.split(self.wrapper)):
+            return []
+        if program := shutil.which(parts[0]):
+            return [program, *parts[1:]]
+        raise HostDied(f"plugin.host.wrapper names {parts[0]}, which is not on PATH")
+
+
+def trust_options(truststore: str) -> list[str]:
+    """Return the options of a JVM that trusts the certificates of a file.
+
+    If none is given it is the system's file for Java, where there is one: a Java from a Python
+    package knows only public authorities.
+    """
+    path = truststore or (str(_SYSTEM_TRUST) if _SYSTEM_TRUST.is_file() else "")
+    return [f"-Djavax.net.ssl.trustStore={path}"] if path else []
+
+
+class PluginHost:
+    """A running plugin host; usable from any thread."""
+
+    def __init__(self, launch: HostLaunch, properties: Mapping[str, str]) -> None:
+        """Start it with the properties of a Connect worker; waits until its plugins are loaded.
+
+        Raises `HostDied`, and `PluginFailed` for properties that Connect refuses.
+        """
+        self._launch = launch
+        self._numbers = count(1)
+        self._waiting: dict[int, Future[Any]] = {}
+        """The questions without an answer yet, by their number."""
+        self._lock = Lock()
+        """Held while a line is sent, and while the JVM's end is noted."""
+        self._process: LoggedProcess | None = None
+        self._link: socket.socket | None = None
+        started: Future[None] = Future()
+        Thread(target=self._run, args=(started,), name="plugin-host", daemon=True).start()
+        started.result()
+        try:
+            self.about: Mapping[str, str] = self.ask("begin", START_SECONDS, properties=properties)
+            """The versions of Connect and of Java, as `connect` and `java`."""
+        except (HostSlow, PluginFailed):
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process id of the JVM, or of its wrapper."""
+        return self._running.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._running.ended.is_set()
+
+    def ask(self, question: str, seconds: float, **given: object) -> Any:  # noqa: ANN401  # JSON
+        """Return the answer to a question of the Java class `PluginHost`.
+
+        Raises `HostSlow`, `HostDied`, and `PluginFailed`.
+        """
+        number, answer = self._send(question, given)
+        try:
+            return answer.result(seconds)
+        except TimeoutError:
+            self._waiting.pop(number, None)
+            raise HostSlow(f"no answer for {seconds:g} s{self._where(number)}") from None
+
+    def close(self) -> None:
+        """End the JVM."""
+        if self._link is not None:
+            with suppress(OSError):
+                self._link.shutdown(socket.SHUT_RDWR)
+        self._running.stop(_STOP_SECONDS, "it was closed")
+
+    @property
+    def _running(self) -> LoggedProcess:
+        if self._process is None:
+            raise AssertionError("a host that has not started is not handed out")
+        return self._process
+
+    def _send(self, question: str, given: Mapping[str, object]) -> tuple[int, "Future[Any]"]:
+        number, answer = next(self._numbers), Future[Any]()
+        line = json.dumps({"id": number, "ask": question, "with": given}).encode() + b"\n"
+        with self._lock:
+            if self._link is None:
+                raise HostDied(self._running.why)
+            self._waiting[number] = answer
+            with suppress(OSError):  # its end is about to be seen by the reader
+                self._link.sendall(line)
+        return number, answer
+
+    def _where(self, number: int) -> str:
+        with suppress(HostDied, TimeoutError, PluginFailed):
+            _, answer = self._send("where", {"id": number})
+            if line := answer.result(_WHERE_SECONDS):
+                return f": it is at {line}"
+        return ""
+
+    # -- on the host's thread
+
+    def _run(self, started: "Future[None]") -> None:
+        try:
+            link = self._connect()
+        except (HostDied, OSError) as error:
+            started.set_exception(error if isinstance(error, HostDied) else HostDied(str(error)))
+            return
+        with link, link.makefile("rb") as lines:
+            self._link = link
+            started.set_result(None)
+            with suppress(OSError):
+                self._read(lines)
+            self._running.stop(_STOP_SECONDS, "it closed its socket")
+            with self._lock:
+                self._link = None
+        died = HostDied(self._running.why)
+        for answer in [*self._waiting.values()]:
+            answer.set_exception(died)
+
+    def _connect(self) -> socket.socket:
+        """Start the JVM, and wait until it has connected."""
+        with TemporaryDirectory(prefix="fairlead-") as folder, _listen(folder) as listener:
+            command = self._launch.command(f"{folder}/link")
+            process = self._process = LoggedProcess(
+                command,
+                {name: os.environ[name] for name in _KEPT if name in os.environ},
+                ProcessOutput(self._launch.log, self._launch.hide, self._launch.hide),
+                "the plugin host",
+                lambda _: None,
+            )
+            for _ in range(int(START_SECONDS / _PATIENCE)):
+                with suppress(TimeoutError):
+                    link, _ = listener.accept()
+                    link.settimeout(None)
+                    return link
+                if process.ended.is_set():
+                    raise HostDied(self._explain(process.why))
+            process.kill(f"it did not connect for {START_SECONDS:g} s")
+            raise HostDied(process.why)
+
+    def _explain(self, why: str) -> str:
+        if "UnsupportedClassVersionError" in why:
+            return f"Java {self._launch.java.version} is too old, it needs {OLDEST}: {why}"
+        return why
+
+    def _read(self, lines: IO[bytes]) -> None:
+        for line in lines:
+            reply = json.loads(line)
+            answer = self._waiting.pop(reply["id"], None)
+            if answer is None:
+                continue  # nobody waits any longer
+            if error := reply.get("error"):
+                told = (error["kind"], error.get("message") or "", error.get("status"))
+                answer.set_exception(PluginFailed(*told))
+            else:
+                answer.set_result(reply.get("answer"))
+
+
+_PATIENCE: Final = 0.25
+"""Seconds between two looks whether a JVM that should connect has ended."""
+
+
+def _listen(folder: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{folder}/link")
+    listener.listen(1)
+    listener.settimeout(_PATIENCE)
+    return listener

@@ -1,0 +1,116 @@
+package fairlead.plugins;
+
+import java.lang.reflect.Field;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.connect.connector.policy.ConnectorClientConfigOverridePolicy;
+import org.apache.kafka.connect.runtime.AbstractHerder;
+import org.apache.kafka.connect.runtime.Worker;
+import org.apache.kafka.connect.runtime.WorkerConfig;
+import org.apache.kafka.connect.runtime.distributed.DistributedConfig;
+import org.apache.kafka.connect.runtime.distributed.DistributedHerder;
+import org.apache.kafka.connect.runtime.isolation.PluginUtils;
+import org.apache.kafka.connect.runtime.isolation.Plugins;
+import org.apache.kafka.connect.runtime.rest.entities.ConfigInfos;
+import org.apache.kafka.connect.runtime.rest.entities.ConfigKeyInfo;
+import org.apache.kafka.connect.runtime.rest.errors.BadRequestException;
+import org.apache.kafka.connect.runtime.rest.errors.ConnectRestException;
+import org.apache.kafka.connect.storage.MemoryConfigBackingStore;
+import org.apache.kafka.connect.storage.MemoryOffsetBackingStore;
+import org.apache.kafka.connect.storage.MemoryStatusBackingStore;
+import org.apache.kafka.connect.util.FutureCallback;
+import org.apache.kafka.connect.util.StagedTimeoutException;
+import org.apache.maven.artifact.versioning.InvalidVersionSpecificationException;
+
+/**
+ * Answers for plugins as a distributed worker of Connect does, by its own herder. The herder is never started,
+ * and its clients have the address of no broker: it looks at configs, and reaches nobody.
+ */
+final class Validation {
+    private static final String NOBODY = "127.0.0.1:1";
+    private static final String UNUSED = "unused";
+    /** What the herder's clients would need to reach a broker: files and secrets that it has no use for. */
+    private static final List<String> SECURITY = List.of("security.protocol", "sasl.", "ssl.");
+    private static final int SERVER_ERROR = 500;
+
+    private final AbstractHerder herder;
+
+    Validation(Plugins plugins, Map<String, String> properties) {
+        Plugins.compareAndSwapLoaders(plugins.delegatingLoader());
+        DistributedConfig config = offline(properties);
+        ConnectorClientConfigOverridePolicy policy = plugins.newPlugin(
+            config.getString(WorkerConfig.CONNECTOR_CLIENT_POLICY_CLASS_CONFIG),
+            config,
+            ConnectorClientConfigOverridePolicy.class);
+        Worker worker = new Worker(UNUSED, Time.SYSTEM, plugins, config, new NoOffsets(), policy);
+        Map<String, String> own = new HashMap<>(properties);
+        own.keySet().removeIf(key -> SECURITY.stream().anyMatch(key::startsWith));
+        herder = new DistributedHerder(
+            offline(own),
+            Time.SYSTEM,
+            worker,
+            UNUSED,
+            new MemoryStatusBackingStore(),
+            new MemoryConfigBackingStore(worker.configTransformer()),
+            "http://" + NOBODY + "/",
+            null,
+            policy,
+            List.of());
+    }
+
+    /** Returns the definitions of a plugin's keys; a range of versions is in Maven's syntax, or "latest". */
+    List<ConfigKeyInfo> keys(String plugin, String version) {
+        try {
+            return herder.connectorPluginConfig(plugin, PluginUtils.connectorVersionRequirement(version));
+        } catch (InvalidVersionSpecificationException error) {
+            throw new BadRequestException("Invalid version specification: " + version, error);
+        }
+    }
+
+    /** Validates a config for up to a number of milliseconds. */
+    ConfigInfos validate(Map<String, String> config, long milliseconds) throws Throwable {
+        FutureCallback<ConfigInfos> answer = new FutureCallback<>();
+        herder.validateConnectorConfig(config, answer, false);
+        try {
+            return answer.get(milliseconds, TimeUnit.MILLISECONDS);
+        } catch (StagedTimeoutException slow) {
+            throw new ConnectRestException(SERVER_ERROR, "Request timed out. " + slow.stage().summarize());
+        } catch (TimeoutException slow) {
+            throw new ConnectRestException(SERVER_ERROR, "Request timed out");
+        } catch (ExecutionException failed) {
+            throw failed.getCause();
+        }
+    }
+
+    /** Returns the config of a worker that knows its cluster's id: otherwise it asks a broker, and waits for it. */
+    private static DistributedConfig offline(Map<String, String> properties) {
+        Map<String, String> all = new HashMap<>(properties);
+        all.put(WorkerConfig.BOOTSTRAP_SERVERS_CONFIG, NOBODY);
+        all.putIfAbsent(DistributedConfig.CONFIG_TOPIC_CONFIG, UNUSED);
+        all.putIfAbsent(DistributedConfig.OFFSET_STORAGE_TOPIC_CONFIG, UNUSED);
+        all.putIfAbsent(DistributedConfig.STATUS_STORAGE_TOPIC_CONFIG, UNUSED);
+        DistributedConfig config = new DistributedConfig(all);
+        try {
+            Field cluster = WorkerConfig.class.getDeclaredField("kafkaClusterId");
+            cluster.setAccessible(true);
+            cluster.set(config, UNUSED);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException("this version of Connect is not supported", error);
+        }
+        return config;
+    }
+
+    /** A worker needs a store of offsets, also one that has no tasks. */
+    private static final class NoOffsets extends MemoryOffsetBackingStore {
+        @Override
+        public Set<Map<String, Object>> connectorPartitions(String connector) {
+            return Set.of();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+"""What a plugin host runs on: Kafka Connect's jars, and the host's own, compiled against them.
+
+The host is Java source in this package. `set_up` fetches Connect and the Eclipse compiler, which needs
+no JDK, and compiles. All of it is kept in the Python environment, under a name with the version of
+Connect and a hash of the source; the link `connect` names the one in use. So a newer fairlead, whose
+source differs, asks for `fairlead plugins setup` once more.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+from ...processes.java import Java
+from .ivy import Coordinates, Ivy
+
+CONNECT: Final = "4.3.0"
+"""The version of Kafka Connect that is fetched."""
+OLDEST: Final = (4, 1)
+NEWEST: Final = (4, 4)
+"""The versions that the host was tried on."""
+SET_UP: Final = "fairlead plugins setup"
+_COMPILER: Final = Coordinates("org.eclipse.jdt", "ecj", "3.43.0")
+_PARTS: Final = ("connect-runtime", "connect-json", "connect-transforms")
+_SOURCE: Final = Path(__file__).parent / "java"
+_COMPILE_SECONDS: Final = 300.0
+_RUNTIME_JAR = re.compile(r"connect-runtime-(\d+)\.(\d+)\.(\d+)([\w.-]*)\.jar")
+_IN_USE: Final = "connect"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of all entries of our jars: equal source makes equal jars."""
+
+
+class NotSetUp(Exception):  # noqa: N818  # says what is the case
+    """A plugin host cannot run here; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The files that a plugin host runs on."""
+
+    folder: Path
+    connect: str
+    """The version of Kafka Connect."""
+
+    @property
+    def class_path(self) -> list[Path]:
+        """Return what plugins may see: Connect's jars, and the class that starts the host."""
+        return [*sorted((self.folder / "connect").glob("*.jar")), self.folder / "boot.jar"]
+
+    @property
+    def host(self) -> list[Path]:
+        """Return the jars of the host itself, which plugins do not see."""
+        return [self.folder / "host.jar"]
+
+
+def home() -> Path:
+    """Return the folder of all installations: users who can write there can run code anyway."""
+    return Path(sys.prefix) / "share" / "fairlead" / "plugins"
+
+
+def find_installation() -> Installation:
+    """Return the installation in use; raises `NotSetUp`."""
+    try:
+        folder = (home() / _IN_USE).resolve(strict=True)
+        version, source = json.loads((folder / "installation.json").read_text()).values()
+    except (OSError, ValueError):
+        raise NotSetUp(f"Kafka Connect's classes are not here yet: run `{SET_UP}`") from None
+    if source != _hash_of_source():
+        raise NotSetUp(
+            f"fairlead is another one than when Kafka Connect {version} was set up: run `{SET_UP}`"
+            " again; plugins and connectors stay as they are"
+        )
+    return Installation(folder, version)
+
+
+def set_up(java: Java, ivy: Ivy, tell: Callable[[str], None], libs: Path | None) -> Installation:
+    """Fetch Kafka Connect, or take the jars of a download's `libs`, and compile the host.
+
+    `tell` is given what takes a while. What is there already is only put in use. Raises `NotSetUp`,
+    `NotFetched`, and `OSError` if the environment cannot be written.
+    """
+    version = CONNECT if libs is None else _version_in(libs)
+    source = _hash_of_source()
+    folder = home() / f"{_IN_USE}-{version}-{source[:12]}"
+    if not folder.exists():
+        home().mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=home(), prefix=".new-") as new:
+            work = Path(new) / "installation"
+            (work / "connect").mkdir(parents=True)
+            tell(f"the jars of Kafka Connect {version} are {'copied' if libs else 'fetched'}")
+            for jar in _jars(ivy, libs):
+                shutil.copyfile(jar, work / "connect" / jar.name)
+            tell("the plugin host is compiled")
+            (compiler,) = ivy.fetch([_COMPILER], is_whole=False)
+            for name in ("boot", "host"):
+                _compile(java, compiler, work, name)
+            about = {"connect": version, "source": source}
+            (work / "installation.json").write_text(json.dumps(about))
+            with suppress(FileExistsError):  # somebody else has just done the same
+                work.rename(folder)
+    _put_in_use(folder)
+    return Installation(folder, version)
+
+
+def _put_in_use(folder: Path) -> None:
+    link = home() / f".{_IN_USE}-link"
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder.name)
+    link.replace(home() / _IN_USE)
+
+
+def _version_in(libs: Path) -> str:
+    """Return the version of Connect in a folder of jars; raises `NotSetUp`."""
+    try:
+        found = [_RUNTIME_JAR.fullmatch(each.name) for each in libs.iterdir()]
+    except OSError as error:
+        raise NotSetUp(f"{libs} cannot be read: {error.strerror}") from None
+    versions = [each for each in found if each]
+    if len(versions) != 1:
+        raise NotSetUp(
+            f"{libs} has {len(versions)} jars named connect-runtime-VERSION.jar, and one is needed:"
+            " --libs takes the folder `libs` of a download of Kafka"
+        )
+    major, minor, patch, rest = versions[0].groups()
+    if not OLDEST <= (int(major), int(minor)) <= NEWEST:
+        bounds = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
+        raise NotSetUp(f"{libs} has Kafka Connect {major}.{minor}; {bounds} are supported")
+    return f"{major}.{minor}.{patch}{rest}"
+
+
+def _jars(ivy: Ivy, libs: Path | None) -> list[Path]:
+    if libs is not None:
+        return sorted(libs.glob("*.jar"))
+    wanted = [Coordinates("org.apache.kafka", each, CONNECT) for each in _PARTS]
+    return ivy.fetch(wanted, is_whole=True)
+
+
+def _compile(java: Java, compiler: Path, work: Path, name: str) -> None:
+    """Compile a folder of the source to a jar, by the Eclipse compiler; raises `NotSetUp`."""
+    classes = work / "classes"
+    ran = subprocess.run(  # noqa: S603  # our own command line
+        [
+            *(str(java.command), "-XX:TieredStopAtLevel=1", "-jar", str(compiler)),
+            *("-17", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(classes)),
+            *("-classpath", ":".join(str(each) for each in (work / "connect").glob("*.jar"))),
+            str(_SOURCE / name),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=_COMPILE_SECONDS,
+        check=False,
+    )
+    if ran.returncode:
+        raise NotSetUp(f"the plugin host does not compile against these jars:\n{ran.stderr}")
+    with ZipFile(work / f"{name}.jar", "w", ZIP_STORED) as jar:
+        for path in _files(classes):
+            jar.writestr(ZipInfo(str(path.relative_to(classes)), _EPOCH), path.read_bytes())
+    shutil.rmtree(classes)
+
+
+def _hash_of_source() -> str:
+    found = hashlib.sha256()
+    for path in _files(_SOURCE):
+        found.update(f"{path.relative_to(_SOURCE)} {path.stat().st_size} ".encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*") if each.is_file())
