@@ -1,9 +1,10 @@
 """A JVM that runs plugins of Kafka Connect, and the conversation with it.
 
-It is a process apart from Spark's: a plugin that ends its JVM, or fills its heap, ends no other task.
-One socket connects the two. The JVM is given its address in a private folder, which is removed once
-it has connected. Questions and answers are lines of JSON with numbers, in any order. A question has
-a deadline; when it is over, the JVM is asked at which line of code its thread is, and goes on.
+It is a process apart from Spark's: a plugin that ends its JVM, or fills its heap, ends no other
+task. One socket connects the two. The JVM is given its address in a private folder, which is
+removed once it has connected. Questions and answers are lines of JSON with numbers, in any order. A
+question has a deadline; when it is over, the JVM is asked at which line of code its thread is, and
+goes on.
 
 A thread starts the JVM, which dies with it, and reads the answers until the JVM has ended.
 """
@@ -29,10 +30,12 @@ from .setup import Installation
 
 START_SECONDS: Final = 60.0
 """How long a JVM may take until it has loaded its plugins: it may have to scan them."""
+_PATIENCE: Final = 0.25
+"""Seconds between two looks whether a JVM that should connect has ended."""
 _STOP_SECONDS: Final = 2.0
 _WHERE_SECONDS: Final = 2.0
 _SYSTEM_TRUST: Final = Path("/etc/ssl/certs/java/cacerts")
-"""The certificates that Debian's packages keep for Java; they have those of a company's own authority."""
+"""The certificates for Java of Debian and its like; a company's own authority is among them."""
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 """The environment of a JVM; the node's own may have secrets."""
 _OPTIONS: Final = (
@@ -87,14 +90,12 @@ class HostLaunch:
 
     def command(self, address: str) -> list[str]:
         """Return the command line; raises `HostDied` if the wrapper is not there."""
-        jars = [":".join(map(str, each)) for each in (self._class_path, self.installation.host)]
+        paths = (self.installation.class_path, self.installation.host)
+        jars = [":".join(map(str, each)) for each in paths]
         options = [*_OPTIONS, f"-Xmx{self.heap}", *trust_options(self.truststore)]
+        options.append(f"-Dlog4j2.configurationFile={self.installation.logging}")
         java = [str(self.java.command), *options, *shlex.split(self.options), "-cp", jars[0]]
         return [*self._wrapping(), *java, "fairlead.plugins.Boot", jars[1], address]
-
-    @property
-    def _class_path(self) -> list[Path]:
-        return self.installation.class_path
 
     def _wrapping(self) -> list[str]:
         if not (parts := shlex.split(self.wrapper)):
@@ -206,7 +207,9 @@ class PluginHost:
             started.set_result(None)
             with suppress(OSError):
                 self._read(lines)
-            self._running.stop(_STOP_SECONDS, "it closed its socket")
+            if not self._running.ended.wait(_STOP_SECONDS):
+                self._running.kill("it closed its socket, and did not end")
+                self._running.ended.wait()
             with self._lock:
                 self._link = None
         died = HostDied(self._running.why)
@@ -250,10 +253,6 @@ class PluginHost:
                 answer.set_exception(PluginFailed(*told))
             else:
                 answer.set_result(reply.get("answer"))
-
-
-_PATIENCE: Final = 0.25
-"""Seconds between two looks whether a JVM that should connect has ended."""
 
 
 def _listen(folder: str) -> socket.socket:

@@ -1,9 +1,9 @@
-"""What a plugin host runs on: Kafka Connect's jars, and the host's own, compiled against them.
+"""Fetches Kafka Connect's jars, and compiles the plugin host against them.
 
-The host is Java source in this package. `set_up` fetches Connect and the Eclipse compiler, which needs
-no JDK, and compiles. All of it is kept in the Python environment, under a name with the version of
-Connect and a hash of the source; the link `connect` names the one in use. So a newer fairlead, whose
-source differs, asks for `fairlead plugins setup` once more.
+The host is Java source in this package. `set_up` fetches Connect and the Eclipse compiler, which
+needs no JDK, and compiles. All of it is kept in the Python environment, under a name with the
+version of Connect and a hash of the source; the link `connect` names the one in use. So a newer
+fairlead, whose source differs, asks for `fairlead plugins setup` once more.
 """
 
 import hashlib
@@ -30,11 +30,20 @@ NEWEST: Final = (4, 4)
 """The versions that the host was tried on."""
 SET_UP: Final = "fairlead plugins setup"
 _COMPILER: Final = Coordinates("org.eclipse.jdt", "ecj", "3.43.0")
-_PARTS: Final = ("connect-runtime", "connect-json", "connect-transforms")
+_LOG4J: Final = "2.25.2"
+"""The version that a download of Kafka has; its modules do not name one."""
+_WANTED: Final = (
+    Coordinates("org.apache.kafka", "connect-runtime", CONNECT),
+    Coordinates("org.apache.kafka", "connect-json", CONNECT),
+    Coordinates("org.apache.kafka", "connect-transforms", CONNECT),
+    Coordinates("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J),
+    Coordinates("org.apache.logging.log4j", "log4j-core", _LOG4J),
+)
 _SOURCE: Final = Path(__file__).parent / "java"
 _COMPILE_SECONDS: Final = 300.0
 _RUNTIME_JAR = re.compile(r"connect-runtime-(\d+)\.(\d+)\.(\d+)([\w.-]*)\.jar")
 _IN_USE: Final = "connect"
+_LOGGING: Final = "log4j2.xml"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time of all entries of our jars: equal source makes equal jars."""
 
@@ -53,13 +62,18 @@ class Installation:
 
     @property
     def class_path(self) -> list[Path]:
-        """Return what plugins may see: Connect's jars, and the class that starts the host."""
+        """Return the jars that plugins may see: Connect's, and that which starts the host."""
         return [*sorted((self.folder / "connect").glob("*.jar")), self.folder / "boot.jar"]
 
     @property
     def host(self) -> list[Path]:
         """Return the jars of the host itself, which plugins do not see."""
         return [self.folder / "host.jar"]
+
+    @property
+    def logging(self) -> Path:
+        """Return the config of its log."""
+        return self.folder / _LOGGING
 
 
 def home() -> Path:
@@ -76,8 +90,8 @@ def find_installation() -> Installation:
         raise NotSetUp(f"Kafka Connect's classes are not here yet: run `{SET_UP}`") from None
     if source != _hash_of_source():
         raise NotSetUp(
-            f"fairlead is another one than when Kafka Connect {version} was set up: run `{SET_UP}`"
-            " again; plugins and connectors stay as they are"
+            f"fairlead is another one than when it was set up with Kafka Connect {version}: run"
+            f" `{SET_UP}` again; plugins and connectors stay as they are"
         )
     return Installation(folder, version)
 
@@ -103,6 +117,7 @@ def set_up(java: Java, ivy: Ivy, tell: Callable[[str], None], libs: Path | None)
             (compiler,) = ivy.fetch([_COMPILER], is_whole=False)
             for name in ("boot", "host"):
                 _compile(java, compiler, work, name)
+            shutil.copyfile(_SOURCE / _LOGGING, work / _LOGGING)
             about = {"connect": version, "source": source}
             (work / "installation.json").write_text(json.dumps(about))
             with suppress(FileExistsError):  # somebody else has just done the same
@@ -140,8 +155,7 @@ def _version_in(libs: Path) -> str:
 def _jars(ivy: Ivy, libs: Path | None) -> list[Path]:
     if libs is not None:
         return sorted(libs.glob("*.jar"))
-    wanted = [Coordinates("org.apache.kafka", each, CONNECT) for each in _PARTS]
-    return ivy.fetch(wanted, is_whole=True)
+    return ivy.fetch(_WANTED, is_whole=True)
 
 
 def _compile(java: Java, compiler: Path, work: Path, name: str) -> None:

@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
+import org.apache.kafka.connect.errors.NotFoundException;
 import org.apache.kafka.connect.runtime.rest.errors.ConnectRestException;
 
 /**
@@ -32,6 +33,7 @@ final class Link {
         Object to(String question, JsonNode with) throws Throwable;
     }
 
+    private static final int NOT_FOUND = 404;
     static final ObjectMapper JSON = new ObjectMapper();
 
     private final SocketChannel channel;
@@ -100,6 +102,8 @@ final class Link {
         told.put("message", failure.getMessage());
         if (failure instanceof ConnectRestException refusal) {
             told.put("status", refusal.statusCode());
+        } else if (failure instanceof NotFoundException) {
+            told.put("status", NOT_FOUND);
         } else {
             failure.printStackTrace(); // a refusal is an answer; this is a fault, and belongs to the log
         }

@@ -1,0 +1,76 @@
+"""What plugin hosts run on in tests, and folders with plugins of Maven Central.
+
+All of it is fetched once, into Ivy's cache, and set up once in the environment of the tests.
+"""
+
+import fcntl
+import shutil
+import tarfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fairlead.runtime.pipeline.plugins.ivy import Coordinates, Ivy, NotFetched
+from fairlead.runtime.pipeline.plugins.setup import Installation, home, set_up
+from fairlead.runtime.processes.java import Java, JavaNotFound, find_java
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+WORKER = {
+    "bootstrap.servers": "127.0.0.1:1",
+    "group.id": "connect",
+    "key.converter": JSON,
+    "value.converter": JSON,
+    "plugin.discovery": "service_load",
+}
+"""The properties of a worker that no broker is there for."""
+CONNECT_FILE = "org.apache.kafka:connect-file:4.3.0"
+DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.1.Final:plugin:tar.gz"
+
+
+@cache
+def java_here() -> Java:
+    """Return a Java, or skip the test."""
+    try:
+        return find_java()
+    except JavaNotFound as error:
+        pytest.skip(str(error))
+
+
+@cache
+def installation() -> Installation:
+    """Return what hosts run on, or skip the test where it cannot be had."""
+    java = java_here()
+    home().mkdir(parents=True, exist_ok=True)
+    with (home() / ".tests").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the processes of a test run set it up once
+        try:
+            return set_up(java, Ivy(java), lambda _: None, None)
+        except NotFetched as error:
+            pytest.skip(f"Kafka Connect could not be had: {error}")
+
+
+def fetched(*coordinates: str) -> Sequence[Path]:
+    """Return the files of artifacts, or skip the test where they cannot be had."""
+    wanted = [Coordinates.parse(each) for each in coordinates]
+    try:
+        return Ivy(java_here()).fetch(wanted, is_whole=False)
+    except NotFetched as error:
+        pytest.skip(str(error))
+
+
+def plugin_path(folder: Path, *coordinates: str) -> Path:
+    """Make a `plugin.path` with one plugin for each artifact, a jar or a maker's archive."""
+    for each in coordinates:
+        (file,) = fetched(each)
+        own = folder / each.split(":")[1]
+        own.mkdir(parents=True)
+        if file.suffix == ".jar":
+            shutil.copy(file, own)
+        else:
+            with tarfile.open(file) as archive:
+                archive.extractall(own, filter="data")
+            (own,) = own.iterdir()
+            own.rename(folder / f"{own.name}-plugin")
+    return folder
