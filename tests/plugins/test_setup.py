@@ -19,7 +19,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("empty")
 def test_without_a_setup_it_is_told_which_command_makes_it() -> None:
-    with pytest.raises(NotSetUp, match="classes are not here yet: run `fairlead plugins setup`$"):
+    with pytest.raises(NotSetUp, match=r"classes are not here yet: run `fairlead plugins setup`$"):
         find_installation()
 
 
