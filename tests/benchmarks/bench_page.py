@@ -1,4 +1,9 @@
-"""The cost of a page: lists and `/state`, a change of one connector, and idle streams."""
+"""The cost of a page: lists and `/state`, open streams, a change, and the memory of an hour.
+
+Open streams are measured in pairs: the same reads with them and without, in turn, over one process.
+The memory of an hour is what the REST process grows by while it records one, at a speed of sixty,
+beside one that records no more than the minute which that takes.
+"""
 
 import tempfile
 import threading
@@ -6,15 +11,16 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPResponse
-from itertools import product
+from itertools import count, product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 import psutil
 
-from fairlead.events.entries.codec import encode
+from fairlead.events.commits import CommitId, Cost, Lag, TaskProgress
+from fairlead.events.entries.codec import OFFSETS, encode
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     Cause,
@@ -36,9 +42,12 @@ from fairlead.events.records import (
     TaskConfigs,
     TaskStatus,
 )
+from fairlead.projections.page.rings import STEPS
+from fairlead.runtime.interfaces.rest.reading.feed import WATCHED_SECONDS
+from fairlead_tests.benchmarks import quick_hour
 from fairlead_tests.benchmarks.figures import median, percentile, tell
 from fairlead_tests.benchmarks.groups import ASSIGNORS, member_id
-from fairlead_tests.rest.process import running
+from fairlead_tests.rest.process import MODULE, running
 
 CONNECTORS: Final = 1_000
 FEW_CONNECTORS: Final = 90
@@ -47,6 +56,10 @@ MEMBERS: Final = 100
 STREAMS: Final = 100
 OPEN: Final = f"{STREAMS} streams"
 IDLE_SECONDS: Final = 20
+ROUNDS: Final = 20
+"""How many pairs of reads with and without streams."""
+ROUND_READS: Final = 100
+CHANGE_SECONDS: Final = 0.1
 CHANGES: Final = 50
 READS: Final = 200
 NOW_MS: Final = 1_700_000_000_000
@@ -107,19 +120,29 @@ def filled(control: Path, connectors: int) -> Generator[GroupLog]:
         yield log
 
 
+class ServedLogs(NamedTuple):
+    """A REST process over the logs of a group, to which this process appends."""
+
+    pid: int
+    address: str
+    control: GroupLog
+    offsets: GroupLog
+
+
 @contextmanager
-def serving(connectors: int) -> Generator[tuple[int, str, GroupLog]]:
-    """Run REST over the log of a group; return its process, its URL and the log."""
+def serving(connectors: int, module: str = MODULE) -> Generator[ServedLogs]:
+    """Run REST over the logs of a group."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder))
-        control = Path(folder) / "groups" / "connect" / "control"
+        logs = Path(folder) / "groups" / "connect"
         with (
-            filled(control, connectors) as log,
-            running(Path(folder), "--engine", "noop") as (process, client),
+            filled(logs / "control", connectors) as log,
+            GroupLog.open_writer(logs / "offsets", "connect", OFFSETS) as offsets,
+            running(Path(folder), "--engine", "noop", module=module) as (process, client),
         ):
             while client.get("/state").status_code != httpx.codes.OK:
                 time.sleep(0.1)
-            yield process.pid, str(client.base_url), log
+            yield ServedLogs(process.pid, str(client.base_url), log, offsets)
 
 
 def tell_reads(pid: int, address: str, connectors: int) -> None:
@@ -218,13 +241,136 @@ def tell_streams(pid: int, address: str, log: GroupLog) -> None:
     is_over.set()
 
 
+@contextmanager
+def open_streams(address: str) -> Generator[None]:
+    """Have streams open that nobody reads; what comes waits in the buffers of their sockets."""
+    streams = [HTTPConnection(urlsplit(address).netloc) for _ in range(STREAMS)]
+    for each in streams:
+        each.request("GET", "/events")
+    answers = [each.getresponse() for each in streams]
+    yield
+    for connection, answer in zip(streams, answers, strict=True):
+        answer.close()
+        connection.close()
+
+
+@contextmanager
+def changing(log: GroupLog) -> Generator[None]:
+    """Have a task fail and run again, ten times a second."""
+    is_over = threading.Event()
+
+    def run() -> None:
+        states = (RunState.FAILED, RunState.RUNNING)
+        for number in count():
+            if is_over.wait(CHANGE_SECONDS):
+                return
+            record = status(Resource("connector-0000", 0), states[number % 2])
+            log.append(log.end, [encode(record)], NOW_MS)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
+
+
+def reads_of(address: str, path: str) -> list[float]:
+    """Return how long reads over one connection took, in ms, sorted."""
+    connection = HTTPConnection(urlsplit(address).netloc)
+    answer_of(connection, path, {})
+    taken: list[float] = []
+    for _ in range(ROUND_READS):
+        begun = time.perf_counter()
+        answer_of(connection, path, {})
+        taken.append((time.perf_counter() - begun) * 1_000)
+    connection.close()
+    return sorted(taken)
+
+
+def tell_slower_reads(address: str, path: str, conditions: str) -> None:
+    """Print by how much reads are slower beside open streams: the median of the pairs."""
+    apart: list[list[float]] = []
+    beside: list[list[float]] = []
+    for _ in range(ROUNDS):
+        apart.append(reads_of(address, path))
+        with open_streams(address):
+            beside.append(reads_of(address, path))
+    for name, share in (("p50", 0.5), ("p95", 0.95)):
+        pairs = zip(apart, beside, strict=True)
+        more = sorted(
+            percentile(longer, share) - percentile(usual, share) for usual, longer in pairs
+        )
+        without = median(sorted(percentile(each, share) for each in apart))
+        shape = f"{OPEN}, {conditions}, {ROUNDS} pairs of {ROUND_READS} reads"
+        tell(f"page.streams.slower.{name} {path}", median(more), "ms", conditions=shape)
+        tell(f"page.streams.without.{name} {path}", without, "ms", conditions=shape)
+
+
+def tell_slower(address: str, log: GroupLog) -> None:
+    """Print by how much open streams slow other requests, idle and while a connector changes."""
+    time.sleep(WATCHED_SECONDS)  # until then who has read the page counts as a stream does
+    for path in ("/health/live", LIST):
+        tell_slower_reads(address, path, "idle")
+        with changing(log):
+            tell_slower_reads(address, path, "ten changes a second")
+
+
+def commits(number: int) -> Iterator[TaskProgress]:
+    """Yield a later commit of a task of each connector."""
+    for connector in range(CONNECTORS):
+        rows = number * (100 + connector)
+        last = CommitId(f"connector-{connector:04}", 0, Token(MEMBERS, 1), number)
+        at = NOW_MS + number
+        lag = Lag(1, 1_000 + number, 10)
+        cost = Cost(bytes_in=100 * rows)
+        yield TaskProgress(last, number, rows, rows, 100 * rows, at, lag, cost=cost)
+
+
+def resident_megabytes(pid: int) -> float:
+    """Return the resident memory of a process."""
+    return float(psutil.Process(pid).memory_info().rss) / 1e6
+
+
+def growth(module: str) -> float:
+    """Return by how many megabytes the process grows in a minute in which all rows move."""
+    with serving(CONNECTORS, module) as served:
+        connection = HTTPConnection(urlsplit(served.address).netloc)
+        append_commits(served.offsets, 1)
+        for path, encoding in product(("/state", LIST), ("identity", "gzip")):
+            answer_of(connection, path, {"Accept-Encoding": encoding})
+        before = resident_megabytes(served.pid)
+        end = time.monotonic() + 1.1 * STEPS * quick_hour.STEP_MS / 1_000
+        with open_streams(served.address):
+            for number in count(2):
+                if time.monotonic() > end:
+                    return resident_megabytes(served.pid) - before
+                append_commits(served.offsets, number)
+                time.sleep(1)
+                answer_of(connection, "/state", {"Accept-Encoding": "gzip"})
+    raise AssertionError
+
+
+def tell_hour() -> None:
+    """Print what the memory of an hour takes in the REST process."""
+    minute, hour = growth(MODULE), growth(quick_hour.MODULE)
+    shape = f"{SHAPE}, whose rows move; a minute grows by {minute:.1f} MB, an hour by {hour:.1f} MB"
+    tell("page.hour.resident", hour - minute, "MB", conditions=shape)
+
+
+def append_commits(log: GroupLog, number: int) -> None:
+    """Append a commit of each connector."""
+    log.append(log.end, [encode(each) for each in commits(number)], NOW_MS + number)
+
+
 def main() -> None:
     """Print the figures."""
-    with serving(FEW_CONNECTORS) as (pid, address, _):
-        tell_reads(pid, address, FEW_CONNECTORS)
-    with serving(CONNECTORS) as (pid, address, log):
-        tell_reads(pid, address, CONNECTORS)
-        tell_streams(pid, address, log)
+    with serving(FEW_CONNECTORS) as served:
+        tell_reads(served.pid, served.address, FEW_CONNECTORS)
+    with serving(CONNECTORS) as served:
+        tell_reads(served.pid, served.address, CONNECTORS)
+        tell_streams(served.pid, served.address, served.control)
+        tell_slower(served.address, served.control)
+    tell_hour()
 
 
 if __name__ == "__main__":

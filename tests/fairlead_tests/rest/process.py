@@ -24,11 +24,11 @@ def arguments(data_dir: Path, *more: str) -> list[str]:
 
 @contextmanager
 def running(
-    data_dir: Path, *more: str, brief: RestBrief | None = None
+    data_dir: Path, *more: str, brief: RestBrief | None = None, module: str = MODULE
 ) -> Generator[tuple[Fork, httpx.Client]]:
     """Run the REST process of a data folder, on a port that is free."""
     words = [*more, *(("--brief",) if brief else ())]
-    process = fork(MODULE, arguments(data_dir, *words), data_dir, os.environ)
+    process = fork(module, arguments(data_dir, *words), data_dir, os.environ)
     with process.stdin as pipe:
         pipe.write(brief.encode() if brief else b"")
     process.stdout.close()

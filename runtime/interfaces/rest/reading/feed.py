@@ -14,11 +14,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from threading import Lock
 from typing import Final, NamedTuple
 
-from msgspec.json import encode
+from msgspec.json import decode, encode
 
 from ....security.rights import Access
 from ...replies.building.page.history import PageHistory
@@ -42,9 +43,16 @@ class FeedMessage(NamedTuple):
     """One message, as it is sent to all who see everything."""
 
     sequence: int
-    body: PageChange | PageStep
+    kind: type[PageChange | PageStep]
     block: bytes
     """The bytes of the stream: id, event and data."""
+
+
+@lru_cache(maxsize=1)  # all limited streams are woken for the same message
+def _body_of(message: FeedMessage) -> PageChange | PageStep:
+    """Return the body of a message, of which its bytes alone are kept: they take least."""
+    _, _, data = message.block.partition(b"\ndata: ")
+    return decode(data, type=message.kind)
 
 
 class FeedStream:
@@ -112,7 +120,7 @@ class PageFeed:
             if body is None:
                 return
             self.sequence = body.sequence
-            message = FeedMessage(body.sequence, body, self.spell(body))
+            message = FeedMessage(body.sequence, type(body), self.spell(body))
             self._messages.append(message)
             self._bytes += len(message.block)
             while len(self._messages) > MOST_MESSAGES or self._bytes > MOST_BYTES:
@@ -198,7 +206,7 @@ class PageFeed:
         return [self._limited(each, own, stream.access.sees) for each in new]
 
     def _limited(self, message: FeedMessage, view: PageView, sees: Callable[[str], bool]) -> bytes:
-        body = message.body
+        body = _body_of(message)
         if isinstance(body, PageChange):
             return self.spell(limit_change(body, view, sees))
         return self.spell(limit_step(body, view, sees))
