@@ -132,6 +132,8 @@ def test_the_keyboard_finds_where_a_partition_has_been(browser: Browser, url: st
         moves = page.get_by_role("region", name="Moves of orders-2")
         expect(moves.locator("tbody tr").first).to_contain_text("member joined w1(X3yFKHtl)")
         assert page.url.endswith("#/groups/billing?as=table&partition=orders-2")
+        page.get_by_label("Find by topic, partition or member").fill("nothing")
+        expect(page.locator("main")).to_contain_text("No partition or member matches.")
         page.get_by_label("Find by topic, partition or member").fill("orders-3")
         expect(partitions.get_by_role("button")).to_have_text(["orders-3"])
         expect(page.get_by_role("region", name="Offsets").locator("tbody tr")).to_have_count(1)

@@ -22,6 +22,7 @@ export class GroupReader {
     Object.assign(this, { read, readLag, concerns });
     this.isReading = false;
     this.isDue = false;
+    this.isUrgent = false;
   }
 
   start() {
@@ -37,22 +38,32 @@ export class GroupReader {
     this.isStopped = true;
   }
 
-  /** Read now, or when the read that is going on has ended. */
+  /** Read at once, or when the read that is going on has ended: somebody chose what to show. */
+  now() {
+    this.isUrgent = true;
+    clearTimeout(this.pause);
+    this.pause = null;
+    this.again();
+  }
+
+  /** Read when the pause behind the last read is over. */
   again() {
     this.isDue = true;
     if (!this.isReading && !this.pause) this.run(this.read);
   }
 
   async run(read) {
+    clearTimeout(this.pause);
     this.isReading = true;
-    if (read === this.read) this.isDue = false;
+    if (read === this.read) this.isDue = this.isUrgent = false;
     await read();
     this.isReading = false;
     if (this.isStopped) return;
+    const pause = this.isUrgent ? 0 : LEAST_MS;
     this.pause = setTimeout(() => {
       this.pause = null;
       if (this.isDue && !this.isReading) this.run(this.read);
-    }, LEAST_MS);
+    }, pause);
   }
 }
 

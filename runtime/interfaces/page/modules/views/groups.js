@@ -47,7 +47,7 @@ class GroupList extends Component {
   }
 
   componentDidUpdate(before) {
-    if (before.route !== this.props.route) this.reader.again();
+    if (before.route !== this.props.route) this.reader.now();
   }
 
   componentWillUnmount() {

@@ -53,7 +53,7 @@ export class KafkaGroup extends Component {
   componentDidUpdate({ route }) {
     const [now, before] = [this.props.route, route];
     if (now.parts[2] !== before.parts[2] || now.query.get("partition") !== before.query.get("partition"))
-      this.reader.again();
+      this.reader.now();
   }
 
   componentWillUnmount() {
@@ -120,13 +120,13 @@ export class KafkaGroup extends Component {
         /></span>
       </h2>
       <${Partitions} group=${group} shown=${shown} nameOf=${nameOf} asTable=${route.query.get("as") === "table"} />
+      ${epoch && html`<${OneEpoch} epoch=${epoch} nameOf=${nameOf} noun="partition" />`}
       ${moves && html`<${Moves} moves=${moves} nameOf=${nameOf} address=${address} />`}
       <${Members} group=${group} shown=${shown} lag=${lag} nameOf=${nameOf} />
       <${Offsets} lag=${lag} shown=${shown} nameOf=${nameOf} />
-      ${epoch && html`<${OneEpoch} epoch=${epoch} nameOf=${nameOf} noun="partition" />`}
       <h2>
         ${group.type === "classic" ? "Generations" : "Epochs"}
-        <span class="aside">${list?.first_epoch && `from ${list.first_epoch} on, the latest ${LIMIT}`}</span>
+        <span class="aside">${list?.epochs.length === LIMIT && `the latest ${LIMIT}`}</span>
       </h2>
       <${EpochTable}
         epochs=${[...(list?.epochs ?? [])].reverse()}
@@ -161,15 +161,17 @@ function Summary({ group, lag, nameOf }) {
 /** The rows of the map: each member with its partitions, and those of nobody. */
 function placed(group, shown, nameOf) {
   const cell = (each, letter) => ({ task: each.id, connector: each.connector, letter });
-  const rows = group.members.map((member) => {
+  const members = group.members.map((member) => {
     const leaving = new Set(member.pending_revocation.map((each) => each.id));
     const held = new Map([...member.assigned, ...member.pending_revocation].map((each) => [each.id, each]));
     const tasks = [...held.values()].sort(byPlace).filter((each) => shown(each.id, member.member_id));
     return {
       name: nameOf(member.member_id),
+      isShown: tasks.length > 0 || shown("", member.member_id),
       tasks: tasks.map((each) => cell(each, leaving.has(each.id) ? "m" : "k")),
     };
   });
+  const rows = members.filter((each) => each.isShown);
   const targeted = new Set(group.members.flatMap((each) => each.target.map((one) => one.id)));
   const free = group.unassigned.filter((each) => shown(each.id, "")).sort(byPlace);
   if (free.length)
@@ -184,7 +186,8 @@ function byPlace(one, other) {
 /** Members and their partitions as a map, or the same in words. */
 function Partitions({ group, shown, nameOf, asTable }) {
   const rows = placed(group, shown, nameOf);
-  if (!rows.length) return html`<div class="panel empty">No member is here now: nobody reads.</div>`;
+  const nothing = group.members.length ? "No partition or member matches." : "No member is here now: nobody reads.";
+  if (!rows.length) return html`<div class="panel empty">${nothing}</div>`;
   return html`<div class="panel pad">
     ${
       asTable
