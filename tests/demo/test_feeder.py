@@ -188,7 +188,7 @@ def _content(directory: Path) -> dict[str, bytes]:
 
 
 def _until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.01)

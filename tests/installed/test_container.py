@@ -94,7 +94,7 @@ def test_a_node_runs_without_a_root_to_write_to_and_ends_in_order(tmp_path: Path
         assert {each.uids().real for each in (node, *below)} == {10001}
         (former,) = supervisors(node)
         former.kill()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while supervisors(node) in ([], [former]):
             assert time.monotonic() < deadline, "nobody made another supervisor"
             time.sleep(0.1)

@@ -50,7 +50,7 @@ def node_at(folder: Path, answer_timeout_ms: int = 500) -> NodeSpec:
 
 def until(process: AskedProcess, is_so: Callable[[], bool]) -> None:
     """Look after the process until something is so."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < deadline
         process.look_after()

@@ -61,7 +61,7 @@ def rest(place: Path, tmp_path: Path) -> Iterator[RestProcess]:
 
 def until(rest: RestProcess, is_so: Callable[[], bool]) -> None:
     """Look after the process until something is so."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < deadline
         rest.look_after()

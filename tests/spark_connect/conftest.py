@@ -42,7 +42,7 @@ def on_server(
         # As in a process that never had a JVM, PySpark converts no error of the check's one.
         process.setattr(java_gateway, "get_return_value", protocol.get_return_value)
         made.open()
-        assert made.wait_warm(60), made.detail
+        assert made.wait_warm(180), made.detail
         yield made
         made.close(20)
 

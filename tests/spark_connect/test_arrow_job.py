@@ -49,7 +49,7 @@ def on_bare_server(
     with pytest.MonkeyPatch.context() as process:
         process.setattr(java_gateway, "get_return_value", protocol.get_return_value)
         made.open()
-        assert made.wait_warm(60), made.detail
+        assert made.wait_warm(180), made.detail
         yield made
         made.close(20)
     server.kill()

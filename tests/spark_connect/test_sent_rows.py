@@ -110,7 +110,7 @@ def test_what_a_former_process_has_left_is_removed(
     (tmp_path / "connect-session").write_text("01234567-89ab-cdef-0123-456789abcdef")
     heir = ConnectEngine(tmp_path, SparkCluster(server.master, (shared,)))
     heir.open()
-    assert heir.wait_warm(60), heir.detail
+    assert heir.wait_warm(180), heir.detail
     assert not left.exists()
     driver = heir._driver
     assert driver

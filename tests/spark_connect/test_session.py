@@ -211,7 +211,7 @@ def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
         ConnectEngine(tmp_path, SparkCluster(server.master, (shared,))) for _ in range(2)
     )
     former.open()
-    assert former.wait_warm(60), former.detail
+    assert former.wait_warm(180), former.detail
     begun, ended = threading.Event(), list[EngineDown]()
 
     def job(spark: SparkSession) -> None:
@@ -228,7 +228,7 @@ def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
     thread.start()
     begun.wait(60)
     heirs.open()
-    assert heirs.wait_warm(60), heirs.detail
+    assert heirs.wait_warm(180), heirs.detail
     with suppress(EngineDown):
         former.run("zombie", lambda spark: spark.range(3).count())
         raise AssertionError("the former session goes on")
@@ -247,7 +247,7 @@ def test_a_token_that_the_server_does_not_take_is_told_without_it(
     master = f"{server.master[:-8]}00000000"
     stranger = ConnectEngine(tmp_path, SparkCluster(master, (shared,)))
     stranger.open()
-    assert not stranger.wait_warm(60)
+    assert not stranger.wait_warm(180)
     assert stranger.state is EngineState.DOWN
     assert stranger.detail.startswith(f"sc://127.0.0.1:{server.port}: ")
     assert master.partition("token=")[2] not in stranger.detail
@@ -306,7 +306,7 @@ def test_a_session_beside_that_nothing_uses_for_long_is_there_when_it_is_used_ag
     server.start()
     engine = ConnectEngine(tmp_path / "worker", SparkCluster(server.master, (shared,)))
     engine.open()
-    assert engine.wait_warm(60), engine.detail
+    assert engine.wait_warm(180), engine.detail
     for _ in range(2):
         assert engine.run("job", lambda spark: spark.range(3).count(), "of-its-own") == 3
         time.sleep(20)

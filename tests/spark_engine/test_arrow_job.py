@@ -39,7 +39,7 @@ def row(number: int) -> Work:
 def test_an_engine_that_is_warm_has_started_python_before_it_is_asked_to(engine: Embedded) -> None:
     assert engine.pid is not None
     jvm = psutil.Process(engine.pid)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not any("python_daemon" in " ".join(each.cmdline()) for each in jvm.children()):
         assert time.monotonic() < deadline, "no job was run, and there is no process of Python"
         time.sleep(0.1)

@@ -11,7 +11,7 @@ from fairlead_tests.chaos.crew import GROUP, Crew
 from fairlead_tests.chaos.line import Line
 
 CREW = ("r1", "r2", "r3", "r4")
-LONGEST_S = 60.0
+LONGEST_S = 150.0
 """The time limit for recovery after a step."""
 TYPES = {"classic": GroupType.CLASSIC, "connect": GroupType.CONNECT}
 

@@ -34,7 +34,7 @@ from fairlead_tests.kafka.certificates import Authority
 
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
-START_SECONDS: Final = 60
+START_SECONDS: Final = 150
 ARCHIVE_SECONDS: Final = 150
 _PORTS: Final = range(10_000, 32_768)
 _SMALL: Final = ("-Xmx256m", *QUICK)

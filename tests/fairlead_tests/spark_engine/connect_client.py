@@ -19,7 +19,7 @@ def main() -> None:
     for line in sys.stdin:
         engine = ConnectEngine(folder / "worker", SparkCluster(line.strip(), (folder,)))
         engine.open()
-        engine.wait_warm(60)
+        engine.wait_warm(180)
         told = {"state": engine.state.value, "detail": engine.detail}
         if engine.state is EngineState.WARM:
             told["rows"] = str(engine.run("job", lambda spark: spark.range(3).count()))

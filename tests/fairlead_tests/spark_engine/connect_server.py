@@ -17,7 +17,7 @@ from fairlead.runtime.processes.java import find_java
 
 HOST = "127.0.0.1"
 SERVICE = "org.apache.spark.sql.connect.service.SparkConnectServer"
-SECONDS = 60.0
+SECONDS = 150.0
 
 
 class ConnectServerProcess:
