@@ -73,7 +73,9 @@ def list_plugins(options: LocalReadOptions) -> None:
 
     A plugin that is new or has changed is scanned first, which takes some seconds.
     """
-    store, catalogue = _open_store(options), _open_catalogue(options)
+    store = _open_store(options)
+    with show_progress("scanning"):
+        catalogue = _open_catalogue(options)
     allows = options.load_config().plugins().allows
     content = PluginList(
         [
@@ -271,21 +273,37 @@ def _open_store(options: LocalOptions) -> "PluginStore":
 
 def _open_repository(options: LocalOptions, further: Sequence[str] = ()) -> "Repository":
     """Return the repositories that the settings name, and some more; raises `Failed`."""
+    from ....pipeline.plugins.host import trust_options  # noqa: PLC0415
     from ....pipeline.plugins.ivy import Ivy  # noqa: PLC0415
     from ....processes.java import JavaNotFound, find_java  # noqa: PLC0415
 
+    config = options.load_config()
+    repositories = (*config.plugins().repositories, *further)
     try:
-        return Ivy(find_java(), (*options.load_config().plugins().repositories, *further))
+        return Ivy(find_java(), repositories, trust_options(config.plugin_host_truststore))
     except JavaNotFound as error:
         raise Failed(f"{error}; nothing was added") from None
 
 
 def _open_catalogue(options: LocalOptions) -> "Catalogue":
+    """Return the catalogue; plugins that are new are scanned if that can be done here."""
     from ....pipeline.plugins.catalogue.catalogue import open_catalogue  # noqa: PLC0415
+    from ....pipeline.plugins.catalogue.host_scanner import HostScanner  # noqa: PLC0415
     from ....pipeline.plugins.catalogue.scanning import NoScanner  # noqa: PLC0415
+    from ....pipeline.plugins.host import HostLaunch  # noqa: PLC0415
+    from ....pipeline.plugins.setup import NotSetUp, find_installation  # noqa: PLC0415
+    from ....processes.java import JavaNotFound, find_java  # noqa: PLC0415
 
-    scanner = NoScanner("this version of fairlead cannot do that")
-    return open_catalogue(options.load_config().plugins(), scanner)
+    config = options.load_config()
+    try:
+        launch = HostLaunch(
+            *(find_installation(), find_java(), config.data_path / "logs" / "plugin-scan.log"),
+            *(config.plugin_host_heap, config.plugin_host_java_options),
+            *(config.plugin_host_truststore, config.plugin_host_wrapper),
+        )
+    except (NotSetUp, JavaNotFound) as error:
+        return open_catalogue(config.plugins(), NoScanner(str(error)))
+    return open_catalogue(config.plugins(), HostScanner(launch))
 
 
 def _tell_added(options: LocalOptions, plugins: Iterable["AddedPlugin"]) -> None:
@@ -301,7 +319,7 @@ def _tell_added(options: LocalOptions, plugins: Iterable["AddedPlugin"]) -> None
         for each in catalogue.plugins:
             if each.location == place:
                 say(f"{each.type} {each.class_name} {each.version}")
-        flaws = [each for each in catalogue.flaws if each.location == place]
+        flaws = [each for each in catalogue.flaws if place in {each.location, *each.others}]
         _tell_flaws([ShownFlaw(str(each.location), each.text) for each in flaws])
 
 

@@ -160,4 +160,5 @@ def _find_doubles(plugins: Iterable[ConnectPlugin]) -> Iterator[PluginFlaw]:
                 locations[0],
                 f"{name} {version} is in {others} as well: hosts take one of them, so remove the"
                 " others",
+                tuple(locations[1:]),
             )

@@ -16,3 +16,5 @@ class PluginFlaw:
     """The folder of one plugin, its jar, or a folder of plugins."""
     text: str
     """What is wrong, and what to do."""
+    others: tuple[Path, ...] = ()
+    """Other plugins that it is about."""
