@@ -5,7 +5,7 @@ ended, and reads what is new.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from ...events.entries.history import read_summary
@@ -14,6 +14,7 @@ from ...events.log.tables import Trimmed
 from .epochs import EpochReading, EpochReport, Explanation
 from .generations import ReadShares, read_no_shares
 from .handovers import Handover
+from .limits import Sees, limit_epoch
 from .lists import CompactedHistory, EpochLine, EpochList, MoveList, line_of, moves_of
 from .reader import FIRST_EPOCH, EpochLog, EpochReader
 
@@ -123,7 +124,20 @@ class EpochCache:
 
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
+        return self._list(self._caught_up(), limit)
+
+    def limited_history(self, sees: Sees, limit: int = LINES_MAX) -> EpochList:
+        """Return those of the epochs kept in full that are about what a caller sees.
+
+        Raises `LogError`, `CodecError`.
+        """
         cached = self._caught_up()
+        readings = [*cached.readings.values(), *cached.reader.unfinished()]
+        told = (limit_epoch(each.explain(), sees) for each in readings)
+        lines = [line_of(each) for each in told if each is not None]
+        return replace(self._list(cached, limit), epochs=lines[-limit:], clients={}, compacted=None)
+
+    def _list(self, cached: _Cached, limit: int) -> EpochList:
         unfinished = cached.reader.unfinished()
         lines = [*cached.lines, *map(line_of, unfinished)]
         epochs = [*cached.readings, *map(_epoch_of, unfinished)]

@@ -121,6 +121,8 @@ class Explanation:
         default_factory=dict[str, KafkaClient], compare=False
     )
     """Kafka's clients that the group ever had, by member id."""
+    put_together: Collection[str] = field(default=(), compare=False)
+    """The connectors that raised it by one command, if they are several."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -175,7 +177,7 @@ class EpochReading:
     def explain(self) -> Explanation:
         """Return the explanation as far as it is known."""
         handovers = sorted((each.handover for each in self.handovers), key=attrgetter("resource"))
-        told = self.changed, tuple(self.absences), self.clients
+        told = self.changed, tuple(self.absences), self.clients, self.put_together
         return Explanation(self.report, self.detection, tuple(handovers), *told)
 
 

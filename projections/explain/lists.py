@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from ...events.entries.history import HistorySummary
 from .causes.clients import KafkaClient
-from .epochs import EpochReading
+from .epochs import EpochReading, Explanation
 from .handovers import Handover, between
 
 
@@ -141,7 +141,7 @@ class MoveList:
     """Kafka's clients that the group ever had, by member id."""
 
 
-def line_of(reading: EpochReading) -> EpochLine:
+def line_of(reading: EpochReading | Explanation) -> EpochLine:
     """Return one epoch in short."""
     report = reading.report
     bump, change = report.bump, report.target_change

@@ -139,6 +139,12 @@ async def stream(
         serving.cancel()
 
 
+async def ann(_: Request) -> Principal:
+    """Take every caller for one who sees some connectors alone."""
+    access = Access.of(Role.VIEWER, ("orders-*",))
+    return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), access, proven="ann")
+
+
 def test_the_state_is_all_of_a_page_with_the_verdict_of_the_status(page: Page) -> None:
     assert page.api.client.get("/state").status_code == 503
     state = page.state()
@@ -245,11 +251,10 @@ def test_a_limited_caller_hears_of_its_connectors_alone_until_it_is_not_admitted
     monkeypatch.setattr(events, "ADMISSION_SECONDS", 0.0)
     is_revoked = False
 
-    async def identify(_: Request) -> Principal:
+    async def identify(request: Request) -> Principal:
         if is_revoked:
             raise NotAdmittedError(401, "revoked")  # type: ignore[arg-type]
-        access = Access.of(Role.VIEWER, ("orders-*",))
-        return Principal(("192.0.2.7", 4711), ("127.0.0.1", 8083), access, proven="ann")
+        return await ann(request)
 
     limited = make_app(page.api.service, identify=identify)
     page.look()
@@ -274,6 +279,27 @@ def test_a_limited_caller_hears_of_its_connectors_alone_until_it_is_not_admitted
     assert HIDDEN not in json.dumps(heard)
     assert heard[1]["data"]["connectors"].keys() == {SEEN}
     assert len(heard) <= 3
+
+
+def test_a_limited_caller_is_told_the_epochs_of_its_connectors(page: Page) -> None:
+    limited = make_app(page.api.service, identify=ann)
+    epochs = page.state(Client(limited))["epochs"]
+    assert {each["subject"] for each in epochs} >= {SEEN}
+    assert len(epochs) < len(page.state()["epochs"])
+
+    async def play() -> list[dict[str, Any]]:
+        heard: list[dict[str, Any]] = []
+        async with aclosing(stream(page, "/events", limited)) as messages:
+            assert (await anext(messages))["event"] == "open"
+            for name in (HIDDEN, SEEN):
+                await asyncio.to_thread(page.api.client.put, f"/connectors/{name}/stop")
+                await asyncio.to_thread(page.look)
+                heard.append(await anext(messages))
+        return heard
+
+    first, second = (each["data"] for each in asyncio.run(play()))
+    assert (first.get("epochs", []), HIDDEN in json.dumps(first)) == ([], False)
+    assert [each["title"] for each in second["epochs"]] == [f"{SEEN}: connector stopped"]
 
 
 def test_callers_with_the_same_rights_have_one_page_until_it_changes(page: Page) -> None:

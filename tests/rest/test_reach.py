@@ -110,6 +110,8 @@ def test_every_route_says_what_it_is_about() -> None:
         "GET /events",
         "GET /groups",
         "GET /groups/{group}/events",
+        "GET /groups/{group}/explain/{epoch}",
+        "GET /groups/{group}/history",
         "GET /health",
         "GET /logs",
         "GET /state",
@@ -129,8 +131,6 @@ def test_every_route_says_what_it_is_about() -> None:
         "DELETE /groups/{group}",
         "DELETE /workers/{worker}",
         "GET /groups/{group}",
-        "GET /groups/{group}/explain/{epoch}",
-        "GET /groups/{group}/history",
         "GET /groups/{group}/moves/{resource}",
         "GET /metrics",
         "POST /groups/{group}/plan",
@@ -160,12 +160,12 @@ def test_what_is_about_the_whole_node_is_refused_to_a_limited_caller(two: RestAp
     client = ADMIN(two)
     whole = [route for route in ROUTES if route.rights.reach is Reach.NODE]
     assert {send(client, route, SEEN)[0] for route in whole} == {403}
-    refused = client.get("/groups/connect/history").json()["message"]
+    refused = client.get("/groups/connect/moves/a-0").json()["message"]
     assert refused == (
         "ann may view only connectors that match orders-*, ord, and this request is about the whole"
         " node; nothing was done"
     )
-    request = "GET /groups/{group}/history"
+    request = "GET /groups/{group}/moves/{resource}"
     assert value(two, "fairlead_auth_denials_total", listener="rest", request=request) == 2
 
 
@@ -224,3 +224,24 @@ def test_who_one_is_is_told_with_the_rights_to_all_and_to_one_connector(two: Res
         "connector": ["view", "operate", "administer"],
     }
     assert ADMIN(two).get(f"/whoami?connector={HIDDEN}").json()["connector"] == []
+
+
+def test_a_limited_caller_is_told_the_epochs_of_its_connectors_without_the_others(
+    two: RestApi,
+) -> None:
+    assert two.client.put(f"/connectors/{HIDDEN}/stop").is_success
+    two.group.ask("settle")
+    two.group.ask("seat", "w2")
+    client, whole = ADMIN(two), two.client.get("/groups/connect/history").json()["epochs"]
+    told = client.get("/groups/connect/history").json()["epochs"]
+    subjects = [(each["cause"], each["subject"]) for each in told]
+    assert subjects == [
+        ("connector-added", SEEN),
+        ("connector-added", ""),  # one target answered both
+        ("tasks-changed", SEEN),
+    ]
+    numbers = {each["group_epoch"] for each in told}
+    for each in whole:
+        answer = client.get(f"/groups/connect/explain/{each['group_epoch']}")
+        assert answer.status_code == (200 if each["group_epoch"] in numbers else 404)
+        assert HIDDEN not in answer.text

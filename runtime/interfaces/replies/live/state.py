@@ -295,7 +295,7 @@ class PageState(Struct, frozen=True):
     connectors: dict[str, ConnectorRow]
     """The connectors, by name."""
     epochs: list[PageEpoch]
-    """The last epochs, the latest one first; none for a caller who is limited."""
+    """The last epochs, the latest one first; of a limited caller those about what it sees."""
     lines: list[EventInfo]
     """The last events, the latest one first."""
 

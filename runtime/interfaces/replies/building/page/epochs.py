@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ......events.group import Group
-from ......projections.explain.epochs import EpochReading, Explanation
+from ......projections.explain.epochs import Explanation
 from ......projections.explain.handovers import Handover
 from ......projections.watch.lines import short
 from ...live.state import PageEpoch, RebalanceFigure
@@ -13,9 +12,8 @@ _ABOUT_WORK: Final = frozenset({"connector", "tasks", "placement"})
 """How causes begin whose subjects are connectors or tasks; others are about workers."""
 
 
-def make_epoch(reading: EpochReading) -> PageEpoch:
+def make_epoch(explanation: Explanation) -> PageEpoch:
     """Return an epoch in a line, as far as it is known."""
-    explanation = reading.explain()
     report, bump = explanation.report, explanation.report.bump
     change = report.target_change
     if change is not None and change.assignment_epoch != bump.group_epoch:
@@ -46,13 +44,16 @@ def make_epoch(reading: EpochReading) -> PageEpoch:
     )
 
 
-def last_rebalance(epochs: Sequence[PageEpoch], group: Group) -> RebalanceFigure | None:
-    """Return the latest epoch that moved something; `epochs` begin with the latest one."""
+def last_rebalance(epochs: Sequence[PageEpoch], configured: int) -> RebalanceFigure | None:
+    """Return the latest epoch that moved something, of so many connectors and tasks.
+
+    `epochs` begin with the latest one.
+    """
     moving = (each for each in epochs if each.moved)
     last = next(moving, None)
     if last is None:
         return None
-    return RebalanceFigure(last.epoch, last.moved, len(group.configured), last.down_ms)
+    return RebalanceFigure(last.epoch, last.moved, configured, last.down_ms)
 
 
 def _down_ms(handover: Handover, epoch: int) -> int | None:

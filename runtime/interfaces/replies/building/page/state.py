@@ -1,13 +1,15 @@
 """A whole page at one moment, and its encoded forms."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from msgspec import UNSET, Raw, structs
 from msgspec.json import encode
 
+from ......projections.explain.epochs import Explanation
+from ......projections.explain.limits import Sees, limit_epoch
 from ......projections.page.recent import ConnectorMark
 from ......projections.page.rings import STEP_MS
 from ......projections.watch.lines import EventLine
@@ -23,12 +25,11 @@ from ...live.state import (
     PageVerdict,
     PageWorker,
 )
+from .epochs import last_rebalance, make_epoch
 from .facts import NodeFacts
 from .history import PageHistory
 from .rows import PageRow
 from .verdicts import make_figures, make_troubles, make_verdict
-
-Sees = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class PageView:
     """The connectors, by name."""
     epochs: list[PageEpoch]
     """The latest one first."""
+    explanations: Sequence[Explanation]
+    """What these are made of, in the same order."""
     lines: Sequence[EventLine]
     """The latest one last."""
     marks: Mapping[str, Sequence[ConnectorMark]]
@@ -64,21 +67,25 @@ class PageView:
     def limited_to(self, sees: Sees) -> "PageView":
         """Return the page of a caller who sees some connectors alone.
 
-        Epochs and the reasons of processes may name others, so they are left out.
+        The reasons of processes may name others, so they are left out.
         """
         rows = {name: each for name, each in self.rows.items() if sees(name)}
         tasks = Counter(owner for each in rows.values() for owner in each.owners)
         workers = [
             structs.replace(each, tasks=tasks[each.member_id], detail="") for each in self.workers
         ]
+        explanations = [own for each in self.explanations if (own := limit_epoch(each, sees))]
+        epochs = [*map(make_epoch, explanations)]
+        last = last_rebalance(epochs, sum(1 + len(each.row.cells) for each in rows.values()))
         return replace(
             self,
             verdict=make_verdict(rows, self.facts, is_limited=True),
             troubles=make_troubles(rows, self.facts, is_limited=True),
-            figures=make_figures(rows, workers, self.facts, None, None),
+            figures=make_figures(rows, workers, self.facts, last, None),
             workers=workers,
             rows=rows,
-            epochs=[],
+            epochs=epochs,
+            explanations=explanations,
             lines=[each for each in self.lines if each.resource and sees(each.resource.connector)],
             is_limited=True,
         )
@@ -130,6 +137,7 @@ def limit_step(step: PageStep, view: PageView, sees: Sees) -> PageStep:
 def limit_change(change: PageChange, view: PageView, sees: Sees) -> PageChange:
     """Return a message for a caller who sees some connectors alone; `view` is their page."""
     rows, gone, lines = change.connectors, change.gone, change.lines
+    changed = {each.epoch for each in change.epochs or ()}
     return structs.replace(
         change,
         verdict=view.verdict,
@@ -138,7 +146,7 @@ def limit_change(change: PageChange, view: PageView, sees: Sees) -> PageChange:
         connectors=rows and {name: each for name, each in rows.items() if sees(name)},
         gone=gone and [*filter(sees, gone)],
         workers=change.workers and view.workers,
-        epochs=[],
+        epochs=change.epochs and [each for each in view.epochs if each.epoch in changed],
         lines=lines and [each for each in lines if each.connector and sees(each.connector)],
         client_groups=UNSET,
     )

@@ -20,9 +20,10 @@ from ......events.model import Resource, Scope
 from ......events.placement import HEAVIEST, MOST_ITEMS
 from ......events.records import Operator
 from ......projections.explain.cache import LINES_MAX, EpochCache, NotToldError
+from ......projections.explain.limits import limit_epoch
 from ......projections.explain.lists import EpochList
 from .....config.node_keys.kinds import INT32_MAX
-from .....security.rights import Right
+from .....security.rights import Access, Right
 from ....replies.building.groups import describe_group, placement, summarize_group
 from ....replies.epochs import EpochExplanation, describe_epoch
 from ....replies.groups import GroupDescription, GroupPlacement, GroupSummary
@@ -111,24 +112,51 @@ def get_group(service: Served, group: str) -> GroupDescription:
     raise not_found(f"there is no group {group}")
 
 
-@routes.add("GET /groups/{group}/history", Right.VIEW, errors=(HTTPStatus.BAD_REQUEST, *MISSING))
-async def get_history(service: Served, group: str, limit: Limit = LINES) -> EpochList:
+@routes.add(
+    "GET /groups/{group}/history",
+    RouteRights(Right.VIEW, Reach.VISIBLE),
+    errors=(HTTPStatus.BAD_REQUEST, *MISSING),
+)
+async def get_history(
+    service: Served, access: CallerAccess, group: str, limit: Limit = LINES
+) -> EpochList:
     """List a group's last epochs: cause, principal, number of moves, duration.
 
     `first_epoch` is the first one in the log, `is_trimmed` whether there were earlier ones. If one
-    target answers several epochs, its changes are counted in the last of them.
+    target answers several epochs, its changes are counted in the last of them. A caller who sees
+    only some connectors gets the epochs that are about these, of a group of workers.
     """
-    return await _tell(service, group, lambda epochs: epochs.history(limit))
+
+    def read(epochs: EpochCache) -> EpochList:
+        if access.is_limited:
+            return epochs.limited_history(access.sees, limit)
+        return epochs.history(limit)
+
+    _require_visible(service, access, group)
+    return await _tell(service, group, read)
 
 
-@routes.add("GET /groups/{group}/explain/{epoch}", Right.VIEW, errors=MISSING)
-async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExplanation:
+@routes.add(
+    "GET /groups/{group}/explain/{epoch}", RouteRights(Right.VIEW, Reach.VISIBLE), errors=MISSING
+)
+async def explain_epoch(
+    service: Served, access: CallerAccess, group: str, epoch: Epoch
+) -> EpochExplanation:
     """Explain one epoch: its cause, its target, each phase, and each resource that moved.
 
     For an epoch that is not in the log, a 404 names the range of epochs that are.
     """
     wanted = None if epoch == "latest" else epoch
-    return await _tell(service, group, lambda epochs: describe_epoch(epochs.explain(wanted)))
+
+    def read(epochs: EpochCache) -> EpochExplanation:
+        told = epochs.explain(wanted)
+        own = limit_epoch(told, access.sees) if access.is_limited else told
+        if own is None:
+            raise NotToldError(f"epoch {told.report.group_epoch} is about no connector of yours")
+        return describe_epoch(own)
+
+    _require_visible(service, access, group)
+    return await _tell(service, group, read)
 
 
 @routes.add(
@@ -146,6 +174,12 @@ async def list_moves(
         group,
         lambda epochs: describe_moves(group, resource, epochs.moves(resource, limit)),
     )
+
+
+def _require_visible(service: Service, access: Access, group_id: str) -> None:
+    """Raise `ApiError` for a group of Kafka's clients, unless the caller sees everything."""
+    if access.is_limited and not service.logs.has_own_logs(group_id):
+        raise not_found(f"there is no group {group_id}")
 
 
 async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]) -> T:

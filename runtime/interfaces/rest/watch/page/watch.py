@@ -19,6 +19,7 @@ from ......events.commits import Lag
 from ......events.entries.codec import CodecError
 from ......events.group import Group
 from ......events.log.errors import LogError
+from ......projections.explain.epochs import Explanation
 from ......projections.page.rates import RowRates
 from ......projections.page.recent import RecentRecords
 from ......projections.page.shapes import ConnectorShape, shape_of
@@ -141,7 +142,7 @@ class PageWatch:
         self._shapes: dict[str, ConnectorShape] = {}
         self._rows: dict[str, PageRow] = {}
         """By connector, in the order of the page."""
-        self._epochs: dict[int, PageEpoch] = {}
+        self._epochs: dict[int, tuple[PageEpoch, Explanation]] = {}
         """The last epochs, the latest one first."""
         self._facts = NodeFacts()
         self._is_built = False
@@ -281,15 +282,18 @@ class PageWatch:
         for each in reversed(recent.epochs()):
             epoch = each.report.group_epoch
             former = known.get(epoch)
-            is_done = former is not None and former.took_ms is not None
-            is_same = former is not None and former.time_ms == each.report.bump.time_ms
-            kept = former if is_done and is_same else None
-            self._epochs[epoch] = kept or make_epoch(each)
+            is_done = former is not None and former[0].took_ms is not None
+            is_same = former is not None and former[0].time_ms == each.report.bump.time_ms
+            if former is not None and is_done and is_same:
+                self._epochs[epoch] = former
+            else:
+                explanation = each.explain()
+                self._epochs[epoch] = make_epoch(explanation), explanation
 
     def _view(self, recent: RecentRecords, workers: list[PageWorker], now: int) -> PageView:
         service, group, rows = self._service, recent.group, self._rows
-        epochs = [*self._epochs.values()]
-        last = last_rebalance(epochs, group)
+        epochs = [epoch for epoch, _ in self._epochs.values()]
+        last = last_rebalance(epochs, len(group.configured))
         return PageView(
             service.version,
             service.group_id,
@@ -306,6 +310,7 @@ class PageWatch:
             workers,
             rows,
             epochs,
+            [explanation for _, explanation in self._epochs.values()],
             recent.lines(),
             recent.marks,
             self._facts,
