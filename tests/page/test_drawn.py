@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Literal
 
 import pytest
@@ -148,3 +149,53 @@ def test_ten_thousand_events_at_once_are_all_shown(browser: Browser) -> None:
             node.tell({"connectors": {"pipeline-0007": {**row, "rows_per_second": number}}})
         shown = page.get_by_role("row", name="pipeline-0007").get_by_role("cell")
         expect(shown.nth(3)).to_have_text("10,000")
+
+
+NAMES = ("orders", "orders-eu", "Orders", "a.b", "aXb", "a-b", "a]b", "a[b", "a^b", "a\\b", "", "é")
+PATTERNS = (
+    *(
+        "orders",
+        "orders*",
+        "*",
+        "o?ders",
+        "[oO]rders",
+        "[!o]rders",
+        "a.b",
+        "a[.X]b",
+        "a[]]b",
+        "a[!]]b",
+    ),
+    *(
+        "a[b",
+        "a[[]b",
+        "a[^]b",
+        "a[a-]b",
+        "a[+--]b",
+        "a\\b",
+        "a[\\]b",
+        "[z-a]",
+        "(",
+        "a|b",
+        "?",
+        "*b",
+    ),
+)
+
+
+FITS = """async ([patterns, names]) => {
+  const { learnRights, refusal } = await import("/ui/modules/rights.js");
+  const found = [];
+  for (const each of patterns) {
+    const caller = { name: "ann", grants: [{ rights: ["operate"], connectors: [each] }] };
+    window.fetch = async () => new Response(JSON.stringify(caller));
+    await learnRights();
+    found.push(names.map((name) => refusal("operate", name) === ""));
+  }
+  return found;
+}"""
+
+
+def test_names_fit_patterns_as_they_do_on_the_node(browser: Browser, url: str) -> None:
+    with opened(browser, url) as page:
+        fits = page.evaluate(FITS, [PATTERNS, NAMES])
+    assert fits == [[fnmatchcase(name, each) for name in NAMES] for each in PATTERNS]

@@ -4,9 +4,9 @@ The node asks its callers who they are, and no task of it reads a row. It is nam
 browser by each test: so the browser has ended when it is examined what the node has left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -17,7 +17,7 @@ from fairlead.runtime.security.rights import Role
 from fairlead_tests.cluster.node import Node
 from fairlead_tests.cluster.remains import without_remains
 from fairlead_tests.monitoring.watched_node import WatchedNode
-from fairlead_tests.page.browser import visited
+from fairlead_tests.page.browser import grave_findings, visited
 from fairlead_tests.page.drawn_node import served
 from fairlead_tests.page.proxy import proxy
 
@@ -32,36 +32,40 @@ SETTINGS = (
     "rest.path.prefix=/tools/fairlead",
 )
 ANN = {"username": "ann", "password": "a long password"}
+ROLES = {"ci": (Role.ADMIN, ()), "look": (Role.VIEWER, ()), "numbers": (Role.OPERATOR, ("num*",))}
+"""The tokens: a role of each, and the patterns of its connectors."""
 
 
 class Real(NamedTuple):
-    """A node with a connector of three tasks, and a user and a token for it."""
+    """A node with a connector of three tasks, a user of it, and tokens of several roles."""
 
     node: Node
     url: str
-    token: str
+    tokens: Mapping[str, str]
+    """By name."""
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     with without_remains() as nodes:
         home = WatchedNode(tmp_path_factory.mktemp("page") / "home", nodes, SETTINGS)
-        token = add_callers(home.folder / "data")
+        tokens = add_callers(home.folder / "data")
         home.up()
         home.node.put("numbers", 3)
         home.node.settles("w1", "w2")
-        yield Real(home.node, f"{home.url}/", token)
+        yield Real(home.node, f"{home.url}/", tokens)
 
 
-def add_callers(data_dir: Path) -> str:
-    """Add a user and a token, which is returned."""
-    token = make_token()
-    secrets = {EntryKind.USER: hash_password(ANN["password"]), EntryKind.TOKEN: digest_token(token)}
-    names = {EntryKind.USER: ANN["username"], EntryKind.TOKEN: "ci"}
+def add_callers(data_dir: Path) -> dict[str, str]:
+    """Add a user and the tokens, which are returned by name."""
+    name, tokens = ANN["username"], {each: make_token() for each in ROLES}
     with changing_entries(data_dir) as entries:
-        for kind, name in names.items():
-            entries[name] = AccessEntry(name, kind, Role.ADMIN, secrets[kind])
-    return token
+        password = hash_password(ANN["password"])
+        entries[name] = AccessEntry(name, EntryKind.USER, Role.ADMIN, password)
+        for each, (role, connectors) in ROLES.items():
+            digest = digest_token(tokens[each])
+            entries[each] = AccessEntry(each, EntryKind.TOKEN, role, digest, connectors)
+    return tokens
 
 
 def is_live(page: Page) -> None:
@@ -154,9 +158,46 @@ def test_a_token_is_asked_for_and_forgotten_with_the_tab(real: Real, browser: Br
     with visited(browser, "about:blank", expected="401 (Unauthorized)") as page:
         page.route(real.url, without_challenge)
         page.goto(real.url)
-        for token, answer in (("fl_wrong", "this token is unknown"), (real.token, "")):
+        for token, answer in (("fl_wrong", "this token is unknown"), (real.tokens["ci"], "")):
             page.get_by_label("Token").fill(token)
             page.get_by_role("button", name="Sign in").click()
             expect(page.locator("main")).to_contain_text(answer)
         expect(page.locator("h1")).to_have_text("The connector is fine")
         is_live(page)
+
+
+def grey_buttons(page: Page) -> list[str]:
+    """Return the names of the grey buttons, each of which says why; waits for one."""
+    grey = page.locator("main button[aria-disabled]")
+    expect(grey.first).to_be_visible()
+    assert all("lacks the right to" in (each.get_attribute("title") or "") for each in grey.all())
+    return grey.all_inner_texts()
+
+
+def test_what_a_caller_may_not_do_is_grey_and_says_why(real: Real, browser: Browser) -> None:
+    def with_token(name: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {real.tokens[name]}"}
+        return {"extra_http_headers": headers, "script": "delete window.SharedWorker"}
+
+    address = f"{real.url}#/connectors/numbers"
+    with visited(browser, address, **with_token("look")) as page:
+        actions = ["Pause", "Restart", "Stop", "Edit config", "Delete…"]
+        assert grey_buttons(page) == [*actions, "Seek…"]
+        page.get_by_role("button", name="Pause").click(force=True)
+        refused = "look (token) lacks the right to operate numbers."
+        expect(page.get_by_role("alert")).to_contain_text(refused)
+        page.goto(f"{real.url}#/workers?drain=w1")
+        expect(page.get_by_role("region", name="Moves")).to_be_visible()
+        assert grey_buttons(page) == ["Drain w1", "Cordon", "Cordon"]
+        page.goto(f"{real.url}#/connectors")
+        assert len(grey_buttons(page)) == 4
+        assert grave_findings(page) == []
+    with visited(browser, address, **with_token("numbers")) as page:
+        assert grey_buttons(page) == ["Edit config", "Scale…", "Delete…"]
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("h1")).to_contain_text("paused or stopped")
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("h1")).to_contain_text("runs")
+        page.goto(f"{real.url}#/workers")
+        assert grey_buttons(page) == [*["Cordon", "Drain…"] * 2, "What if there were one more…"]
+    real.node.settles("w1", "w2")

@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 PAGE = Path(__file__).parents[3] / "runtime" / "interfaces" / "page"
 HOUR_MS = 3_600_000
 STORES = ("postgres", "kafka", "files", "jdbc")
+RIGHTS = ["view", "operate", "administer"]
 EPOCHS = (
     ("worker-drained", "w7: worker drained", "8 moved, down 0.06 s · by anna", 8, 0, [20, 8, 72]),
     ("tasks-changed", "orders-to-lake: tasks 4 > 6", "2 started", 0, 0, [0, 62, 38]),
@@ -247,6 +248,7 @@ class DrawnNode:
                 Route("/", _index),
                 Route("/state", self._show_state),
                 Route("/events", self._stream),
+                Route("/whoami", self._show_caller),
                 Route("/connectors/{name}/history", self._show_hour),
                 Mount("/ui", StaticFiles(directory=PAGE)),
                 Route("/{rest:path}", _refuse, methods=anything),
@@ -260,6 +262,9 @@ class DrawnNode:
 
     async def _show_state(self, _: Request) -> JSONResponse:
         return JSONResponse(self.state)
+
+    async def _show_caller(self, _: Request) -> JSONResponse:
+        return JSONResponse({"name": "ann", "grants": [{"rights": RIGHTS, "connectors": []}]})
 
     async def _show_hour(self, request: Request) -> JSONResponse:
         row, now = self.state["connectors"][request.path_params["name"]], _now()

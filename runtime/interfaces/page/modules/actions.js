@@ -4,28 +4,50 @@ import { write } from "./config-text.js";
 import { plural } from "./format.js";
 import { Component, createRef, html } from "./html.js";
 import { ask, connectorPath } from "./node.js";
+import { refusal } from "./rights.js";
 import { go } from "./route.js";
 import { store } from "./store.js";
 
 const SHOWN_MS = 8_000;
 
-/** By id: the words of the button, the request, and what it asks for first, if it cannot be taken back. */
+/**
+ * By id: the words of the button, the right that the node asks for, to the connector if it is not of the node,
+ * the request, and what it asks for first, if it cannot be taken back.
+ */
 const ACTIONS = {
   restart: {
     label: "Restart failed",
+    needs: "operate",
     done: "is being restarted",
     send: (name) => ask("POST", `${connectorPath(name, "restart")}?includeTasks=true&onlyFailed=true`),
   },
   "restart-all": {
     label: "Restart",
+    needs: "operate",
     done: "is being restarted",
     send: (name) => ask("POST", `${connectorPath(name, "restart")}?includeTasks=true`),
   },
-  pause: { label: "Pause", done: "is being paused", send: (name) => ask("PUT", connectorPath(name, "pause")) },
-  resume: { label: "Resume", done: "goes on", send: (name) => ask("PUT", connectorPath(name, "resume")) },
-  stop: { label: "Stop", done: "stops", send: (name) => ask("PUT", connectorPath(name, "stop")) },
+  pause: {
+    label: "Pause",
+    needs: "operate",
+    done: "is being paused",
+    send: (name) => ask("PUT", connectorPath(name, "pause")),
+  },
+  resume: {
+    label: "Resume",
+    needs: "operate",
+    done: "goes on",
+    send: (name) => ask("PUT", connectorPath(name, "resume")),
+  },
+  stop: {
+    label: "Stop",
+    needs: "operate",
+    done: "stops",
+    send: (name) => ask("PUT", connectorPath(name, "stop")),
+  },
   delete: {
     label: "Delete…",
+    needs: "administer",
     done: "is being deleted",
     send: (name) => ask("DELETE", connectorPath(name)),
     sure: (name) =>
@@ -34,6 +56,7 @@ const ACTIONS = {
   },
   "accept-column": {
     label: "Accept the columns…",
+    needs: "administer",
     done: "reads with the new columns now",
     send: async (name, reason) => {
       await ask("PATCH", connectorPath(name, "config"), { "source.schema.evolution": evolutionIn(reason) });
@@ -44,6 +67,8 @@ const ACTIONS = {
   },
   scale: {
     label: "Scale…",
+    needs: "view",
+    isOfNode: true,
     open: (name) => go(["workers"], { scale: `${name}:${store.state.connectors[name].tasks_max}` }),
   },
   uncordon: { label: "Look at workers", open: () => go(["workers"]) },
@@ -51,6 +76,7 @@ const ACTIONS = {
   "dead-letters": { label: "Dead letters", open: (name) => go(["letters"], { connector: name }) },
   "retry-letters": {
     label: "Retry…",
+    needs: "administer",
     done: "has its dead letters retried",
     send: (name) => ask("POST", connectorPath(name, "dead-letters", "retry")),
     sure: async (name) => {
@@ -63,7 +89,7 @@ const ACTIONS = {
     },
     then: (name) => go(["connectors", `${name}-retry`]),
   },
-  edit: { label: "Edit config", open: (name) => go(["connectors", name, "edit"]) },
+  edit: { label: "Edit config", needs: "administer", open: (name) => go(["connectors", name, "edit"]) },
 };
 
 let shown = null;
@@ -93,6 +119,17 @@ export class Toast extends Component {
   }
 }
 
+/** A button, or with `href` a link like one; for who lacks the right that it needs, it is grey and says so. */
+export function Button({ needs, connector, kind, type = "button", disabled, href, onPress, children }) {
+  const why = refusal(needs, connector);
+  if (why)
+    return html`<button type="button" aria-disabled="true" title=${why} onClick=${() => say(`${why}.`, true)}>
+      ${children}
+    </button>`;
+  if (href) return html`<a class="button ${kind}" href=${href}>${children}</a>`;
+  return html`<button type=${type} class=${kind} disabled=${disabled} onClick=${onPress}>${children}</button>`;
+}
+
 /** The button of an action on a connector. */
 export class Action extends Component {
   async press() {
@@ -115,12 +152,19 @@ export class Action extends Component {
     this.setState({ isBusy: false });
   }
 
-  render({ id, first, label }, { isBusy }) {
-    if (!ACTIONS[id]) return null;
+  render({ id, name, first }, { isBusy }) {
+    const action = ACTIONS[id];
+    if (!action) return null;
     const kind = first ? "first" : id === "delete" ? "danger" : "";
-    return html`<button type="button" class=${kind} disabled=${isBusy} onClick=${() => this.press()}>
-      ${label ?? ACTIONS[id].label}
-    </button>`;
+    const connector = action.isOfNode ? undefined : name;
+    return html`<${Button}
+      needs=${action.needs}
+      connector=${connector}
+      kind=${kind}
+      disabled=${isBusy}
+      onPress=${() => this.press()}
+      >${action.label}<//
+    >`;
   }
 }
 

@@ -1,9 +1,10 @@
 /** The connectors as a table: worst first, or by a column; filtered by state and name, as the address says. */
 
-import { actOnAll } from "./actions.js";
+import { actOnAll, Button } from "./actions.js";
 import { behind, count, rate } from "./format.js";
 import { Component, html } from "./html.js";
 import { Cells, Curve, Shape, Sorted, Time } from "./parts.js";
+import { refusal, SOME } from "./rights.js";
 import { refine } from "./route.js";
 import { store } from "./store.js";
 import { RowTable } from "./table.js";
@@ -101,9 +102,7 @@ export class ConnectorTable extends Component {
       </h2>
       ${
         isWhole &&
-        html`<div class="acts">
-            ${BULK.map(([id, label]) => html`<button type="button" disabled=${!names.length} onClick=${() => actOnAll(id, names)}>${label}: all ${count(names.length)} shown</button>`)}
-          </div>
+        html`<${Bulk} names=${names} />
           <p></p>`
       }
       <${RowTable}
@@ -122,6 +121,24 @@ export class ConnectorTable extends Component {
       />
       ${!names.length && html`<div class="panel empty">No connector is like this. <button type="button" onClick=${() => refine({ state: "", q: "" })}>Show all</button></div>`}`;
   }
+}
+
+/** What is done to all that are shown, as far as the caller may. */
+function Bulk({ names }) {
+  const may = names.filter((name) => !refusal("operate", name));
+  const whose = may.length && may.length < names.length ? `${count(may.length)} of` : "all";
+  return html`<div class="acts">
+    ${BULK.map(
+      ([id, label]) =>
+        html`<${Button}
+          needs="operate"
+          connector=${may[0] ?? names[0] ?? SOME}
+          disabled=${!names.length}
+          onPress=${() => actOnAll(id, may)}
+          >${label}: ${whose} ${count(names.length)} shown<//
+        >`,
+    )}
+  </div>`;
 }
 
 class Row extends Component {

@@ -1,9 +1,10 @@
 /** The offsets of a connector: how far each partition of its source was read; set and sought while it is stopped. */
 
-import { say } from "./actions.js";
+import { Button, say } from "./actions.js";
 import { plural } from "./format.js";
 import { Component, html } from "./html.js";
 import { ask, connectorPath, get } from "./node.js";
+import { refusal } from "./rights.js";
 
 const SHOWN = 12;
 const AGAIN_MS = 3_000;
@@ -52,7 +53,7 @@ export class Offsets extends Component {
     }
   }
 
-  render({ isStopped }, { offsets, sought, isOpen }) {
+  render({ name, isStopped }, { offsets, sought, isOpen }) {
     const shown = isOpen ? offsets : offsets.slice(0, SHOWN);
     const plan = (event) => {
       event.preventDefault();
@@ -77,14 +78,14 @@ export class Offsets extends Component {
             list="places"
             placeholder="earliest, latest or a time"
             required
-            disabled=${!isStopped}
+            disabled=${!isStopped || refusal("operate", name)}
           />
           <datalist id="places">
             <option value="earliest" />
             <option value="latest" />
             <option value=${new Date().toISOString().slice(0, 19) + "Z"} />
           </datalist>
-          <button disabled=${!isStopped}>Seek…</button>
+          <${Button} needs="operate" connector=${name} type="submit" disabled=${!isStopped}>Seek…<//>
           ${!isStopped && html`<p>Offsets can be changed while the connector is stopped.</p>`}
         </form>
         ${

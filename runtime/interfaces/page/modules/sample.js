@@ -1,8 +1,12 @@
 /** Ten rows as the config would read them, before and after its transforms; nothing is written. */
 
+import { Button } from "./actions.js";
 import { Component, html } from "./html.js";
 import { ask } from "./node.js";
 import { Table } from "./table.js";
+
+/** The name of what is sampled before it has one. */
+const UNNAMED = "sample";
 
 export class Sample extends Component {
   constructor() {
@@ -14,20 +18,24 @@ export class Sample extends Component {
     const { name, config } = this.props;
     this.setState({ isBusy: true, why: "" });
     try {
-      this.setState({ sample: await ask("POST", "sample", { name: name || "sample", config }) });
+      this.setState({ sample: await ask("POST", "sample", { name: name || UNNAMED, config }) });
     } catch (refusal) {
       this.setState({ why: refusal.message, sample: null });
     }
     this.setState({ isBusy: false });
   }
 
-  render({ isFine }, { sample, why, isBusy }) {
+  render({ name, isFine }, { sample, why, isBusy }) {
     return html`<h2>Sample</h2>
       <div class="panel pad">
         <p class="soft">Ten rows as they would be read, with their types. Nothing is written, no offset moves.</p>
-        <button type="button" disabled=${!isFine || isBusy} onClick=${() => this.read()}>
-          ${isBusy ? "Reading …" : "Look at ten rows"}
-        </button>
+        <${Button}
+          needs="administer"
+          connector=${name || UNNAMED}
+          disabled=${!isFine || isBusy}
+          onPress=${() => this.read()}
+          >${isBusy ? "Reading …" : "Look at ten rows"}<//
+        >
         ${why && html`<p class="note bad">${why}</p>`}
       </div>
       ${sample?.warnings.map((each) => html`<p class="note">${each}</p>`)}

@@ -6,6 +6,7 @@
 
 import { setNodeTime } from "./format.js";
 import { get } from "./node.js";
+import { learnRights } from "./rights.js";
 import { listen } from "./stream.js";
 
 const FRAME_MS = 100;
@@ -43,6 +44,7 @@ class Store {
 
   start() {
     listen((message) => this.receive(message));
+    this.learn();
     this.load();
   }
 
@@ -58,9 +60,11 @@ class Store {
 
   receive({ kind, data, status }) {
     if (kind === "open") {
+      const wasLost = this.lostAt !== null;
       this.lostAt = null;
       this.refused = 0;
       this.follows = data.sequence;
+      if (wasLost) this.learn();
       if (this.misses()) this.load();
     } else if (kind === "lost") {
       this.lostAt ??= Date.now();
@@ -80,6 +84,12 @@ class Store {
   refuse(status, why = "") {
     this.refused = status === 401 || status === 403 ? status : 0;
     this.why = why;
+    this.show();
+  }
+
+  /** Learn what the caller may do; the node ends the stream of who may do something else now. */
+  async learn() {
+    if (await learnRights()) this.load();
     this.show();
   }
 

@@ -1,9 +1,10 @@
 /** The configs that a connector has had: who changed what, when, and the way back to an older one. */
 
-import { confirm, say } from "./actions.js";
+import { Button, confirm, say } from "./actions.js";
 import { Component, html } from "./html.js";
 import { ask, connectorPath, get } from "./node.js";
 import { Time } from "./parts.js";
+import { refusal } from "./rights.js";
 import { Table } from "./table.js";
 
 const SHOWN = 5;
@@ -51,7 +52,8 @@ export class Versions extends Component {
   render({ name }, { revisions, open, isAll }) {
     const shown = isAll ? revisions : revisions.slice(0, SHOWN);
     return html`<h2>
-        Config <span class="aside"><a href="#/connectors/${encodeURIComponent(name)}/edit">edit</a></span>
+        Config
+        ${!refusal("administer", name) && html`<span class="aside"><a href="#/connectors/${encodeURIComponent(name)}/edit">edit</a></span>`}
       </h2>
       <${Table}
         label="Versions of the config"
@@ -72,7 +74,7 @@ export class Versions extends Component {
                     >
                       Show
                     </button>
-                    ${at > 0 && html`<button type="button" onClick=${() => this.goBack(each.revision)}>Go back to it…</button>`}</span
+                    ${at > 0 && html`<${Button} needs="administer" connector=${name} onPress=${() => this.goBack(each.revision)}>Go back to it…<//>`}</span
                   >
                 </td>
               </tr>

@@ -1,6 +1,6 @@
 /** One connector: its way from source to sink, the last hour, its tasks, why it is where it is, offsets, config, dead letters. */
 
-import { Action, say } from "../actions.js";
+import { Action, Button, say } from "../actions.js";
 import { behind, count, plural, rate, size } from "../format.js";
 import { Component, html } from "../html.js";
 import { ask, connectorPath, get } from "../node.js";
@@ -197,7 +197,7 @@ function Tasks({ name, row, workers, status, progress, chosen }) {
         <td>
           <span class="acts">
             ${told?.trace && html`<button type="button" onClick=${() => show(told.trace)}>Trace</button>`}
-            ${letter === "f" && html`<button type="button" onClick=${() => restart(name, number)}>Restart</button>`}</span
+            ${letter === "f" && html`<${Button} needs="operate" connector=${name} onPress=${() => restart(name, number)}>Restart<//>`}</span
           >
         </td>
       </tr>`;

@@ -1,10 +1,11 @@
 /** A connector to create or to change: a form made of what its keys are, the same config as text beside it, checked while one types. */
 
-import { say } from "../actions.js";
+import { Button, say } from "../actions.js";
 import { plural } from "../format.js";
 import { Component, html } from "../html.js";
 import { ask, connectorPath, get } from "../node.js";
 import { Prose, Shape } from "../parts.js";
+import { SOME } from "../rights.js";
 import { go } from "../route.js";
 import { Sample } from "../sample.js";
 import { Difference } from "../versions.js";
@@ -158,7 +159,14 @@ export class Edit extends Component {
           <div class="acts">
             <a class="button" href=${isNew ? "#/connectors" : `#/connectors/${encodeURIComponent(name)}`}>Cancel</a>
             ${!isNew && html`<button type="button" onClick=${() => this.compare()}>What changes…</button>`}
-            <button class="first" disabled=${!isFine || isBusy}>${isNew ? "Create" : "Save"}</button>
+            <${Button}
+              needs="administer"
+              connector=${name || SOME}
+              kind="first"
+              type="submit"
+              disabled=${!isFine || isBusy}
+              >${isNew ? "Create" : "Save"}<//
+            >
           </div>
         </div>
         ${checked?.warnings?.map((each) => html`<p class="note wait">${each}</p>`)}

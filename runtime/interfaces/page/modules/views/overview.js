@@ -1,10 +1,11 @@
 /** The overview: the verdict, each trouble with what helps, four figures, the connectors worst first, the last epochs. */
 
-import { Action } from "../actions.js";
+import { Action, Button } from "../actions.js";
 import { ConnectorTable } from "../connector-table.js";
 import { count, exact, rate, seconds, size, span, spanWords, nodeNow } from "../format.js";
 import { html } from "../html.js";
 import { Curve, Epochs, Shape, Time } from "../parts.js";
+import { SOME } from "../rights.js";
 
 const MOST_TROUBLES = 8;
 
@@ -148,7 +149,9 @@ function FirstSteps({ state }) {
           html`<div class="panel card">
             <h3>${title}</h3>
             <p>${text}</p>
-            <a class="button first" href="#/new?${new URLSearchParams(query)}">Begin with this</a>
+            <${Button} needs="administer" connector=${SOME} kind="first" href=${`#/new?${new URLSearchParams(query)}`}
+              >Begin with this<//
+            >
           </div>`,
       )}
     </div>

@@ -1,6 +1,6 @@
 /** Workers and their tasks as a map that shows a move while it happens; drain, cordon and scale, the plan first. */
 
-import { say } from "../actions.js";
+import { Button, say } from "../actions.js";
 import { count, plural, seconds, size } from "../format.js";
 import { Component, html } from "../html.js";
 import { placed, TaskMap } from "../map.js";
@@ -124,7 +124,7 @@ export class Workers extends Component {
           ${
             wanted &&
             html`<button type="button" onClick=${() => this.cancel()}>Cancel</button>
-              ${wanted.kind !== "add" && html`<button type="button" class="first" disabled=${!plan} onClick=${() => this.carryOut(wanted)}>${wanted.title.replace("Plan: ", "").replace(/^./, (each) => each.toUpperCase())}</button>`}`
+              ${wanted.kind !== "add" && html`<${Button} needs=${wanted.name ? "administer" : "operate"} connector=${wanted.name} kind="first" disabled=${!plan} onPress=${() => this.carryOut(wanted)}>${wanted.title.replace("Plan: ", "").replace(/^./, (each) => each.toUpperCase())}<//>`}`
           }
         </div>
       </div>
@@ -166,19 +166,20 @@ export class Workers extends Component {
               </td>
               <td>
                 <span class="acts"
-                  >${each.order ? html`<button type="button" onClick=${() => this.order(each.name, "uncordon")}>Uncordon</button>` : html`<button type="button" onClick=${() => this.order(each.name, "cordon")}>Cordon</button>`}
-                  <button type="button" onClick=${() => refine({ drain: each.name, add: "", scale: "" })}>
-                    Drain…
-                  </button></span
+                  ><${Button} needs="operate" onPress=${() => this.order(each.name, each.order ? "uncordon" : "cordon")}
+                    >${each.order ? "Uncordon" : "Cordon"}<//
+                  ><${Button} needs="view" onPress=${() => refine({ drain: each.name, add: "", scale: "" })}
+                    >Drain…<//
+                  ></span
                 >
               </td>
             </tr>`,
         )}
       />
       <p>
-        <button type="button" onClick=${() => refine({ add: 1, drain: "", scale: "" })}>
-          What if there were one more…
-        </button>
+        <${Button} needs="view" onPress=${() => refine({ add: 1, drain: "", scale: "" })}
+          >What if there were one more…<//
+        >
       </p>`;
   }
 }
