@@ -36,8 +36,12 @@ class Store {
     this.listeners = new Set();
     /** Called with the ids of groups of Kafka's clients that have changed; null: any may have. */
     this.groupListeners = new Set();
+    /** The events that have come since the state was asked for. */
     this.waiting = [];
+    /** Whether the state is being read, or is tried again in a moment. */
     this.isLoading = false;
+    /** How often what came before was of no use: the state of another process of the node has to be read. */
+    this.gaps = 0;
     this.steps = 0;
     this.painted = 0;
   }
@@ -71,6 +75,8 @@ class Store {
       this.refuse(status, this.why);
     } else if (kind === "gap") {
       this.follows = data.sequence;
+      this.waiting = []; // they were of the process before, which counted by itself
+      this.gaps += 1;
       this.load();
     } else if (this.isLoading || !this.state) {
       this.waiting.push({ kind, data });
@@ -101,25 +107,37 @@ class Store {
   async load() {
     if (this.isLoading) return;
     this.isLoading = true;
+    const { gaps } = this;
+    let state;
     try {
-      const state = await get("state");
-      if (this.state && this.state.version !== state.version) location.reload(); // its files are others now
-      setNodeTime(state.time_ms);
-      this.state = state;
-      this.count();
-      this.tellGroups(null);
+      state = await get("state");
     } catch (refusal) {
       this.refuse(refusal.status, refusal.message);
-      if (!this.refused) setTimeout(() => this.load(), AGAIN_MS);
+      if (!this.refused) setTimeout(() => this.reload(), AGAIN_MS);
+      else this.isLoading = false;
       return;
-    } finally {
-      this.isLoading = false;
     }
+    if (gaps !== this.gaps) {
+      this.reload();
+      return;
+    }
+    if (this.state && this.state.version !== state.version) location.reload(); // its files are others now
+    setNodeTime(state.time_ms);
+    this.state = state;
+    this.count();
+    this.tellGroups(null);
+    this.isLoading = false;
     const waiting = this.waiting;
     this.waiting = [];
     for (const { kind, data } of waiting) this.apply(kind, data);
     this.show();
     if (this.misses()) this.load();
+  }
+
+  /** Read the state again; what comes meanwhile waits all the time. */
+  reload() {
+    this.isLoading = false;
+    this.load();
   }
 
   apply(kind, data) {
