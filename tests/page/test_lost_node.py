@@ -1,11 +1,12 @@
 """A page that stays open while all processes of its node are killed, and it starts again."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
+from fairlead_tests.cluster.node import PATIENCE_SECONDS, Node
 from fairlead_tests.cluster.remains import without_remains
 from fairlead_tests.monitoring.watched_node import WatchedNode
 from fairlead_tests.page.browser import visited
@@ -30,29 +31,43 @@ WATCH = """async () => {
 """Looks at each state that is shown, whether all of it is of one moment."""
 
 
-def test_a_page_whose_node_is_killed_says_so_and_goes_on_by_itself(
-    tmp_path: Path, browser: Browser
-) -> None:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedNode]:
+    """A node with a connector; it is named before the browser, which has to end first."""
     with without_remains() as nodes:
-        home = WatchedNode(tmp_path / "home", nodes, SETTINGS)
+        home = WatchedNode(tmp_path_factory.mktemp("lost") / "home", nodes, SETTINGS)
         home.up()
         home.node.put("numbers", 3)
         home.node.settles("w1", "w2")
-        with visited(browser, f"{home.url}/", expected="net::ERR_") as page:
-            live = page.get_by_role("status").filter(has_text="live")
-            expect(live).to_be_visible()
-            expect(page.locator("h1")).to_have_text("The connector is fine")
-            page.evaluate(WATCH)
-            killed = home.node.processes()
-            for each in killed:
-                each.kill()
-            expect(page.get_by_role("status").filter(has_text="no answer since")).to_be_visible()
-            expect(page.locator("td.name")).to_have_text(["runs: numbers"])
-            psutil.wait_procs(killed, timeout=60)
-            home.up()
-            home.node.put("letters", 2)
-            expect(live).to_be_visible()
-            expect(page.locator("td.name")).to_contain_text(["letters", "numbers"])
-            home.node.settles("w1", "w2")
-            expect(page.locator("h1")).to_have_text("All 2 connectors are fine")
-            assert page.evaluate("[window.isKept, window.mixed]") == [True, []]
+        yield home
+
+
+def kill(node: Node) -> None:
+    """Kill all processes of a node."""
+    launcher, *others = node.processes()
+    for each in (launcher, *others):
+        each.kill()
+    node.launcher.wait()
+    psutil.wait_procs(others, PATIENCE_SECONDS)
+    node.hang_up()
+    node.forget_log()
+
+
+def test_a_page_whose_node_is_killed_says_so_and_goes_on_by_itself(
+    home: WatchedNode, browser: Browser
+) -> None:
+    with visited(browser, f"{home.url}/", expected="Failed to load resource") as page:
+        live, rows = page.get_by_role("status").filter(has_text="live"), page.locator("td.name")
+        expect(live).to_be_visible()
+        expect(page.locator("h1")).to_have_text("The connector is fine")
+        page.evaluate(WATCH)
+        kill(home.node)
+        expect(page.get_by_role("status").filter(has_text="no answer since")).to_be_visible()
+        expect(rows).to_have_text(["runs: numbers"])
+        home.up()
+        home.node.put("letters", 2)
+        expect(live).to_be_visible()
+        expect(rows).to_contain_text(["letters", "numbers"])
+        home.node.settles("w1", "w2")
+        expect(page.locator("h1")).to_have_text("All 2 connectors are fine")
+        assert page.evaluate("[window.isKept, window.mixed]") == [True, []]
