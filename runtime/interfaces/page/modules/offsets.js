@@ -61,14 +61,17 @@ export class Offsets extends Component {
     };
     return html`<h2>Offsets <span class="aside">${plural(offsets.length, "partition")}</span></h2>
       <div class="panel clip">
-        <dl class="pairs stacked">
-          ${shown.map(
-            (each) =>
-              html`<dt class="mono">${text(each.partition)}</dt>
-                <dd class="mono">${text(each.offset)}</dd>`,
-          )}
-          ${!offsets.length && html`<dd class="soft">Nothing was read yet.</dd>`}
-        </dl>
+        ${
+          offsets.length
+            ? html`<dl class="pairs stacked">
+                ${shown.map(
+                  (each) =>
+                    html`<dt class="mono">${text(each.partition)}</dt>
+                      <dd class="mono">${text(each.offset)}</dd>`,
+                )}
+              </dl>`
+            : html`<p class="pairs soft">Nothing was read yet.</p>`
+        }
         ${offsets.length > SHOWN && html`<div class="more"><button type="button" onClick=${() => this.setState({ isOpen: !isOpen })}>${isOpen ? "Fewer" : `All ${offsets.length}`}</button></div>`}
         <form class="more" onSubmit=${plan}>
           <label class="hidden" for="seek">Read again from</label>
