@@ -70,10 +70,14 @@ _READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker
 
 
 def owners_of_partitions(group: Group) -> Mapping[Resource, str]:
-    """Return the member id of the owner of each partition; "" for those that no member has."""
+    """Return the member id of the owner of each partition; "" for those that no member has.
+
+    What is assigned to classic members that are no consumers are no partitions.
+    """
     if group.classic is None:
         return {each: group.owner.get(each, "") for each in group.configured}
-    shares = read_shares(group.classic) or {}
+    is_of_consumers = group.classic.protocol_type == CONSUMER
+    shares = (read_shares(group.classic) or {}) if is_of_consumers else {}
     return {each: member_id for member_id, held in shares.items() for each in held}
 
 
