@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from rest.conftest import RestApi
+from rest.test_reach import limited
 
 from fairlead.events.model import RunState
 from fairlead.runtime.config.secrets import is_sealed
+from fairlead.runtime.security.rights import Role
 
 PATH = "/connectors/a/dead-letters/retry"
 QUEUE = "errors.deadletterqueue.path"
@@ -106,3 +108,13 @@ def test_it_is_said_why_there_is_nothing_to_retry(
     assert status == HTTPStatus.CONFLICT
     assert told in refusal["message"]
     assert api.client.post("/connectors/b/dead-letters/retry").status_code == HTTPStatus.NOT_FOUND
+
+
+def test_it_takes_the_right_to_both_connectors(api: RestApi, tmp_path: Path) -> None:
+    put(api, tmp_path)
+    for patterns in (("a",), ("a-retry",)):
+        answer = limited(Role.ADMIN, *patterns)(api).post(PATH)
+        assert answer.status_code in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+    assert api.client.get("/connectors").json() == ["a"]
+    assert limited(Role.ADMIN, "a*")(api).post(PATH).status_code == HTTPStatus.CREATED
+    assert limited(Role.OPERATOR, "a*")(api).post(PATH).status_code == HTTPStatus.FORBIDDEN
