@@ -47,8 +47,8 @@ REFUSED |= {
     "get_connector_history": 503,
 }  # nothing follows the logs here
 REFUSED |= {"list_dead_letters": 404, "export_dead_letters": 404}  # the config has no queue
-REFUSED |= {"get_lag": 404}  # the group has workers, and no clients of Kafka
 REFUSED |= {"retry_dead_letters": 409}  # as above
+REFUSED |= {"get_lag": 404}  # the group has workers, and no clients of Kafka
 """The operations that are answered with an error here, and its status."""
 OF_A_STOPPED_ONE = {"alter_offsets", "reset_offsets"}
 """These are asked of connector B, which is created as STOPPED."""
