@@ -36,6 +36,7 @@ class ClassNameScanner:
     scanned: list[str] = field(default_factory=list[str])
     """The plugins that were scanned."""
     version: str = "1.0"
+    type: str = "sink"
     java_release: int = JAVA
     own: Sequence[tuple[str, str]] = (("converter", "org.apache.JsonConverter"),)
 
@@ -48,7 +49,7 @@ class ClassNameScanner:
                 names += (name.removesuffix(".class").replace("/", ".") for name in classes_of(jar))
                 declared |= services_of(jar).get(SINK, set())
         return [
-            ScannedClass("sink", each, self.version, SINK, each in declared)
+            ScannedClass(self.type, each, self.version, SINK, each in declared)
             for each in sorted(names)
             if each.endswith("Connector")
         ]
@@ -258,7 +259,7 @@ def test_a_link_to_a_jar_that_others_may_change_is_refused(node: Node, tmp_path:
     assert [name for name, _ in node.flaws()] == ["a"]
 
 
-def test_one_class_in_one_version_in_two_plugins_is_told(node: Node) -> None:
+def test_a_connector_in_one_version_in_two_plugins_is_told(node: Node) -> None:
     for each in "abc":
         write_jar(node.path / each / "a.jar", "x.AConnector")
     (flaw,) = node.open().flaws
@@ -267,6 +268,14 @@ def test_one_class_in_one_version_in_two_plugins_is_told(node: Node) -> None:
         f"x.AConnector 1.0 is in {node.path / 'b'}, {node.path / 'c'} as well: hosts take one of"
         " them, so remove the others"
     )
+
+
+def test_transformations_may_come_with_several_connectors(node: Node) -> None:
+    node.scanner.type = "transformation"
+    for each in "ab":
+        write_jar(node.path / each / "a.jar", "x.AConnector")
+    assert len(node.open().plugins) == 2
+    assert node.flaws() == []
 
 
 def test_a_plugin_whose_scan_fails_is_scanned_again_the_next_time(node: Node) -> None:

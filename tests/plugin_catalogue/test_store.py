@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import tarfile
 import zipfile
 from errno import ENOSPC
@@ -267,6 +268,30 @@ def test_each_difference_from_what_was_added_is_named(store: PluginStore, tmp_pa
         assert store.differences("x") == [
             f"{folder / 'added.json'} is missing or damaged: add the plugin again"
         ]
+
+
+def test_a_plugin_that_was_changed_is_put_right_by_replacing_it(
+    store: PluginStore, tmp_path: Path
+) -> None:
+    part = write(tmp_path, "a.jar", JAR)
+    store.add("a", [part], "a.jar")
+    (store.path / "a/a.jar").write_bytes(jar_bytes("c.D"))
+    with pytest.raises(PluginRefused, match="replace it by --replace"):
+        store.add("a", [part], "a.jar")
+    store.add("a", [part], "a.jar", may_replace=True)
+    assert store.differences("a") == []
+
+
+def test_what_died_while_it_was_added_is_cleared_away_later(
+    store: PluginStore, tmp_path: Path
+) -> None:
+    old, new = (store.path / f".part-{each}" for each in ("old", "new"))
+    for each in (old, new):
+        write_jar(each / "a.jar", "a.B")
+    os.utime(old, (1, 1))
+    assert store.names() == []
+    store.add("a", [write(tmp_path, "a.jar", JAR)], "a.jar")
+    assert sorted(each.name for each in store.path.iterdir()) == [".part-new", "a"]
 
 
 def test_a_plugin_is_removed_once(store: PluginStore, tmp_path: Path) -> None:

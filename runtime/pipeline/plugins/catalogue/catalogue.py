@@ -20,6 +20,7 @@ from .private_folders import flaw_in_ownership
 from .scanning import ScanFolder, Scanner, ScanResult, fingerprint
 from .settings import PluginSettings
 
+_CONNECTORS: Final = frozenset({"source", "sink"})
 UNKNOWN: Final = "unknown"
 """The version of a plugin whose maker's build did not fill it in."""
 
@@ -149,11 +150,15 @@ def shown_version(version: str) -> str:
 
 
 def _find_doubles(plugins: Iterable[ConnectPlugin]) -> Iterator[PluginFlaw]:
-    """Yield a flaw for each class that two plugins have in one version."""
-    places: dict[tuple[str, str, str], list[Path]] = defaultdict(list)
+    """Yield a flaw for each connector that two plugins have in one version.
+
+    Transformations and converters are left out: makers ship theirs with each of their connectors.
+    """
+    places: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for each in plugins:
-        places[each.type, each.class_name, each.version].append(each.location)
-    for (_, name, version), locations in places.items():
+        if each.type in _CONNECTORS:
+            places[each.class_name, each.version].append(each.location)
+    for (name, version), locations in places.items():
         if len(locations) > 1:
             others = ", ".join(map(str, locations[1:]))
             yield PluginFlaw(

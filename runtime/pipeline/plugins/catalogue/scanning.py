@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from .....events.log.files import make_directory
 from .installing.jars import JARS, SERVICES, jars_of, opened_jar, release_of
 from .installing.refusals import PluginRefused
+from .installing.store import UNFINISHED, clear_unfinished
 
 SCANS: Final = "plugin-catalogue"
 """The folder of all results, in the data folder."""
@@ -119,7 +120,7 @@ class ScanFolder:
     def scan(self, location: Path, mark: str, scanner: Scanner) -> ScanResult:
         """Scan a plugin, keep the result and return it; raises `PluginRefused`, `OSError`."""
         make_directory(self.path)
-        folder = Path(mkdtemp(prefix=".part-", dir=self.path))
+        folder = Path(mkdtemp(prefix=UNFINISHED, dir=self.path))
         try:
             result = _scan_into(folder, location, mark, scanner)
             self._keep(folder, mark)
@@ -129,6 +130,7 @@ class ScanFolder:
 
     def prune(self) -> None:
         """Remove the results of plugins that are gone or have changed."""
+        clear_unfinished(self.path)
         for each in self.path.glob("[!.]*"):
             result = self.read(each.name)
             with suppress(OSError):

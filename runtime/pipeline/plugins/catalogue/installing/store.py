@@ -12,6 +12,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
@@ -28,7 +29,7 @@ ADDED: Final = "added.json"
 LONGEST_NAME: Final = 128
 _NAME: Final = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._+-]{{0,{LONGEST_NAME - 1}}}")
 _ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
-_PART: Final = ".part-"
+UNFINISHED: Final = ".part-"
 """What the name of an unfinished folder begins with."""
 _ABANDONED_S: Final = 3_600.0
 """After so many seconds an unfinished folder is that of a process that died."""
@@ -110,8 +111,8 @@ class PluginStore:
         _checked(name)
         try:
             make_directory(self.path)
-            self._clear()
-            folder = Path(mkdtemp(prefix=_PART, dir=self.path))
+            clear_unfinished(self.path)
+            folder = Path(mkdtemp(prefix=UNFINISHED, dir=self.path))
         except OSError as error:
             raise PluginRefused(f"{self.path} cannot be written: {error.strerror}") from None
         try:
@@ -160,7 +161,8 @@ class PluginStore:
         """Move a finished folder to its place."""
         place = self.path / plugin.name
         before = self.read(plugin.name)
-        if before is not None and before.content == plugin.content:
+        is_same = before is not None and before.content == plugin.content
+        if before is not None and is_same and not self.differences(plugin.name):
             return before
         if place.exists() and may_replace:
             self._discard(place)
@@ -179,14 +181,16 @@ class PluginStore:
     def _discard(self, place: Path) -> None:
         """Remove a folder, which is gone from its place at once."""
         try:
-            shutil.rmtree(place.rename(Path(mkdtemp(prefix=_PART, dir=self.path))))
+            shutil.rmtree(place.rename(Path(mkdtemp(prefix=UNFINISHED, dir=self.path))))
         except OSError as error:
             text = f"{place} cannot be removed: {error.strerror or error}"
             raise PluginRefused(text) from None
 
-    def _clear(self) -> None:
-        """Remove what an `add` that died has left: folders that are an hour old."""
-        for each in self.path.glob(f"{_PART}*"):
+
+def clear_unfinished(folder: Path) -> None:
+    """Remove unfinished folders that are an hour old: their processes have died."""
+    for each in folder.glob(f"{UNFINISHED}*"):
+        with suppress(FileNotFoundError):
             if time.time() - each.stat().st_mtime > _ABANDONED_S:
                 shutil.rmtree(each, ignore_errors=True)
 
