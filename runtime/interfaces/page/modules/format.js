@@ -2,6 +2,15 @@
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+// Made once: to make a formatter takes longer than to draw a row.
+const TIME_OF_DAY = new Intl.DateTimeFormat([], {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const DAY = new Intl.DateTimeFormat([], { day: "numeric", month: "short" });
+const EXACT = new Intl.DateTimeFormat([], { dateStyle: "full", timeStyle: "long", hourCycle: "h23" });
 const SIZES = ["bytes", "KB", "MB", "GB", "TB", "PB"];
 const UNITS = [
   [86_400_000, "d"],
@@ -74,14 +83,13 @@ export function age(ms) {
 /** The time of day; with the day, if that is not today. */
 export function clock(ms) {
   const time = new Date(ms);
-  const day = time.toDateString() === new Date().toDateString();
-  const of = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-  return day ? of : `${time.toLocaleDateString([], { day: "numeric", month: "short" })} ${of}`;
+  const isToday = time.toDateString() === new Date().toDateString();
+  return isToday ? TIME_OF_DAY.format(time) : `${DAY.format(time)} ${TIME_OF_DAY.format(time)}`;
 }
 
 /** The exact time, in the reader's zone, with the zone. */
 export function exact(ms) {
-  return new Date(ms).toLocaleString([], { dateStyle: "full", timeStyle: "long", hour12: false });
+  return EXACT.format(ms);
 }
 
 /** How far a connector is behind, in the best of the units that its source knows. */
