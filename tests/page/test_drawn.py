@@ -51,6 +51,16 @@ def test_only_the_rows_near_the_window_exist_and_scrolling_shows_the_others(
         expect(page.get_by_role("link", name="pipeline-0089")).to_be_visible()
 
 
+def test_of_a_table_far_below_the_window_only_the_first_rows_exist(
+    browser: Browser, url: str
+) -> None:
+    with opened(browser, url, width=NARROW) as page:
+        assert 0 < page.locator("tbody tr:not(.spacer)").count() <= 20
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        expect(page.get_by_role("row").filter(has_text="pipeline-")).not_to_have_count(0)
+        assert page.locator("tbody tr:not(.spacer)").count() < 80
+
+
 def test_a_change_is_on_the_page_in_all_tabs_and_the_worst_comes_first(browser: Browser) -> None:
     node, context = DrawnNode(connectors=70, tasks=1, workers=1), browser.new_context()
     with served(node.app()) as url:
@@ -103,7 +113,7 @@ def test_filters_are_in_the_address(browser: Browser, url: str) -> None:
 
 
 def test_a_page_whose_shared_worker_does_not_come_follows_by_itself(browser: Browser) -> None:
-    lost = Mount("/ui/modules/shared-stream.js", Response(status_code=404))
+    lost = Mount("/ui/{digest}/modules/shared-stream.js", Response(status_code=404))
     app = Starlette(routes=[lost, Mount("/", DrawnNode(connectors=3, tasks=1, workers=1).app())])
     with served(app) as url, visited(browser, url, expected="404 (Not Found)") as page:
         expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()

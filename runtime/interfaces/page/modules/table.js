@@ -44,7 +44,7 @@ export class RowTable extends Component {
   constructor() {
     super();
     this.body = createRef();
-    this.state = { first: 0, last: ALL_UP_TO };
+    this.state = { first: 0, last: AROUND };
     this.look = () => {
       this.waits ??= requestAnimationFrame(() => {
         this.waits = null;
@@ -73,14 +73,14 @@ export class RowTable extends Component {
     const { rows, height } = this.props;
     const top = this.body.current?.getBoundingClientRect().top ?? 0;
     const first = Math.max(0, Math.floor(-top / height) - AROUND);
-    const last = Math.min(rows.length, Math.ceil((innerHeight - top) / height) + AROUND);
+    const last = Math.max(0, Math.ceil((innerHeight - top) / height)) + AROUND;
     if (rows.length > ALL_UP_TO && (first !== this.state.first || last !== this.state.last))
       this.setState({ first, last });
   }
 
   render({ rows, row, head, height, columns, label }, { first, last }) {
     const isWhole = rows.length <= ALL_UP_TO;
-    const [from, to] = isWhole ? [0, rows.length] : [Math.min(first, rows.length), Math.min(last, rows.length)];
+    const [from, to] = isWhole ? [0, rows.length] : [first, last].map((each) => Math.min(each, rows.length));
     const spacer = (number) =>
       number > 0 &&
       html`<tr class="spacer" aria-hidden="true">
