@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import count
+from posixpath import normpath
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -27,6 +29,7 @@ from fairlead.runtime.interfaces.rest.middleware.answers import AnswerSettings
 from fairlead.runtime.interfaces.rest.reading import feed
 from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
 from fairlead.runtime.interfaces.rest.routes.page import events
+from fairlead.runtime.interfaces.rest.routes.page.files import page_files
 from fairlead.runtime.interfaces.rest.server.admission import NotAdmittedError
 from fairlead.runtime.interfaces.rest.server.principals import Principal
 from fairlead.runtime.interfaces.rest.watch.page import watch
@@ -359,6 +362,34 @@ def test_a_browser_gets_the_page_with_the_verdict_and_the_connectors(page: Page)
         False,
     )
     assert asked.headers["content-security-policy"] == root.headers["content-security-policy"]
+
+
+MODULE = re.compile(r'^(?:import|export) [^;]*?from "(.+?)";', re.MULTILINE)
+
+
+def imports(module: str) -> set[str]:
+    """Return the files of the page that a module of it needs before it runs, itself included."""
+    needed, asked = set[str](), {module}
+    while asked:
+        name = asked.pop()
+        needed.add(name)
+        found = MODULE.findall(page_files()[name].plain.decode())
+        asked |= {normpath(f"{name}/../{each}") for each in found} - needed
+    return needed
+
+
+def test_the_page_names_each_file_that_it_needs_at_once_and_a_browser_keeps_them(
+    page: Page,
+) -> None:
+    root = page.api.client.get("/", headers={"Accept": "text/html"}).text
+    named = re.findall(r'<link rel="modulepreload" href="(ui/\w+)/(.+?)">', root)
+    assert sorted(each for _, each in named) == sorted(imports("modules/app.js"))
+    assert len({below for below, _ in named}) == 1
+    below = named[0][0]
+    lasting = [page.api.client.get(f"/{below}/{each}").headers for _, each in named]
+    assert {each["cache-control"] for each in lasting} == {"max-age=31536000, immutable"}
+    assert page.api.client.get("/ui/modules/app.js").headers["cache-control"] == "no-cache"
+    assert page.api.client.get("/ui/0123456789abcdef/modules/app.js").status_code == 404
 
 
 def test_the_last_hour_of_a_connector_has_each_step_and_what_happened(page: Page) -> None:

@@ -9,17 +9,18 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
-PAGE = Path(__file__).parents[3] / "runtime" / "interfaces" / "page"
+from fairlead.runtime.interfaces.rest.reading.encoded import EncodedBody
+from fairlead.runtime.interfaces.rest.routes.page.files import answer_page, get_page_file
+
 HOUR_MS = 3_600_000
 STORES = ("postgres", "kafka", "files", "jdbc")
 RIGHTS = ["view", "operate", "administer"]
@@ -250,7 +251,7 @@ class DrawnNode:
                 Route("/events", self._stream),
                 Route("/whoami", self._show_caller),
                 Route("/connectors/{name}/history", self._show_hour),
-                Mount("/ui", StaticFiles(directory=PAGE)),
+                Route("/ui/{file:path}", _show_file),
                 Route("/{rest:path}", _refuse, methods=anything),
             ]
         )
@@ -260,8 +261,8 @@ class DrawnNode:
             time.sleep(pause)
             self.happen()
 
-    async def _show_state(self, _: Request) -> JSONResponse:
-        return JSONResponse(self.state)
+    def _show_state(self, request: Request) -> Response:
+        return EncodedBody(msgspec.json.encode(self.state)).answer(request)
 
     async def _show_caller(self, _: Request) -> JSONResponse:
         return JSONResponse({"name": "ann", "grants": [{"rights": RIGHTS, "connectors": []}]})
@@ -275,8 +276,9 @@ class DrawnNode:
         return StreamingResponse(self._events(request), media_type="text/event-stream")
 
     async def _events(self, request: Request) -> AsyncIterator[str]:
-        at = len(self.events)
-        yield f'event: open\ndata: {{"sequence": {self.number}}}\n\n'
+        last = request.headers.get("last-event-id", "").rpartition("-")[2]
+        at = int(last) if last else len(self.events)
+        yield f'event: open\ndata: {{"sequence": {at}}}\n\n'
         while not await request.is_disconnected():
             new = self.events[at:]
             at += len(new)
@@ -285,8 +287,12 @@ class DrawnNode:
             await asyncio.sleep(0.01)
 
 
-async def _index(_: Request) -> HTMLResponse:
-    return HTMLResponse((PAGE / "index.html").read_text().replace("{content}", ""))
+def _index(_: Request) -> Response:
+    return answer_page("")
+
+
+def _show_file(request: Request) -> Response:
+    return get_page_file(request.path_params["file"], request)
 
 
 async def _refuse(_: Request) -> JSONResponse:

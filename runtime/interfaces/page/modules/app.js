@@ -8,36 +8,27 @@ import { readRoute } from "./route.js";
 import { Search } from "./search.js";
 import { store } from "./store.js";
 import { Question, say, Toast } from "./actions.js";
-import { Connector } from "./views/connector.js";
-import { Connectors } from "./views/connectors.js";
-import { Edit } from "./views/edit.js";
-import { Groups } from "./views/groups.js";
-import { History } from "./views/history.js";
-import { Letters } from "./views/letters.js";
-import { Logs } from "./views/logs.js";
-import { Overview } from "./views/overview.js";
-import { Settings } from "./views/settings.js";
-import { Workers } from "./views/workers.js";
+import { View } from "./views.js";
 
 const TICK_MS = 1_000;
-const VIEWS = [
-  ["overview", "Overview", Overview],
-  ["connectors", "Connectors", Connectors],
-  ["workers", "Workers", Workers],
-  ["history", "History", History],
-  ["letters", "Dead letters", Letters],
-  ["logs", "Logs", Logs],
-  ["groups", "Kafka groups", Groups],
-  ["settings", "Settings", Settings],
-];
+/** The views that the head names, by their places in the address. */
+const VIEWS = {
+  overview: "Overview",
+  connectors: "Connectors",
+  workers: "Workers",
+  history: "History",
+  letters: "Dead letters",
+  logs: "Logs",
+  groups: "Kafka groups",
+  settings: "Settings",
+};
 
-/** The view of a route, and the name of its place in the head. */
-function viewOf({ parts }) {
+/** The place in the head of a route, and the name of its view. */
+function placeOf({ parts }) {
   const [place = "overview", name, what] = parts;
-  if (place === "new") return ["connectors", Edit];
-  if (place === "connectors" && name) return ["connectors", what === "edit" ? Edit : Connector];
-  const [, , view] = VIEWS.find(([each]) => each === place) ?? VIEWS[0];
-  return [place, view];
+  if (place === "new") return ["connectors", "edit"];
+  if (place === "connectors" && name) return ["connectors", what === "edit" ? "edit" : "connector"];
+  return Object.hasOwn(VIEWS, place) ? [place, place] : ["overview", "overview"];
 }
 
 class App extends Component {
@@ -49,7 +40,7 @@ class App extends Component {
 
   componentDidMount() {
     store.subscribe(this.draw);
-    setInterval(() => document.hidden || this.draw(), TICK_MS);
+    setInterval(() => document.hidden || store.show(), TICK_MS);
     addEventListener("hashchange", () => this.setState({ route: readRoute() }));
   }
 
@@ -61,16 +52,17 @@ class App extends Component {
       document.querySelector("main")?.focus({ preventScroll: true });
     }
     const title = document.querySelector("h1")?.textContent.trim();
-    document.title = title ? `${title} · fairlead` : "fairlead";
+    const named = title ? `${title} · fairlead` : "fairlead";
+    if (named !== document.title) document.title = named;
   }
 
   render(_, { route }) {
-    const [place, View] = viewOf(route);
+    const [place, name] = placeOf(route);
     return html`
       <a class="skip" href="#main">Skip to the content</a>
       <${Head} state=${store.state} place=${place} />
       <main id="main" tabindex="-1">
-        ${store.refused ? html`<${SignIn} />` : store.state ? html`<${View} key=${place === "connectors" ? route.parts.join("/") : place} state=${store.state} route=${route} />` : html`<p class="sub">Reading the state of the node …</p>`}
+        ${store.refused ? html`<${SignIn} />` : store.state ? html`<${View} key=${place === "connectors" ? route.parts.join("/") : place} name=${name} state=${store.state} route=${route} />` : html`<p class="sub">Reading the state of the node …</p>`}
       </main>
       <${Toast} /><${Question} /><${Keys} />
     `;
@@ -94,7 +86,7 @@ function Head({ state, place }) {
     >
     ${state && html`<span class="group"><b>${state.group}</b> · epoch ${state.epoch}</span>`}
     <nav aria-label="Views">
-      ${VIEWS.map(([each, label]) => html`<a href="#/${each === "overview" ? "" : each}" aria-current=${each === place ? "page" : undefined}>${label}</a>`)}
+      ${Object.entries(VIEWS).map(([each, label]) => html`<a href="#/${each === "overview" ? "" : each}" aria-current=${each === place ? "page" : undefined}>${label}</a>`)}
     </nav>
     <span class="grow"></span>
     <${Search} state=${state} />

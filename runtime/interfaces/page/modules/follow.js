@@ -11,10 +11,11 @@ const SILENCE_MS = 40_000;
 /**
  * Tell each event as `{kind, data}`, with `kind` its name, and `{kind: "lost", status}` when the stream has ended.
  *
- * The first event of a stream is `open`: all that happened behind its `sequence` follows.
+ * The first event of a stream is `open`: all that happened behind its `sequence` follows, which is `after` unless
+ * there is a `gap`.
  */
-export async function follow(url, headers, tell) {
-  let last = "";
+export async function follow(url, headers, after, tell) {
+  let last = String(after);
   let pause = AGAIN_MS;
   for (;;) {
     let status = 0;

@@ -1,15 +1,16 @@
 /**
  * The state of the node as plain objects: `/state` at first, then what changes, message by message.
  *
- * Whoever shows it is called at most ten times a second, however much changes, and never with two moments mixed.
+ * Whoever shows it is called at most ten times a second, however much changes, and never with two moments mixed. The
+ * stream begins behind the state that was read, once that is painted: so nothing is read twice.
  */
 
 import { setNodeTime } from "./format.js";
+import { Frames } from "./frames.js";
 import { get } from "./node.js";
 import { learnRights } from "./rights.js";
 import { listen } from "./stream.js";
 
-const FRAME_MS = 100;
 const AGAIN_MS = 2_000;
 const MOST_LINES = 50;
 const MOST_CURVE = 60;
@@ -42,12 +43,12 @@ class Store {
     this.isLoading = false;
     /** How often what came before was of no use: the state of another process of the node has to be read. */
     this.gaps = 0;
+    this.isListening = false;
     this.steps = 0;
-    this.painted = 0;
+    this.frames = new Frames(() => this.tell());
   }
 
   start() {
-    listen((message) => this.receive(message));
     this.learn();
     this.load();
   }
@@ -113,6 +114,7 @@ class Store {
       state = await get("state");
     } catch (refusal) {
       this.refuse(refusal.status, refusal.message);
+      if (!this.isListening) this.lostAt ??= Date.now();
       if (!this.refused) setTimeout(() => this.reload(), AGAIN_MS);
       else this.isLoading = false;
       return;
@@ -218,18 +220,17 @@ class Store {
     this.order += 1;
   }
 
+  /** Call all who show the state, as soon as it is time. */
   show() {
-    if (this.timer) return;
-    const pause = Math.max(0, this.painted + FRAME_MS - performance.now());
-    this.timer = setTimeout(
-      () =>
-        requestAnimationFrame(() => {
-          this.timer = null;
-          this.painted = performance.now();
-          for (const listener of this.listeners) listener();
-        }),
-      pause,
-    );
+    this.frames.ask();
+  }
+
+  tell() {
+    for (const listener of this.listeners) listener();
+    if (this.state && !this.isListening) {
+      this.isListening = true;
+      setTimeout(() => listen(this.state.sequence, (message) => this.receive(message)));
+    }
   }
 }
 

@@ -1,7 +1,12 @@
-"""The routes of the page's own files, and of the root: the page for browsers, JSON for others."""
+"""The routes of the page's own files, and of the root: the page for browsers, JSON for others.
+
+The page names its files below a digest of all of them. So a browser asks for each once in its life,
+and a page never has files of two versions.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from hashlib import blake2b
 from html import escape
 from http import HTTPStatus
 from pathlib import Path
@@ -43,6 +48,8 @@ GUARDS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
 }
 """The headers that keep others out of the page."""
+_LASTING: Final = {**GUARDS, "Cache-Control": "max-age=31536000, immutable"}
+"""The same for a file below the digest."""
 CONTENT: Final = "{content}"
 """The place in the page for what is shown without JavaScript."""
 PRELOAD: Final = '<link rel="preload" href="state" as="fetch" crossorigin>'
@@ -61,9 +68,18 @@ def _read(file: Path) -> EncodedBody:
     return EncodedBody(file.read_bytes(), _TYPES.get(file.suffix, "text/plain"))
 
 
+@cache
+def _digest() -> str:
+    """Return a digest of all files and their names."""
+    digest = blake2b(digest_size=8)
+    for name, file in sorted(page_files().items()):
+        digest.update(b"%b %b\n" % (name.encode(), file.tag.encode()))
+    return digest.hexdigest()
+
+
 def public_paths() -> Iterator[str]:
     """Yield the paths of all files: they hold no data, so anybody may read them."""
-    return (f"/ui/{name}" for name in page_files())
+    return (f"/ui/{below}{name}" for name in page_files() for below in ("", f"{_digest()}/"))
 
 
 @routes.add(
@@ -82,7 +98,7 @@ def get_root(service: Served, access: CallerAccess, request: Request) -> Respons
         answer.headers["Vary"] = "Accept"
         return answer
     view = service.page.view_of(access)
-    return _page(_describe(view) if view else "")
+    return answer_page(_describe(view) if view else "")
 
 
 def refuse_stranger(request: Request, refused: ApiError) -> Response:
@@ -90,7 +106,9 @@ def refuse_stranger(request: Request, refused: ApiError) -> Response:
     if request.url.path != "/" or not _wants_page(request):
         return error_reply(refused.status, refused.message)
     # The script asks for no data: each request for it might make the browser ask, too.
-    page = _page(f'<h1 id="stranger">Who are you?</h1>\n<p>{escape(refused.message)}</p>', PRELOAD)
+    page = answer_page(
+        f'<h1 id="stranger">Who are you?</h1>\n<p>{escape(refused.message)}</p>', PRELOAD
+    )
     page.status_code = refused.status
     return page
 
@@ -99,8 +117,10 @@ def _wants_page(request: Request) -> bool:
     return INDEX in page_files() and HTML in request.headers.get("accept", "")
 
 
-def _page(content: str, without: str = "") -> Response:
+def answer_page(content: str, without: str = "") -> Response:
+    """Return the page, with what is in it before its script runs, and `without` a text of it."""
     index = page_files()[INDEX].plain.decode().replace(without, "")
+    index = index.replace('"ui/', f'"ui/{_digest()}/')
     headers = {**GUARDS, "Vary": "Accept"}
     return Response(index.replace(CONTENT, content), headers=headers, media_type=HTML)
 
@@ -108,10 +128,12 @@ def _page(content: str, without: str = "") -> Response:
 @routes.add("GET /ui/{file:path}", ANYBODY, errors=(HTTPStatus.NOT_FOUND,))
 def get_page_file(file: str, request: Request) -> Response:
     """Return a file of the page; it holds no data of the node."""
-    content = page_files().get(file)
+    digest, _, name = file.partition("/")
+    is_lasting = digest == _digest()
+    content = page_files().get(name if is_lasting else file)
     if content is None:
         raise not_found(f"the page has no file {file}")
-    return content.answer(request, GUARDS)
+    return content.answer(request, _LASTING if is_lasting else GUARDS)
 
 
 def _describe(view: PageView) -> str:
@@ -124,6 +146,6 @@ def _describe(view: PageView) -> str:
     )
     verdict = view.verdict
     return (
-        f"<h1>{escape(verdict.title)}</h1>\n<p>{escape(verdict.text)}</p>\n"
-        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
+        f"<noscript>\n<h1>{escape(verdict.title)}</h1>\n<p>{escape(verdict.text)}</p>\n"
+        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</noscript>"
     )
