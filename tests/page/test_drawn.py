@@ -46,7 +46,10 @@ def test_only_the_rows_near_the_window_exist_and_scrolling_shows_the_others(
     browser: Browser, url: str
 ) -> None:
     with opened(browser, f"{url}#/connectors?sort=name") as page:
-        assert page.locator("tbody tr:not(.spacer)").count() < 80
+        rows = page.locator("tbody tr:not(.spacer)")
+        assert rows.count() < 80
+        height = "rows => rows.map(each => each.getBoundingClientRect().height)"
+        assert set(rows.evaluate_all(height)) == {36}
         page.get_by_role("table").evaluate("table => scrollTo(0, document.body.scrollHeight)")
         expect(page.get_by_role("link", name="pipeline-0089")).to_be_visible()
 
