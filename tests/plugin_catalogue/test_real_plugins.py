@@ -7,7 +7,9 @@ import pytest
 
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import Catalogue, open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.host_scanner import HostScanner
+from fairlead.runtime.pipeline.plugins.catalogue.installing.connect_jars import is_connects
 from fairlead.runtime.pipeline.plugins.catalogue.installing.fetching import fetch_parts
+from fairlead.runtime.pipeline.plugins.catalogue.installing.jars import jars_of
 from fairlead.runtime.pipeline.plugins.catalogue.installing.refusals import PluginRefused
 from fairlead.runtime.pipeline.plugins.catalogue.installing.store import PluginPart, PluginStore
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
@@ -100,12 +102,24 @@ def test_connects_own_plugins_are_known_by_their_service_files(scanner: HostScan
     } <= scanner.own
 
 
+def test_connects_jars_are_known_by_what_they_hold_where_their_names_were_changed(
+    tmp_path: Path,
+) -> None:
+    for jar in installation().class_path:
+        (tmp_path / f"renamed-{jar.stem.rpartition('-')[0]}.jar").symlink_to(jar)
+    known = [each.stem.removeprefix("renamed-") for each in jars_of(tmp_path) if is_connects(each)]
+    assert known == [
+        *("connect-api", "connect-json", "connect-runtime", "connect-transforms"),
+        *("jackson-annotations", "jackson-core", "jackson-databind"),
+        *("kafka-clients", "log4j-api", "log4j-core", "slf4j-api"),
+    ]
+
+
 def test_what_no_repository_has_is_told_and_an_archive_is_preferred() -> None:
     fetched(DEBEZIUM)  # or skip
     ivy = Ivy(java_here())
-    (part,) = fetch_parts(
-        ivy, [Coordinates.parse(DEBEZIUM[: -len(":plugin:tar.gz")])], may_be_archive=True
-    )
+    plain = Coordinates.parse(DEBEZIUM.removesuffix(":plugin:tar.gz"))
+    (part,) = fetch_parts(ivy, [plain], may_be_archive=True)
     assert (part.path.name, part.is_archive) == (
         "debezium-connector-postgres-3.6.1.Final-plugin.tar.gz",
         True,
