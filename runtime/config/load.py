@@ -10,7 +10,7 @@ the source of its value.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -31,6 +31,7 @@ from ..pipeline.engines.settings import (
 from ..pipeline.plugins.catalogue.settings import PluginSettings
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
+from .connect_worker import SHARED, SSL, complete, flaw_in
 from .contradictions import (
     Contradictory,
     cluster_needs,
@@ -46,7 +47,7 @@ from .node_keys.kinds import bytes_of, cores_of
 from .node_keys.rest import AS_LISTENERS, flaws_in_certificates, flaws_in_rest
 from .node_keys.setting import Contradiction
 from .references.trace_target import TRACES
-from .sources import PASSED_ON, PROPERTIES, SPARK, SSL, ConfigError, GivenValue, gather
+from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
 KAFKA_USERS: Final = "kafka-users.json"
 """The default file of the users of Kafka's listener, in the data folder."""
@@ -60,6 +61,9 @@ ASSIGNOR: Final = "assignor."
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(NodeSettings):
     """The validated settings of a node, and values derived from them; raises `Contradictory`."""
+
+    connect_worker: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The keys of a Connect worker that plugin hosts are given, as they were written."""
 
     def __post_init__(self) -> None:
         if found := [*_contradictions(self)]:
@@ -144,6 +148,14 @@ class Config(NodeSettings):
         folders = [Path(each).expanduser().absolute() for each in split_list(self.plugin_path)]
         lists = split_list(self.plugins_repositories), split_list(self.plugin_allow)
         return PluginSettings(self.data_path, folders, *lists)
+
+    def worker_properties(self) -> dict[str, str]:
+        """Return the properties of the Connect worker that a plugin host is, without plugin.path.
+
+        Some are secret, and references in them are not resolved yet.
+        """
+        given = {key: text for key, text in self.connect_worker.items() if text or key not in KEYS}
+        return complete({**given, **{key: str(getattr(self, KEYS[key])) for key in SHARED}})
 
     def place(self, port: int | None = None) -> str:
         """Return the advertised `host:port`; `port` is the actual port of the listener."""
@@ -249,7 +261,7 @@ class Loaded(NamedTuple):
     config: Config
     sources: Mapping[str, str]
     passed_over: tuple[str, ...] = ()
-    """The settings in its file that have a meaning for Kafka Connect only."""
+    """The keys in its file of a Connect worker that have no meaning here."""
 
 
 def load_config(
@@ -269,29 +281,19 @@ def load_with_sources(
     file: Path | None, environ: Mapping[str, str], overrides: Sequence[str]
 ) -> Loaded:
     """Load the configuration with the source of each setting; raises `ConfigError`."""
-    gathered, passed_over = gather(
+    gathered, of_worker, passed_over = gather(
         file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF}
     )
     spark, assignors = (_passed_on(prefix, gathered) for prefix in PASSED_ON)
     _refuse_unsafe(spark, gathered)
-    values: dict[str, Any] = dict(_parsed(gathered))
+    values: dict[str, Any] = dict(_parsed(gathered, of_worker))
+    worker = {key: each.text for key, each in of_worker.items()}
     try:
-        config = Config(**values, spark_conf=spark, assignor_conf=assignors)
+        config = Config(**values, spark_conf=spark, assignor_conf=assignors, connect_worker=worker)
     except Contradictory as error:
         raise ConfigError(_with_sources(each, gathered) for each in error.found) from None
-    sources = {key: each.source for key, each in gathered.items()}
-    unused = () if config.needs_tls else _ssl_keys_of_connect(file, sources)
-    return Loaded(config, sources, (*passed_over, *unused))
-
-
-def _ssl_keys_of_connect(file: Path | None, sources: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys of a Connect worker's file that are for its connections to Kafka."""
-    if file is not None and file.suffix == PROPERTIES:
-        yield from (
-            key
-            for key, source in sources.items()
-            if key.startswith(SSL) and source == f"file {file}"
-        )
+    sources = {key: each.source for key, each in {**of_worker, **gathered}.items()}
+    return Loaded(config, sources, passed_over)
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
@@ -348,9 +350,15 @@ def _refuse_unsafe(conf: Mapping[str, str], gathered: Mapping[str, GivenValue]) 
         raise ConfigError(problems)
 
 
-def _parsed(gathered: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
+def _parsed(
+    gathered: Mapping[str, GivenValue], of_worker: Mapping[str, GivenValue]
+) -> Iterator[tuple[str, Value]]:
     """Parse the given fields of `Config`; raises `ConfigError` with all invalid values."""
-    problems: list[str] = []
+    problems = [
+        f"{key} = {text!r} (from {source}): allowed is {allowed}"
+        for key, (text, source) in of_worker.items()
+        if (allowed := flaw_in(key, text))
+    ]
     for key, name in KEYS.items():
         if key not in gathered or key.startswith(PASSED_ON):
             continue

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from ...actors.misspelling import hint
+from .connect_worker import SSL, TAKEN, is_of_clients, is_otherwise, is_taken
 
 
 class ConfigError(Exception):
@@ -32,6 +33,9 @@ SPARK: Final = "spark.conf."
 ASSIGNORS: Final = "assignor.conf."
 PASSED_ON: Final = (SPARK, ASSIGNORS)
 """The prefixes of settings that are passed through to Spark or assignors, with any name."""
+_TAKEN: Final = frozenset(each for each in TAKEN if not each.endswith("."))
+"""The keys for plugin hosts that are no families."""
+_WHOSE: Final = {SPARK: "Spark", ASSIGNORS: "assignors"}
 
 ENVIRONMENT: Final = "FAIRLEAD_"
 NOT_SETTINGS: Final = frozenset(
@@ -46,68 +50,8 @@ COMMAND_LINE: Final = "the command line"
 FIRST_PRINTABLE: Final = " "
 DELETE: Final = "\x7f"
 
-_STORED: Final = "configs, states and offsets are in the event log below data.dir"
-_CONVERTED: Final = "each connector has its own formats (source.format, sink.format)"
-_CONNECTED: Final = "each connector has its own connections to Kafka (source.*, sink.*)"
-_MEASURED: Final = "GET /metrics has all metrics, for Prometheus"
-_NOTHING: Final = ""
-
-CONNECT: Final[Mapping[str, str]] = {
-    "offset.storage.": _STORED,
-    "config.storage.": _STORED,
-    "status.storage.": _STORED,
-    "key.converter": _CONVERTED,
-    "value.converter": _CONVERTED,
-    "header.converter": _CONVERTED,
-    "internal.key.converter": _CONVERTED,
-    "internal.value.converter": _CONVERTED,
-    "bootstrap.servers": _CONNECTED,
-    "producer.": _CONNECTED,
-    "consumer.": _CONNECTED,
-    "admin.": _CONNECTED,
-    "sasl.": _CONNECTED,
-    "security.": _CONNECTED,
-    "connector.client.config.override.policy": _CONNECTED,
-    "metric": _MEASURED,
-    "auto.include.jmx.reporter": _MEASURED,
-    "enable.metrics.push": _MEASURED,
-    "plugin.discovery": "a plugin is scanned once, when it is added or has changed",
-    "rest.extension.classes": "rest.authentication says who may call",
-    "rest.port": "listeners has the port",
-    "rest.host.name": "listeners has the host",
-    "config.providers": "${file:…}, ${dir:…} and ${env:…} need no provider",
-    "exactly.once.source.support": "each batch is committed exactly once",
-    "topic.": "a Kafka sink says what topic it writes to",
-    "client.": _NOTHING,
-    "rest.advertised.listener": _NOTHING,
-    "inter.worker.": _NOTHING,
-    "worker.sync.": _NOTHING,
-    "worker.unsync.": _NOTHING,
-    "offset.flush.": _NOTHING,
-    "metadata.": _NOTHING,
-    "reconnect.backoff.": _NOTHING,
-    "retry.backoff.": _NOTHING,
-    "request.timeout.ms": _NOTHING,
-    "default.api.timeout.ms": _NOTHING,
-    "send.buffer.bytes": _NOTHING,
-    "receive.buffer.bytes": _NOTHING,
-    "connections.max.idle.ms": _NOTHING,
-    "socket.connection.setup.": _NOTHING,
-    "confluent.": _NOTHING,
-    "ssl.provider": _NOTHING,
-    "ssl.keymanager.algorithm": _NOTHING,
-    "ssl.trustmanager.algorithm": _NOTHING,
-    "ssl.secure.random.implementation": _NOTHING,
-    "ssl.engine.factory.class": _NOTHING,
-    "ssl.endpoint.identification.algorithm": _NOTHING,
-    "ssl.allow.": _NOTHING,
-}
-"""Prefixes of the settings of Kafka Connect's workers (`WorkerConfig`, `DistributedConfig`) that
-have no meaning here, and what there is instead."""
-
 HTTPS: Final = "listeners.https."
 """What precedes settings of Connect for listeners of https alone."""
-SSL: Final = "ssl."
 PEM: Final = (".keystore.key", ".certificate.chain", ".truststore.certificates")
 """How the settings end whose values may have several lines."""
 
@@ -128,11 +72,13 @@ class GivenValue(NamedTuple):
 
 
 class GivenSettings(NamedTuple):
-    """The last value of each setting, and the keys of a file for Kafka Connect alone."""
+    """The last value of each setting, and of each key that plugins of Kafka Connect need."""
 
     values: dict[str, GivenValue]
+    of_worker: dict[str, GivenValue]
+    """The keys that plugin hosts are given (`connect_worker`); `ssl.*` is in `values` as well."""
     passed_over: tuple[str, ...] = ()
-    """The keys of a .properties file that have a meaning for Kafka Connect only."""
+    """The keys of a .properties file that have no meaning here."""
 
 
 def gather(
@@ -143,8 +89,8 @@ def gather(
 ) -> GivenSettings:
     """Return the last value of each setting, of file, environment, then `key=value` overrides.
 
-    Settings that only a Connect worker has are passed over in a .properties file, which may be
-    that worker's. Raises `ConfigError` with all unknown keys and malformed settings.
+    Keys of a Connect worker that have no meaning here are passed over in a .properties file, which
+    may be that worker's. Raises `ConfigError` with all unknown keys and malformed settings.
     """
     problems: list[str] = []
     passed_over: list[str] = []
@@ -157,8 +103,8 @@ def gather(
         _from_overrides(overrides, problems),
     ):
         for key, value in settings:
-            own = key.removeprefix(HTTPS) if key.startswith(HTTPS + SSL) else key
-            if value.source == may_be_connects and own not in names and is_of_connect(own):
+            own = _without_https(key)
+            if value.source == may_be_connects and own not in names and is_otherwise(key):
                 passed_over.append(key)
                 continue
             if problem := _problem(key, value, names):
@@ -166,7 +112,19 @@ def gather(
             (values if own == key else of_https)[own] = value
     if problems:
         raise ConfigError(problems)
-    return GivenSettings(_with_those_of_https(values, of_https), tuple(passed_over))
+    return _sorted_out(values, of_https, names, passed_over)
+
+
+def _sorted_out(
+    values: Mapping[str, GivenValue],
+    of_https: Mapping[str, GivenValue],
+    names: Collection[str],
+    passed_over: Sequence[str],
+) -> GivenSettings:
+    """Return the node's own settings apart from the keys for plugin hosts."""
+    own = {key: each for key, each in values.items() if not _is_of_worker(key, names)}
+    of_worker = {key: each for key, each in values.items() if key not in own or is_of_clients(key)}
+    return GivenSettings(_with_those_of_https(own, of_https), of_worker, tuple(passed_over))
 
 
 def _with_those_of_https(
@@ -179,37 +137,33 @@ def _with_those_of_https(
     return {**others, **of_https}
 
 
-def describe_passed_over(keys: Sequence[str]) -> list[str]:
-    """Return lines that list keys without a meaning here, and what there is instead."""
-    instead: dict[str, list[str]] = {}
-    for key in keys:
-        prefix = next((each for each in CONNECT if key.startswith(each)), "")
-        named = f"{prefix}*" if prefix.endswith(".") else key
-        names = instead.setdefault(CONNECT.get(prefix, _NOTHING), [])
-        names.extend([named] if named not in names else [])
-    lines = [f"instead of {', '.join(names)}: {text}" for text, names in instead.items() if text]
-    return [f"these keys have no meaning here: {', '.join(keys)}", *lines] if keys else []
-
-
 def _advice(key: str, known: Collection[str]) -> str:
     """Return a sentence with the most similar known key, or how to list all."""
     return hint(key, known) or "`fairlead config` lists all settings"
 
 
 def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
-    own = key.removeprefix(HTTPS) if key.startswith(HTTPS + SSL) else key
-    if own not in known and not _is_passed_on(key):
-        if is_of_connect(own):
+    own = _without_https(key)
+    if not (own in known or _is_passed_on(key) or is_taken(key)):
+        if is_otherwise(key):
             return f"{key} (from {value.source}) is only for Kafka Connect: remove it"
-        return f"unknown setting {key!r} (from {value.source}): {_advice(own, known)}"
+        return f"unknown setting {key!r} (from {value.source}): {_advice(own, {*known, *_TAKEN})}"
     text = "".join(value.text.splitlines()) if own.endswith(PEM) else value.text
     if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in text):
         return f"{key} (from {value.source}) has control characters in its value: remove them"
     return None
 
 
+def _without_https(key: str) -> str:
+    return key.removeprefix(HTTPS) if key.startswith(HTTPS + SSL) else key
+
+
 def _is_passed_on(key: str) -> bool:
     return any(key.startswith(prefix) and key != prefix for prefix in PASSED_ON)
+
+
+def _is_of_worker(key: str, names: Collection[str]) -> bool:
+    return key not in names and not _is_passed_on(key) and is_taken(key)
 
 
 def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
@@ -267,22 +221,23 @@ def _to_text(key: str, value: object, source: str) -> str:
 def _from_environment(
     environ: Mapping[str, str], names: Collection[str], problems: list[str]
 ) -> Iterator[tuple[str, GivenValue]]:
-    variables = {variable_of(key): key for key in names}
+    variables = {variable_of(key): key for key in {*names, *_TAKEN}}
+    families = [*PASSED_ON, *(TAKEN.keys() - _TAKEN)]
     for variable in sorted(environ):
         if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
             continue
         if is_of_kubernetes(variable, environ[variable]):
             continue
         source = f"environment variable {variable}"
-        passed_on = [each for each in PASSED_ON if variable.startswith(variable_of(each))]
-        if passed_on:
-            whose = "Spark" if passed_on[0] == SPARK else "assignors"
-            problems.append(
-                f"{variable}: settings of {whose} cannot be environment variables, whose names"
-                f" have no dots or lower case: use a file or --set {passed_on[0]}NAME=VALUE"
-            )
-        elif variable in variables:
+        family = next((each for each in families if variable.startswith(variable_of(each))), "")
+        if variable in variables:
             yield variables[variable], GivenValue(environ[variable], source)
+        elif family:
+            problems.append(
+                f"{variable}: settings of {_WHOSE.get(family, 'plugins')} cannot be environment"
+                " variables, whose names have no dots or lower case: use a file or"
+                f" --set {family}NAME=VALUE"
+            )
         else:
             problems.append(f"unknown setting in {source}: {_advice(variable, variables)}")
 
@@ -301,11 +256,6 @@ def _from_overrides(
             yield key.strip(), GivenValue(text.strip(), COMMAND_LINE)
         else:
             problems.append(f"{override!r} (from {COMMAND_LINE}) is not of the form key=value")
-
-
-def is_of_connect(key: str) -> bool:
-    """Return whether only a worker of Kafka Connect has this setting, if it is unknown here."""
-    return key.startswith(tuple(CONNECT))
 
 
 def is_of_kubernetes(variable: str, value: str) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...actors.settings import HIDDEN, SettingType, sounds_secret
-from ..config.keys import KEYS, SETTINGS, SPARK_CONF, NodeSettings
+from ..config.connect_worker import hides_secret, meaning_of
+from ..config.keys import KEYS, SETTINGS, SPARK_CONF
+from ..config.load import Config
 from ..config.node_keys.group import ASSIGNOR_CONF
 from ..config.references.resolving import is_reference
 from ..config.secrets import passwords_in
@@ -35,7 +37,7 @@ class ShownSetting:
     """`DEFAULT`, or where the value was read."""
 
 
-def list_settings(config: NodeSettings, sources: Mapping[str, str]) -> list[ShownSetting]:
+def list_settings(config: Config, sources: Mapping[str, str]) -> list[ShownSetting]:
     """Return all settings, including passed-through ones, with secrets hidden.
 
     `sources` has the source of each value that is not a default.
@@ -50,7 +52,9 @@ def describe_setting(key: str, value: str, source: str) -> ShownSetting:
     """Complete a setting by what does not depend on a node; an unknown one has no meaning."""
     if (setting := SETTINGS.get(key)) is None:
         meanings = (text for prefix, text in _MEANINGS.items() if key.startswith(prefix))
-        return ShownSetting(key=key, value=value, meaning=next(meanings, ""), source=source)
+        return ShownSetting(
+            key=key, value=value, meaning=next(meanings, meaning_of(key)), source=source
+        )
     return ShownSetting(
         key=key,
         value=value,
@@ -63,7 +67,7 @@ def describe_setting(key: str, value: str, source: str) -> ShownSetting:
     )
 
 
-def _shown_values(config: NodeSettings) -> Iterator[tuple[str, str]]:
+def _shown_values(config: Config) -> Iterator[tuple[str, str]]:
     """Yield the value of each setting, without what is secret in it."""
     for key, name in KEYS.items():
         if key in {SPARK_CONF, ASSIGNOR_CONF}:
@@ -76,3 +80,6 @@ def _shown_values(config: NodeSettings) -> Iterator[tuple[str, str]]:
         for name, value in sorted(values.items()):
             is_hidden = sounds_secret(name) or passwords_in(value)
             yield prefix + name, HIDDEN if is_hidden else value
+    for key, value in sorted(config.connect_worker.items()):
+        if key not in KEYS:
+            yield key, HIDDEN if hides_secret(key, value) else value

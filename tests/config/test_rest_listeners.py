@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.config.load import load_config, load_with_sources
+from fairlead.runtime.config.references.rest_brief import RestBrief
 from fairlead.runtime.config.sources import ConfigError
 from fairlead.runtime.node.launcher.rest_process import prepare_rest
 from fairlead.runtime.security.tls import TlsSettings, tls_settings
@@ -107,9 +108,13 @@ def test_passwords_reach_the_rest_process_by_its_stdin_alone() -> None:
     secrets = ("ssl.key.password=hunter1", "ssl.keystore.password=hunter2")
     start = prepare_rest(load_config(None, {}, ["listeners=https://:0", STORE, *secrets]))
     assert "hunter" not in " ".join(start.command)
-    assert start.brief.count(b"hunter") == 2
+    brief = RestBrief.decode(start.brief)
+    for values in (brief.tls or {}, brief.worker):
+        found = sorted(each for each in values.values() if "hunter" in each)
+        assert found == ["hunter1", "hunter2"]
+    assert start.brief.count(b"hunter") == 4
     plain = prepare_rest(load_config(None, {}, [STORE, *secrets]))
-    assert b"hunter" not in plain.brief
+    assert RestBrief.decode(plain.brief).tls is None
 
 
 def test_each_port_0_is_one_free_port_also_where_admin_shares_it() -> None:

@@ -116,6 +116,9 @@ def test_nothing_given_is_all_defaults() -> None:
         "spark.master": "",
         "spark.heap": "1g",
         "spark.conf": {},
+        "plugin.path": "",
+        "plugin.allow": "*",
+        "plugins.repositories": "",
         "plugin.host.heap": "512m",
         "plugin.host.java.options": "",
         "plugin.host.truststore": "",
@@ -237,48 +240,9 @@ def test_every_unknown_key_is_named_with_its_source_and_the_nearest_known_one(
 
 
 def test_a_worker_key_of_connect_without_a_meaning_here_is_told_so(refused: Refused) -> None:
-    assert refused("bootstrap.servers=a:9092", "offset.storage.topic=t") == (
-        "bootstrap.servers (from the command line) is only for Kafka Connect: remove it",
-        "offset.storage.topic (from the command line) is only for Kafka Connect: remove it",
-    )
-
-
-CONNECTS = """
-bootstrap.servers=localhost:9092
-group.id=connect-cluster
-key.converter=org.apache.kafka.connect.json.JsonConverter
-key.converter.schemas.enable=true
-offset.storage.topic=connect-offsets
-offset.storage.replication.factor=1
-config.storage.topic=connect-configs
-status.storage.topic=connect-status
-offset.flush.interval.ms=10000
-plugin.path=/usr/share/java
-rest.advertised.listener=http
-producer.sasl.jaas.config=secret
-listeners=HTTP://:8084
-session.timeout.ms=20000
-"""
-
-
-def test_a_file_of_a_connect_worker_starts_a_node_and_tells_what_is_passed_over(
-    tmp_path: Path, refused: Refused
-) -> None:
-    file = tmp_path / "connect-distributed.properties"
-    file.write_text(CONNECTS)
-    loaded = load_with_sources(file, {}, ())
-    assert {*loaded.sources} == {
-        *("group.id", "listeners", "session.timeout.ms", "offset.flush.interval.ms"),
-        "plugin.path",
-    }
-    assert loaded.passed_over == (
-        *("bootstrap.servers", "key.converter", "key.converter.schemas.enable"),
-        *("offset.storage.topic", "offset.storage.replication.factor", "config.storage.topic"),
-        *("status.storage.topic", "rest.advertised.listener", "producer.sasl.jaas.config"),
-    )
-    file.write_text(f"{CONNECTS}sesion.timeout.ms=1\n")
-    assert refused(file=file) == (
-        f"unknown setting 'sesion.timeout.ms' (from file {file}): did you mean session.timeout.ms?",
+    assert refused("rest.port=8083", "config.storage.topic=t") == (
+        "rest.port (from the command line) is only for Kafka Connect: remove it",
+        "config.storage.topic (from the command line) is only for Kafka Connect: remove it",
     )
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.config.load import load_with_sources
-from fairlead.runtime.config.sources import ConfigError, describe_passed_over
+from fairlead.runtime.config.connect_worker import describe_passed_over
+from fairlead.runtime.config.load import Loaded, load_with_sources
+from fairlead.runtime.config.sources import ConfigError
 
 DISTRIBUTED = """
 bootstrap.servers=localhost:9092
@@ -74,34 +75,62 @@ confluent.license=
 """What an operator for Kubernetes, and sites that are hardened, write."""
 
 
-@pytest.mark.parametrize("text", [DISTRIBUTED, STANDALONE, OPERATOR])
-def test_the_file_of_a_connect_worker_starts_a_node(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "worker.properties"
+def loaded(folder: Path, text: str) -> Loaded:
+    file = folder / "worker.properties"
     file.write_text(text)
-    loaded = load_with_sources(file, {}, ())
+    return load_with_sources(file, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "passed_over"),
+    [
+        (
+            DISTRIBUTED,
+            [
+                *("config.storage.topic", "config.storage.replication.factor"),
+                *("status.storage.topic", "status.storage.replication.factor"),
+                *("status.storage.partitions", "rest.advertised.listener"),
+            ],
+        ),
+        (STANDALONE, ["offset.storage.file.filename", "plugin.discovery"]),
+        (
+            OPERATOR,
+            [
+                *("rest.port", "rest.extension.classes", "worker.unsync.backoff.ms"),
+                "confluent.license",
+            ],
+        ),
+    ],
+    ids=["distributed", "standalone", "operator"],
+)
+def test_the_file_of_a_connect_worker_starts_a_node(
+    tmp_path: Path, text: str, passed_over: list[str]
+) -> None:
+    given = loaded(tmp_path, text)
+    assert list(given.passed_over) == passed_over
     keys = {line.partition("=")[0] for line in text.splitlines() if "=" in line}
-    assert {*loaded.sources, *loaded.passed_over} >= keys
-    lines = describe_passed_over(loaded.passed_over)
-    assert lines[0].startswith("these keys have no meaning here: bootstrap.servers")
-    assert all(each.startswith("instead of ") for each in lines[1:])
+    assert {*given.sources, *passed_over} == keys
 
 
 def test_what_there_is_instead_is_told_once_for_all_its_keys(tmp_path: Path) -> None:
-    file = tmp_path / "worker.properties"
-    file.write_text(OPERATOR)
-    loaded = load_with_sources(file, {}, ())
-    config = loaded.config
+    assert describe_passed_over(loaded(tmp_path, DISTRIBUTED).passed_over) == [
+        "these keys have no meaning here: config.storage.topic, config.storage.replication.factor,"
+        " status.storage.topic, status.storage.replication.factor, status.storage.partitions,"
+        " rest.advertised.listener",
+        "instead of config.storage.*, status.storage.*: configs, states and offsets are in the"
+        " event log below data.dir",
+    ]
+    lines = describe_passed_over(loaded(tmp_path, OPERATOR).passed_over)
+    assert "instead of rest.port: listeners has the port" in lines
+
+
+def test_a_setting_of_the_node_with_connects_name_is_the_nodes(tmp_path: Path) -> None:
+    given = loaded(tmp_path, OPERATOR)
+    config = given.config
     assert (config.client_rack, config.scheduled_rebalance_max_delay_ms) == ("zone-a", 60_000)
     assert config.place() == "my-connect-0.my-connect.svc:8083"
-    assert {"ssl.truststore.password", "ssl.truststore.location"} < {*loaded.passed_over}
-    lines = describe_passed_over(loaded.passed_over)
-    assert "instead of rest.port: listeners has the port" in lines
-    assert (
-        "instead of config.providers, config.providers.strimzienv.class,"
-        " config.providers.strimzienv.param.allowlist.pattern: ${file:…}, ${dir:…} and ${env:…}"
-        " need no provider"
-    ) in lines
-    assert len([each for each in lines if "sasl.*" in each]) == 1
+    assert config.admin_listeners == "http://localhost:8083"
+    assert "admin.listeners" not in config.worker_properties()
 
 
 def test_a_misspelt_key_of_a_nodes_own_is_still_refused_with_the_one_that_is_meant(

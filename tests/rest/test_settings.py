@@ -17,6 +17,11 @@ SECRETS = (
     "jdbc.allow=jdbc:postgresql://ann:hunter2@db/",
     "spark.conf.spark.hadoop.fs.s3a.secret.key=hunter2",
     "assignor.conf.url=https://ann:hunter2@host/",
+    'sasl.jaas.config=org.example.Plain required username="ann" password="hunter2";',
+    "producer.ssl.keystore.key=hunter2",
+    "key.converter.basic.auth.user.info=ann:hunter2",
+    "value.converter.schema.registry.url=https://ann:hunter2@registry/",
+    "config.providers.vault.param.token=hunter2",
 )
 
 
@@ -45,5 +50,6 @@ def test_each_setting_has_its_value_default_source_and_meaning(
     assert told["heartbeat.interval.ms"] == ("3000", "3000", "default", "")
     assert told["ssl.key.password"] == ("********", "", "command line", "")
     assert settings["assignor.conf.url"]["meaning"] == "Handed to assignors."
+    assert told["sasl.jaas.config"] == ("********", "", "command line", "")
     assert "hunter2" not in answer.text
     assert all(each["meaning"] for each in settings.values())

@@ -71,7 +71,7 @@ def up(
 
 def _tell_passed_over(options: LocalOptions, loaded: "Loaded") -> None:
     """Name the settings of a Connect worker's file that change nothing here."""
-    from ....config.sources import describe_passed_over  # noqa: PLC0415
+    from ....config.connect_worker import describe_passed_over  # noqa: PLC0415
 
     for line in describe_passed_over(loaded.passed_over):
         say_aside(f"of {options.config}, {line}" if line.startswith("these") else line)
