@@ -29,6 +29,7 @@ from ..pipeline.engines.settings import (
     without_parameters,
 )
 from ..pipeline.plugins.catalogue.settings import PluginSettings
+from ..pipeline.plugins.host import HostOptions
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
 from .connect_worker import SHARED, SSL, complete, flaw_in
@@ -156,6 +157,15 @@ class Config(NodeSettings):
         """
         given = {key: text for key, text in self.connect_worker.items() if text or key not in KEYS}
         return complete({**given, **{key: str(getattr(self, KEYS[key])) for key in SHARED}})
+
+    def host_options(self) -> HostOptions:
+        """Return the options of the JVMs that run plugins of Kafka Connect."""
+        return HostOptions(
+            heap=self.plugin_host_heap,
+            java_options=self.plugin_host_java_options,
+            truststore=self.plugin_host_truststore,
+            wrapper=self.plugin_host_wrapper,
+        )
 
     def place(self, port: int | None = None) -> str:
         """Return the advertised `host:port`; `port` is the actual port of the listener."""

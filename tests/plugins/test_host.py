@@ -3,13 +3,13 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fairlead.runtime.pipeline.plugins.host import (
     HostDied,
     HostLaunch,
+    HostOptions,
     HostSlow,
     PluginFailed,
     PluginHost,
@@ -28,8 +28,8 @@ SECONDS = 120.0
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
 
-def launch(folder: Path, **given: Any) -> HostLaunch:
-    return HostLaunch(installation(), java_here(), folder / "host.log", **given)
+def launch(folder: Path, **given: str) -> HostLaunch:
+    return HostLaunch(installation(), java_here(), folder / "host.log", HostOptions(**given))
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,8 @@ class ConfigKeyInfo(Struct, frozen=True, omit_defaults=True):
     default_value: str | None
     importance: str
     documentation: str
-    group: str
+    group: str | None
+    """None only for a plugin of Kafka Connect that has no groups."""
     order_in_group: int
     width: str
     display_name: str
@@ -158,7 +159,8 @@ class ConfigInfo(Struct, frozen=True):
 
     definition: ConfigKeyInfo | None
     """None for an undefined key."""
-    value: ConfigValueInfo
+    value: ConfigValueInfo | None
+    """None only for a key of Kafka Connect's own that has no value then."""
 
 
 class ConfigInfos(Struct, frozen=True, omit_defaults=True):

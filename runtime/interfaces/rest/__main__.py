@@ -50,6 +50,7 @@ from ...security.settings import OPEN, AccessSettings
 from ...security.tls import TlsRefusedError
 from ..replies.folder import APPLY, FolderReport, no_folder
 from .app import make_app
+from .commands.connect_plugins import ConnectPlugins, open_plugins
 from .commands.gateway import CommandGateway
 from .commands.samples import Samples
 from .commands.service import Service
@@ -134,6 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
             _service(options, gateway, key, has_traces=traces is not None),
             outside=_outside(options),
             samples=_samples(options, brief),
+            connect_plugins=_connect_plugins(options, brief),
             settings=[describe_setting(key, *each) for key, each in brief.settings.items()],
             workers=options.workers,
             ends=EndOffsets(ask_brokers(brief.kafka) if brief.kafka else None),
@@ -351,6 +353,12 @@ def _samples(options: argparse.Namespace, brief: RestBrief) -> Samples | None:
         jdbc=options.jdbc_allow,
     )
     return Samples(node)
+
+
+def _connect_plugins(options: argparse.Namespace, brief: RestBrief) -> ConnectPlugins | None:
+    if not brief.plugins:
+        return None
+    return open_plugins(options.data_dir.absolute(), options.group, brief.plugins)
 
 
 def _log_to(folder: Path, output: LogOutput) -> None:

@@ -120,6 +120,8 @@ def make_app(
         service.explaining.close()
         if service.samples is not None:
             service.samples.close()
+        if service.connect_plugins is not None:
+            service.connect_plugins.close()
         if service.audit is not None:
             service.audit.close()
         service.logs.close()

@@ -225,6 +225,7 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         spark_conf=dict(config.spark_conf),
         worker=config.worker_properties(),
         kafka=_brokers(config),
+        plugins=_plugins(config),
         settings={each.key: (each.value, each.source) for each in list_settings(config, sources)},
     )
     return RestStart(
@@ -232,6 +233,16 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         brief.encode(),
         (own, *dict.fromkeys((*listeners, *(admin or ())))),
     )
+
+
+def _plugins(config: Config) -> Mapping[str, Any]:
+    plugins = config.plugins()
+    return {
+        "path": [*map(str, plugins.path)],
+        "allow": [*plugins.allow],
+        "host": asdict(config.host_options()),
+        "idle_ms": config.plugin_host_idle_ms,
+    }
 
 
 def _brokers(config: Config) -> Mapping[str, Any] | None:

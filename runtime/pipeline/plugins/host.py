@@ -71,20 +71,27 @@ class PluginFailed(Exception):  # noqa: N818  # says what happened
 
 
 @dataclass(frozen=True, slots=True)
+class HostOptions:
+    """What an operator may set of each plugin host."""
+
+    heap: str = "512m"
+    """In Java's notation."""
+    java_options: str = ""
+    """Further options of the JVM, as in a shell."""
+    truststore: str = ""
+    """The certificates that it trusts; "" for the system's own, or else those of the JVM."""
+    wrapper: str = ""
+    """A command that runs the JVM, as in a shell; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostLaunch:
     """How to start a plugin host."""
 
     installation: Installation
     java: Java
     log: Path
-    heap: str = "512m"
-    """In Java's notation."""
-    options: str = ""
-    """Further options of the JVM, as in a shell."""
-    truststore: str = ""
-    """The certificates that it trusts; "" for the system's own, or else those of the JVM."""
-    wrapper: str = ""
-    """A command that runs the JVM, as in a shell; "" for none."""
+    options: HostOptions = field(default_factory=HostOptions)
     hide: Callable[[str], str] = field(default=str, repr=False)
     """Masks secrets in what the JVM prints."""
 
@@ -92,13 +99,14 @@ class HostLaunch:
         """Return the command line; raises `HostDied` if the wrapper is not there."""
         paths = (self.installation.class_path, self.installation.host)
         jars = [":".join(map(str, each)) for each in paths]
-        options = [*_OPTIONS, f"-Xmx{self.heap}", *trust_options(self.truststore)]
+        own = self.options
+        options = [*_OPTIONS, f"-Xmx{own.heap}", *trust_options(own.truststore)]
         options.append(f"-Dlog4j2.configurationFile={self.installation.logging}")
-        java = [str(self.java.command), *options, *shlex.split(self.options), "-cp", jars[0]]
+        java = [str(self.java.command), *options, *shlex.split(own.java_options), "-cp", jars[0]]
         return [*self._wrapping(), *java, "fairlead.plugins.Boot", jars[1], address]
 
     def _wrapping(self) -> list[str]:
-        if not (parts := shlex.split(self.wrapper)):
+        if not (parts := shlex.split(self.options.wrapper)):
             return []
         if program := shutil.which(parts[0]):
             return [program, *parts[1:]]

@@ -59,6 +59,7 @@ from ..validation.external_checks import ExternalChecks
 from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
 from ..validation.stand_ins import StandInVault
+from .connect_plugins import ConnectPlugins
 from .connection import Command, Outcome
 from .samples import Samples
 
@@ -223,6 +224,8 @@ class Service:
     """The checks of new configs against external systems; None: no checks."""
     samples: Samples | None = None
     """Reads samples of the rows of configs; None: nothing here reads rows."""
+    connect_plugins: ConnectPlugins | None = None
+    """The plugins of Kafka Connect that the node has; None: none are looked for."""
     traffic: KeptAnswer[Traffic] = field(default_factory=KeptAnswer[Traffic])
     """The heartbeats that the group's actor counts."""
     processes: KeptAnswer[NodeView] = field(default_factory=KeptAnswer[NodeView])

@@ -24,6 +24,7 @@ from ....replies.connectors import (
     ConfigValueInfo,
     PluginInfo,
 )
+from ...commands.connect_plugins import ConnectPlugins
 from ...commands.service import CallerAccess, RequireNames, Served, Service
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended, GivenConfigBody, flag
@@ -40,7 +41,14 @@ if TYPE_CHECKING:
 
 routes = Routes("connector plugins")
 
+_LOOKS_OUTSIDE = (
+    "a plugin of Kafka Connect connects to where a config leads as it validates it: that is for those"
+    " who may put such a config"
+)
+
+CONNECTORS = ("source", "sink")
 CONVERTER, TRANSFORMATION, PREDICATE = "converter", "transformation", "predicate"
+OTHERS = (CONVERTER, "header_converter", TRANSFORMATION, PREDICATE)
 """Connect's plugin types other than connectors."""
 
 
@@ -57,6 +65,8 @@ def list_plugins(
     connectors = [describe_plugin(each) for each in service.plugins.plugins]
     if not extended:
         connectors = [replace(each, delivery="") for each in connectors]
+    foreign = service.connect_plugins.listed() if service.connect_plugins else []
+    connectors += [each for each in foreign if each.type in CONNECTORS]
     if connectorsOnly:
         return connectors
     from .....pipeline.transforms import types  # noqa: PLC0415  # loads Spark's libraries
@@ -66,11 +76,12 @@ def list_plugins(
         (TRANSFORMATION, types.transform_names(), types.find_transform),
         (PREDICATE, types.predicate_names(), types.find_predicate),
     )
-    return connectors + [
+    own = [
         PluginInfo(name, kind, _version_of(find, name))
         for kind, names, find in others
         for name in names
     ]
+    return [*connectors, *own, *(each for each in foreign if each.type in OTHERS)]
 
 
 def _version_of(find: "_Find", name: str) -> str:
@@ -96,6 +107,8 @@ def get_plugin_config(
 
     With `extended` also those that only some configs have, such as those of a type of source.
     """
+    if not _is_own(service, plugin) and (foreign := _find_foreign(service, plugin)):
+        return foreign.keys(plugin, version)
     name, installed, keys, optional_keys = _find_any(service, plugin)
     wanted = version.strip()
     asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
@@ -141,8 +154,12 @@ def validate_config(
             HTTPStatus.BAD_REQUEST,
             f"Included connector type {named} does not match request type {plugin}",
         )
-    connector_class = _find(service, named)
     limited = service.limited_to(access, names)
+    if not _is_own(service, named) and (foreign := _find_foreign(service, named)):
+        if limited is not service:
+            raise ApiError(HTTPStatus.FORBIDDEN, _LOOKS_OUTSIDE)
+        return foreign.validate({CONNECTOR_CLASS: named, **body})
+    connector_class = _find(service, named)
     stored = _stored(service, config.get(NAME, ""))
     examined = check_config(
         connector_class, limited.vault, {CONNECTOR_CLASS: named, **config}, stored, limited.outside
@@ -154,12 +171,12 @@ def validate_config(
 
 def _with_nulls(infos: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
     """Add an error for each key whose value is null."""
-    by_name = {each.value.name: each for each in infos.configs}
+    by_name = {each.value.name: each for each in infos.configs if each.value}
     for key in keys:
-        bare = ConfigInfo(None, ConfigValueInfo(key, None, (), (), visible=True))
-        info = by_name.get(key, bare)
-        errors = (*info.value.errors, NULL_VALUE)
-        by_name[key] = replace(info, value=replace(info.value, errors=errors))
+        info = by_name.get(key, ConfigInfo(None, None))
+        value = info.value or ConfigValueInfo(key, None, (), (), visible=True)
+        value = replace(value, errors=(*value.errors, NULL_VALUE))
+        by_name[key] = replace(info, value=value)
     count = infos.error_count + len(keys)
     return replace(infos, error_count=count, configs=[*by_name.values()])
 
@@ -192,6 +209,20 @@ def _find_any(service: Service, name: str) -> _Found:
     connector = _find(service, name)
     made_by = connector.made_by
     return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys)
+
+
+def _is_own(service: Service, name: str) -> bool:
+    """Return whether a name is that of a plugin of fairlead."""
+    with suppress(ApiError):
+        _find_any(service, name)
+        return True
+    return False
+
+
+def _find_foreign(service: Service, name: str) -> ConnectPlugins | None:
+    """Return the plugins of Kafka Connect if one has that name."""
+    plugins = service.connect_plugins
+    return plugins if plugins is not None and plugins.find(name) else None
 
 
 def _find(service: Service, name: str) -> Plugin:

@@ -1,0 +1,155 @@
+"""Answers questions about Connect's plugins: which there are, their keys, whether a config is valid.
+
+The catalogue is read when it is asked for and has not been for some seconds: to see that no plugin
+has changed costs little. A plugin host is started by the first question that needs one, serves any
+number at once, and ends when it has been idle for a while. Another one replaces it once the
+catalogue names other plugins; it ends when the questions that it has are answered.
+"""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock, Timer
+from typing import Any, Final
+
+from .catalogue.catalogue import Catalogue, ConnectPlugin
+from .catalogue.settings import PluginSettings
+from .host import PluginHost
+
+KEYS_SECONDS: Final = 30.0
+VALIDATE_SECONDS: Final = 90.0
+"""How long a plugin may take to validate a config, as in Connect: without its server it needs 30."""
+_SLACK: Final = 5.0
+"""How much longer the host is waited for: it tells what a plugin is doing when its time is over."""
+_FRESH_SECONDS: Final = 3.0
+"""How long a catalogue is taken as it was."""
+
+
+@dataclass(slots=True)
+class _Serving:
+    """A plugin host, and how many questions it has now."""
+
+    host: PluginHost
+    paths: Sequence[str]
+    """The folders whose plugins it has."""
+    questions: int = 0
+
+
+class PluginAnswers:
+    """The plugins of a node, for questions about them; usable from any thread."""
+
+    def __init__(
+        self,
+        settings: PluginSettings,
+        read_catalogue: Callable[[], Catalogue],
+        start: Callable[[Sequence[str]], PluginHost],
+        idle_seconds: float,
+    ) -> None:
+        """Start nothing yet; `start` starts a host with the plugins of folders."""
+        self._settings = settings
+        self._read_catalogue = read_catalogue
+        self._start = start
+        self._idle_seconds = idle_seconds
+        self._reading = Lock()
+        """Held while the catalogue is read, which may scan plugins."""
+        self._catalogue = Catalogue((), (), ())
+        self._read_at = float("-inf")
+        """On the monotonic clock."""
+        self._lock = Lock()
+        """Held while a host is chosen, started or ended."""
+        self._serving: _Serving | None = None
+        self._idle: Timer | None = None
+
+    def catalogue(self) -> Catalogue:
+        """Return what can be used now; plugins that are new are scanned first."""
+        with self._reading:
+            if time.monotonic() - self._read_at > _FRESH_SECONDS:
+                self._catalogue = self._read_catalogue()
+                self._read_at = time.monotonic()
+            return self._catalogue
+
+    def listed(self) -> list[ConnectPlugin]:
+        """Return the plugins that configs may name."""
+        return [each for each in self.catalogue().plugins if self._settings.allows(each.class_name)]
+
+    def find(self, name: str) -> ConnectPlugin | None:
+        """Return the plugin of a class or an alias; any of its versions."""
+        return next(
+            (each for each in self.listed() if name in {each.class_name, *each.aliases}), None
+        )
+
+    def keys(self, name: str, version: str) -> list[dict[str, Any]]:
+        """Return the definitions of a plugin's keys, as Connect's REST does.
+
+        Raises `HostDied`, `HostSlow`, `PluginFailed`.
+        """
+        with self._host() as host:
+            keys: list[dict[str, Any]] = host.ask(
+                "keys", KEYS_SECONDS, plugin=name, version=version
+            )
+            return keys
+
+    def validate(
+        self, config: Mapping[str, str | None], seconds: float = VALIDATE_SECONDS
+    ) -> dict[str, Any]:
+        """Return the validation of a config, as Connect's REST does; the plugin may look outside.
+
+        Raises `HostDied`, `HostSlow`, `PluginFailed`.
+        """
+        with self._host() as host:
+            milliseconds = int(seconds * 1000)
+            infos: dict[str, Any] = host.ask(
+                "validate", seconds + _SLACK, config=config, ms=milliseconds
+            )
+            return infos
+
+    def close(self) -> None:
+        """End the host, if there is one."""
+        with self._lock:
+            self._end()
+
+    @contextmanager
+    def _host(self) -> Generator[PluginHost]:
+        paths = [str(each) for each in self.catalogue().paths]
+        with self._lock:
+            serving = self._choose(paths)
+            serving.questions += 1
+        try:
+            yield serving.host
+        finally:
+            with self._lock:
+                serving.questions -= 1
+                if serving is self._serving:
+                    self._end_when_idle()
+                elif not serving.questions:
+                    serving.host.close()
+
+    def _choose(self, paths: Sequence[str]) -> _Serving:
+        serving = self._serving
+        if serving is not None and serving.host.is_alive and serving.paths == paths:
+            return serving
+        if serving is not None and not serving.questions:
+            serving.host.close()
+        self._serving = None  # unless the next one starts
+        self._serving = _Serving(self._start(paths), paths)
+        return self._serving
+
+    def _end_when_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = Timer(self._idle_seconds, self._end_if_idle)
+        self._idle.daemon = True
+        self._idle.start()
+
+    def _end_if_idle(self) -> None:
+        with self._lock:
+            if self._serving is not None and not self._serving.questions:
+                self._end()
+
+    def _end(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            serving.host.close()
