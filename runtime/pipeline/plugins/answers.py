@@ -1,4 +1,4 @@
-"""Answers questions about Connect's plugins: which there are, their keys, whether a config is valid.
+"""Answers about Connect's plugins: which there are, their keys, whether a config is valid.
 
 The catalogue is read when it is asked for and has not been for some seconds: to see that no plugin
 has changed costs little. A plugin host is started by the first question that needs one, serves any
@@ -19,9 +19,9 @@ from .host import PluginHost
 
 KEYS_SECONDS: Final = 30.0
 VALIDATE_SECONDS: Final = 90.0
-"""How long a plugin may take to validate a config, as in Connect: without its server it needs 30."""
+"""How long a plugin may take to validate a config, as in Connect."""
 _SLACK: Final = 5.0
-"""How much longer the host is waited for: it tells what a plugin is doing when its time is over."""
+"""How much longer the host is waited for: it tells what a plugin does when its time is over."""
 _FRESH_SECONDS: Final = 3.0
 """How long a catalogue is taken as it was."""
 

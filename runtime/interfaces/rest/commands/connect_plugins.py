@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from .....actors.settings import HIDDEN
+from .....actors.settings import HIDDEN, SettingType
 from ....config.references.redaction import Redaction
 from ....pipeline.plugins.answers import PluginAnswers
 from ....pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin, open_catalogue
@@ -40,8 +40,7 @@ _WORKER: Final = {
     "plugin.discovery": "service_load",  # the catalogue sees to it that all have service files
 }
 """The properties of the worker as which plugins are asked."""
-_PASSWORD: Final = "PASSWORD"
-"""Connect's type of a key whose value is secret."""
+_SECRET: Final = SettingType.PASSWORD.value
 T = TypeVar("T")
 
 
@@ -77,8 +76,8 @@ class ConnectPlugins:
         secrets = {plain[key] for key in secret_keys_of(plain, {}, ())} - {""}
         self._redaction.learn(dict.fromkeys(secrets, HIDDEN))
         answer = self._ask(lambda: self._answers.validate(config), secrets)
-        defined = (each["definition"] for each in answer["configs"])
-        passwords = {each["name"] for each in defined if each and each["type"] == _PASSWORD}
+        defined = filter(None, (each["definition"] for each in answer["configs"]))
+        passwords = {each["name"] for each in defined if each["type"] == _SECRET}
         secrets |= {plain[key] for key in passwords & plain.keys()} - {""}
         self._redaction.learn(dict.fromkeys(secrets, HIDDEN))
         for each in answer["configs"]:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 routes = Routes("connector plugins")
 
 _LOOKS_OUTSIDE = (
-    "a plugin of Kafka Connect connects to where a config leads as it validates it: that is for those"
-    " who may put such a config"
+    "a plugin of Kafka Connect may connect to where a config leads while it validates it: that is"
+    " for those who may put such a config"
 )
 
 CONNECTORS = ("source", "sink")
