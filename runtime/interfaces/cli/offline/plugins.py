@@ -20,8 +20,8 @@ from ..requests.options import LocalOptions, LocalReadOptions, with_options
 
 if TYPE_CHECKING:
     from ....pipeline.plugins.catalogue.catalogue import Catalogue
-    from ....pipeline.plugins.catalogue.installing.fetching import Repository
     from ....pipeline.plugins.catalogue.installing.store import AddedPlugin, PluginStore
+    from ....pipeline.plugins.ivy import Ivy
 
 HEX_DIGITS: Final = 128
 """How long a SHA-512 is."""
@@ -65,6 +65,36 @@ class PluginList(Struct, frozen=True):
     classes: Sequence[ShownClass]
     added: Sequence[ShownPlugin]
     flaws: Sequence[ShownFlaw]
+
+
+@with_options(LocalOptions)
+def set_up_host(
+    options: LocalOptions,
+    libs: Annotated[
+        Path | None,
+        Option("--libs", metavar="DIR", help="The folder libs of a download of Kafka, 4.1 to 4.4."),
+    ] = None,
+) -> None:
+    """Set up what plugins run with: Kafka Connect's classes, and a program compiled against them.
+
+    Without --libs the classes are fetched from Maven Central (40 MB). This is done once in an
+    installation of fairlead, and again after it was upgraded. It needs a Java, and no compiler.
+    """
+    from ....pipeline.plugins.ivy import NotFetched  # noqa: PLC0415
+    from ....pipeline.plugins.setup import NotSetUp, home, set_up  # noqa: PLC0415
+
+    ivy = _open_repository(options)
+    try:
+        with show_progress("setting up Kafka Connect"):
+            installation = set_up(ivy.java, ivy, say, libs)
+    except (NotSetUp, NotFetched) as error:
+        raise Failed(f"{error}; nothing was changed") from None
+    except OSError as error:
+        raise Failed(
+            f"{home()} cannot be written ({error.strerror or error}): run this as the user who"
+            " installed fairlead, with 100 MB of room; nothing was changed"
+        ) from None
+    say(f"plugins run with Kafka Connect {installation.connect}, in {installation.folder}")
 
 
 @with_options(LocalReadOptions)
@@ -271,7 +301,7 @@ def _open_store(options: LocalOptions) -> "PluginStore":
     return PluginStore(options.load_config().data_path)
 
 
-def _open_repository(options: LocalOptions, further: Sequence[str] = ()) -> "Repository":
+def _open_repository(options: LocalOptions, further: Sequence[str] = ()) -> "Ivy":
     """Return the repositories that the settings name, and some more; raises `Failed`."""
     from ....pipeline.plugins.host import trust_options  # noqa: PLC0415
     from ....pipeline.plugins.ivy import Ivy  # noqa: PLC0415
@@ -297,9 +327,10 @@ def _open_catalogue(options: LocalOptions) -> "Catalogue":
     config = options.load_config()
     try:
         launch = HostLaunch(
-            *(find_installation(), find_java(), config.data_path / "logs" / "plugin-scan.log"),
-            *(config.plugin_host_heap, config.plugin_host_java_options),
-            *(config.plugin_host_truststore, config.plugin_host_wrapper),
+            find_installation(),
+            find_java(),
+            config.data_path / "logs" / "plugin-scan.log",
+            config.host_options(),
         )
     except (NotSetUp, JavaNotFound) as error:
         return open_catalogue(config.plugins(), NoScanner(str(error)))
@@ -329,6 +360,7 @@ def _tell_flaws(flaws: Iterable[ShownFlaw]) -> None:
 
 
 VERBS: Final = {
+    "setup": set_up_host,
     "list": list_plugins,
     "add": add_plugin,
     "fetch": fetch_plugin,

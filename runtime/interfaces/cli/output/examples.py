@@ -134,6 +134,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "plugins fetch io.debezium:debezium-connector-postgres:3.6.1.Final",
         "plugins list",
     ),
+    "plugins setup": ("plugins setup", "plugins setup --libs /opt/kafka/libs"),
     "plugins list": ("plugins list", "plugins list --set plugin.path=/opt/connectors -o json"),
     "plugins add": (
         "plugins add http-sink-1.0.zip --trust",

@@ -1,0 +1,107 @@
+"""Connect's own plugins over REST: a real JVM with Kafka's classes answers for them."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+from rest.conftest import RestApi
+from rest.test_reach import limited
+
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.commands.connect_plugins import open_plugins
+from fairlead.runtime.pipeline.plugins.host import HostOptions
+from fairlead.runtime.security.rights import Role
+from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
+from fairlead_tests.rest.client import Client
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+
+
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    installation()
+    return plugin_path(tmp_path_factory.mktemp("plugins"), CONNECT_FILE)
+
+
+@pytest.fixture
+def client(api: RestApi, plugins: Path) -> Iterator[Client]:
+    """The interface of a node whose `plugin.path` has Kafka's connectors of files."""
+    brief = {
+        "path": [str(plugins)],
+        "allow": ["*"],
+        "host": asdict(HostOptions()),
+        "idle_ms": 60_000,
+    }
+    connect = open_plugins(api.data_dir, "connect", brief)
+    api.service = replace(api.service, connect_plugins=connect)
+    yield Client(make_app(api.service))
+    connect.close()
+
+
+def test_plugins_of_connect_stand_beside_those_of_fairlead(client: Client) -> None:
+    listed = client.get("/connector-plugins").json()
+    assert [each for each in listed if "FileStream" in each["class"]] == [
+        {"class": SINK, "type": "sink", "version": "4.3.0"},
+        {"class": SOURCE, "type": "source", "version": "4.3.0"},
+    ]
+    assert "fairlead" in listed[0]["class"]
+
+
+def test_their_keys_and_refusals_are_those_of_connect(client: Client) -> None:
+    keys = client.get("/connector-plugins/FileStreamSource/config").json()
+    assert [each["name"] for each in keys[:3]] == ["file", "topic", "batch.size"]
+    assert (keys[0]["group"], keys[0]["default_value"]) == (None, None)
+    path = f"/connector-plugins/{SOURCE}/config?version=9.9.9"
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["message"]) == (
+        HTTPStatus.BAD_REQUEST,
+        f"Plugin {SOURCE} not found that matches the version range [9.9.9,9.9.9], available"
+        " versions: [4.3.0]",
+    )
+    nobody = client.get("/connector-plugins/Nobody/config")
+    assert nobody.status_code == HTTPStatus.NOT_FOUND
+
+
+def test_a_config_is_validated_by_the_plugin_and_its_secrets_are_masked(client: Client) -> None:
+    config = {
+        "name": "lines",
+        "spare": None,
+        "batch.size": "hunter2-of-nobody",
+        "my.password": "hunter2-of-nobody",
+    }
+    answer = client.put("/connector-plugins/FileStreamSource/config/validate", json=config)
+    assert answer.status_code == HTTPStatus.OK
+    assert "hunter2" not in answer.text
+    infos = answer.json()
+    values = [each["value"] for each in infos["configs"] if each["value"]]
+    assert {each["name"]: each["errors"] for each in values if each["errors"]} == {
+        "topic": ['Missing required configuration "topic" which has no default value.'],
+        "spare": ["Null value can not be supplied as the configuration value."],
+        "batch.size": [
+            "Invalid value ******** for configuration batch.size: Not a number of type INT"
+        ],
+    }
+    assert (infos["name"], infos["error_count"]) == ("FileStreamSource", 3)
+
+
+def test_who_may_put_no_config_has_none_validated_by_a_plugin(client: Client, api: RestApi) -> None:
+    assert client.get("/connector-plugins").status_code == HTTPStatus.OK
+    viewer = limited(Role.VIEWER)(api)
+    path = "/connector-plugins/FileStreamSource/config/validate"
+    answer = viewer.put(path, json={"name": "lines"})
+    assert answer.status_code == HTTPStatus.FORBIDDEN
+    assert "may connect to where a config leads" in answer.json()["message"]
+
+
+def test_a_connector_of_such_a_class_is_refused_with_the_reason(client: Client) -> None:
+    config = {"connector.class": "FileStreamSource", "topic": "t"}
+    answer = client.post("/connectors", json={"name": "lines", "config": config})
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert answer.json()["message"] == (
+        "FileStreamSource is a plugin of Kafka Connect: this version lists such plugins and"
+        " validates their configs, and does not run them yet; nothing was changed"
+    )
