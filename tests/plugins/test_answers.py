@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead.runtime.pipeline.plugins import answers as module
-from fairlead.runtime.pipeline.plugins.answers import PluginAnswers
+from fairlead.runtime.pipeline.plugins.catalogue import answers as module
+from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
 from fairlead.runtime.pipeline.plugins.host import HostDied, PluginHost

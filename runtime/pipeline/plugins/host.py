@@ -72,7 +72,7 @@ class PluginFailed(Exception):  # noqa: N818  # says what happened
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What an operator may set of each plugin host."""
+    """The settings of each plugin host."""
 
     heap: str = "512m"
     """In Java's notation."""
@@ -86,7 +86,7 @@ class HostOptions:
 
 @dataclass(frozen=True, slots=True)
 class HostLaunch:
-    """How to start a plugin host."""
+    """The parameters of a plugin host."""
 
     installation: Installation
     java: Java

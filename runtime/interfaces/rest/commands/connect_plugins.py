@@ -13,7 +13,7 @@ import msgspec
 
 from .....actors.settings import HIDDEN, SettingType
 from ....config.references.redaction import Redaction
-from ....pipeline.plugins.answers import PluginAnswers
+from ....pipeline.plugins.catalogue.answers import PluginAnswers
 from ....pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin, open_catalogue
 from ....pipeline.plugins.catalogue.host_scanner import HostScanner
 from ....pipeline.plugins.catalogue.scanning import NoScanner

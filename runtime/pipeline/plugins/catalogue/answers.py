@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from threading import Lock, Timer
 from typing import Any, Final
 
-from .catalogue.catalogue import Catalogue, ConnectPlugin
-from .catalogue.settings import PluginSettings
-from .host import PluginHost
+from ..host import PluginHost
+from .catalogue import Catalogue, ConnectPlugin
+from .settings import PluginSettings
 
 KEYS_SECONDS: Final = 30.0
 VALIDATE_SECONDS: Final = 90.0
@@ -62,7 +62,7 @@ class PluginAnswers:
         self._idle: Timer | None = None
 
     def catalogue(self) -> Catalogue:
-        """Return what can be used now; plugins that are new are scanned first."""
+        """Return the plugins that can be used now; new ones are scanned first."""
         with self._reading:
             if time.monotonic() - self._read_at > _FRESH_SECONDS:
                 self._catalogue = self._read_catalogue()
