@@ -13,7 +13,7 @@ from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.connect_plugins import open_plugins
 from fairlead.runtime.pipeline.plugins.host import HostOptions
 from fairlead.runtime.security.rights import Role
-from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
+from fairlead_tests.plugins.installed import CONNECT_FILE, WORKER, installation, plugin_path
 from fairlead_tests.rest.client import Client
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
@@ -35,8 +35,9 @@ def client(api: RestApi, plugins: Path) -> Iterator[Client]:
         "allow": ["*"],
         "host": asdict(HostOptions()),
         "idle_ms": 60_000,
+        "properties": WORKER,
     }
-    connect = open_plugins(api.data_dir, "connect", brief)
+    connect = open_plugins(api.data_dir, brief)
     api.service = replace(api.service, connect_plugins=connect)
     yield Client(make_app(api.service))
     connect.close()

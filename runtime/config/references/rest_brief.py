@@ -40,7 +40,8 @@ class RestBrief:
     `brokers` and `upstream`; None: there is no listener."""
     plugins: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Which plugins of Kafka Connect there are, and how their JVM is started: the folders `path`,
-    the patterns `allow`, the fields `host` of `HostOptions`, and `idle_ms`."""
+    the patterns `allow`, the fields `host` of `HostOptions`, `idle_ms`, and the `properties` of a
+    worker, with references."""
     settings: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """The value of each setting of the node, without secrets, and the source of it."""
 

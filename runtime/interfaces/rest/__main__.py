@@ -358,7 +358,7 @@ def _samples(options: argparse.Namespace, brief: RestBrief) -> Samples | None:
 def _connect_plugins(options: argparse.Namespace, brief: RestBrief) -> ConnectPlugins | None:
     if not brief.plugins:
         return None
-    return open_plugins(options.data_dir.absolute(), options.group, brief.plugins)
+    return open_plugins(options.data_dir.absolute(), brief.plugins)
 
 
 def _log_to(folder: Path, output: LogOutput) -> None:

@@ -242,6 +242,7 @@ def _plugins(config: Config) -> Mapping[str, Any]:
         "allow": [*plugins.allow],
         "host": asdict(config.host_options()),
         "idle_ms": config.plugin_host_idle_ms,
+        "properties": config.worker_properties(),
     }
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from .....actors.settings import HIDDEN, SettingType
 from ....config.references.redaction import Redaction
+from ....config.references.resolving import ReferenceBroken, resolve
 from ....pipeline.plugins.catalogue.answers import PluginAnswers
 from ....pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin, open_catalogue
 from ....pipeline.plugins.catalogue.host_scanner import HostScanner
@@ -32,14 +33,8 @@ from ...replies.connectors import ConfigInfos, ConfigKeyInfo, PluginInfo
 from ..server.errors import ApiError
 from ..validation.secret_keys import secret_keys_of
 
-_JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
-_WORKER: Final = {
-    "bootstrap.servers": "127.0.0.1:1",  # a config is validated without a broker
-    "key.converter": _JSON,
-    "value.converter": _JSON,
-    "plugin.discovery": "service_load",  # the catalogue sees to it that all have service files
-}
-"""The properties of the worker as which plugins are asked."""
+_DISCOVERY: Final = {"plugin.discovery": "service_load"}
+"""The catalogue sees to it that all plugins have service files."""
 _SECRET: Final = SettingType.PASSWORD.value
 T = TypeVar("T")
 
@@ -100,12 +95,12 @@ class ConnectPlugins:
         except HostSlow as error:
             told = f"Request timed out: the plugin gives {error}"
             raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, _hush(told, secrets)) from None
-        except (HostDied, NotSetUp, JavaNotFound) as error:
+        except (HostDied, NotSetUp, JavaNotFound, ReferenceBroken) as error:
             told = f"the plugin could not be asked: {error}; nothing was changed"
             raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, _hush(told, secrets)) from None
 
 
-def open_plugins(data_dir: Path, group: str, brief: Mapping[str, Any]) -> ConnectPlugins:
+def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     """Return the plugins of a node; `brief` as `RestBrief` has it. No JVM is started yet."""
     redaction = Redaction()
     settings = PluginSettings(
@@ -124,8 +119,14 @@ def open_plugins(data_dir: Path, group: str, brief: Mapping[str, Any]) -> Connec
             return open_catalogue(settings, NoScanner(str(error)))
 
     def start(paths: Sequence[str]) -> PluginHost:
-        properties = {**_WORKER, "group.id": group, "plugin.path": ",".join(paths)}
-        return PluginHost(launch("plugin-host.log"), properties)
+        references: dict[str, str] = {}
+        properties = resolve(brief["properties"], references, own=str(data_dir))
+        redaction.learn(references)
+        secrets = {properties[key] for key in secret_keys_of(properties, {}, ())} - {""}
+        redaction.learn(dict.fromkeys(secrets, HIDDEN))
+        # To Kafka an empty path is the working folder.
+        path = {"plugin.path": ",".join(paths)} if paths else {}
+        return PluginHost(launch("plugin-host.log"), {**properties, **_DISCOVERY, **path})
 
     answers = PluginAnswers(settings, read_catalogue, start, brief["idle_ms"] / 1000)
     return ConnectPlugins(answers, redaction)
