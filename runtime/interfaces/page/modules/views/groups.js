@@ -81,7 +81,7 @@ class GroupList extends Component {
         <a href="#/workers"> ${state.group}</a>.
       </p>
       ${why && html`<p class="note bad">${why}</p>`}
-      ${list?.message && html`<p class="note wait">No lag is known: ${list.message}.</p>`}
+      ${list?.total > 0 && list.message && html`<p class="note wait">No lag is known: ${list.message}.</p>`}
       ${list && !list.total && html`<${Nobody} listener=${listener} />`}
       ${list?.total > 0 && html`<${Filters} query=${query} shown=${isFiltered ? `${count(list.matching)} of ${count(list.total)}` : ""} />`}
       ${list?.total > 0 && html`<${Table} label="Groups" heads=${HEADS} empty="No group matches." rows=${groups.map((each) => html`<${Row} key=${each.group_id} group=${each} />`)} />`}
