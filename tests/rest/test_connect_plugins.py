@@ -1,16 +1,28 @@
 """Connect's own plugins over REST: a real JVM with Kafka's classes answers for them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from http import HTTPStatus
 from pathlib import Path
+from threading import Event, Semaphore
+from typing import cast
 
 import pytest
 from rest.conftest import RestApi
 from rest.test_reach import limited
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.connect_plugins import open_plugins
+from fairlead.runtime.interfaces.rest.commands import connect_plugins as module
+from fairlead.runtime.interfaces.rest.commands.connect_plugins import (
+    MOST_AT_ONCE,
+    SECRETS_KEPT,
+    ConnectPlugins,
+    LogMask,
+    open_plugins,
+)
+from fairlead.runtime.interfaces.rest.server.errors import ApiError
+from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.host import HostOptions
 from fairlead.runtime.security.rights import Role
 from fairlead_tests.plugins.installed import CONNECT_FILE, WORKER, installation, plugin_path
@@ -105,4 +117,38 @@ def test_a_connector_of_such_a_class_is_refused_with_the_reason(client: Client) 
     assert answer.json()["message"] == (
         "FileStreamSource is a plugin of Kafka Connect: this version lists such plugins and"
         " validates their configs, and does not run them yet; nothing was changed"
+    )
+
+
+def test_so_many_plugins_are_asked_at_once_that_others_find_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "TURN_SECONDS", 0.01)
+    may_answer, asked = Event(), Semaphore(0)
+
+    class Blocking:
+        def keys(self, *_: str) -> list[object]:
+            asked.release()
+            assert may_answer.wait(60)
+            return []
+
+    plugins = ConnectPlugins(cast(PluginAnswers, Blocking()), LogMask())
+    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+        waiting = [threads.submit(plugins.keys, "A", "latest") for _ in range(MOST_AT_ONCE)]
+        for _ in waiting:
+            assert asked.acquire(timeout=60)
+        with pytest.raises(ApiError, match="8 plugins are being asked already: try again"):
+            plugins.keys("A", "latest")
+        may_answer.set()
+        assert [each.result(60) for each in waiting] == [[]] * MOST_AT_ONCE
+    assert plugins.keys("A", "latest") == []
+
+
+def test_the_log_masks_the_worker_and_the_last_configs() -> None:
+    mask = LogMask()
+    mask.add({"of-the-worker": "${env:KEY}"})
+    for number in range(SECRETS_KEPT + 1):
+        mask.add({}, [f"secret-{number:03}"])
+    assert mask.hide("of-the-worker secret-000 secret-001 secret-100") == (
+        "${env:KEY} secret-000 ******** ********"
     )

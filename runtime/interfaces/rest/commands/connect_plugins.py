@@ -4,9 +4,11 @@ What a plugin says may have a secret of the config in it. The values of keys tha
 that the plugin defines as passwords, are masked in its words, and in the log of its JVM.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
+from threading import Lock, Semaphore
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -35,17 +37,53 @@ from ..validation.secret_keys import secret_keys_of
 
 _DISCOVERY: Final = {"plugin.discovery": "service_load"}
 """The catalogue sees to it that all plugins have service files."""
+MOST_AT_ONCE: Final = 8
+"""The maximum number of questions to plugins at once: each has a thread of the requests."""
+TURN_SECONDS: Final = 2.0
+"""How long a question waits for its turn."""
+SECRETS_KEPT: Final = 100
+"""How many secrets of the last configs are masked in the log."""
 _SECRET: Final = SettingType.PASSWORD.value
 T = TypeVar("T")
+
+
+class LogMask:
+    """Masks secrets in the log of the plugins' JVM: the worker's, and those of the last configs.
+
+    A form validates a config with each letter that is typed, so most of these are no secrets yet.
+    """
+
+    def __init__(self) -> None:
+        """Mask nothing yet."""
+        self._lock = Lock()
+        self._lasting: dict[str, str] = {}
+        """The replacement of each secret of the worker."""
+        self._recent: deque[str] = deque(maxlen=SECRETS_KEPT)
+        self._redaction = Redaction()
+
+    def add(self, lasting: Mapping[str, str], recent: Collection[str] = ()) -> None:
+        """Mask more secrets; lasting ones have their replacement."""
+        with self._lock:
+            self._lasting.update(lasting)
+            self._recent.extend(each for each in recent if each not in self._recent)
+            redaction = Redaction()
+            redaction.learn({**dict.fromkeys(self._recent, HIDDEN), **self._lasting})
+            self._redaction = redaction
+
+    def hide(self, text: str) -> str:
+        """Return a text without these secrets."""
+        return self._redaction.hide(text)
 
 
 class ConnectPlugins:
     """The plugins of Kafka Connect that this node has; usable from any thread."""
 
-    def __init__(self, answers: PluginAnswers, redaction: Redaction) -> None:
-        """`redaction` masks secrets in the log of the plugins' JVM."""
+    def __init__(self, answers: PluginAnswers, mask: LogMask) -> None:
+        """`mask` is that of the log of the plugins' JVM."""
         self._answers = answers
-        self._redaction = redaction
+        self._mask = mask
+        self._free = Semaphore(MOST_AT_ONCE)
+        """How many more plugins may be asked now."""
 
     def listed(self) -> list[PluginInfo]:
         """Return the plugins that configs may name."""
@@ -69,12 +107,12 @@ class ConnectPlugins:
         """
         plain = {key: value for key, value in config.items() if value is not None}
         secrets = {plain[key] for key in secret_keys_of(plain, {}, ())} - {""}
-        self._redaction.learn(dict.fromkeys(secrets, HIDDEN))
+        self._mask.add({}, secrets)
         answer = self._ask(lambda: self._answers.validate(config), secrets)
         defined = filter(None, (each["definition"] for each in answer["configs"]))
         passwords = {each["name"] for each in defined if each["type"] == _SECRET}
         secrets |= {plain[key] for key in passwords & plain.keys()} - {""}
-        self._redaction.learn(dict.fromkeys(secrets, HIDDEN))
+        self._mask.add({}, secrets)
         for each in answer["configs"]:
             if value := each["value"]:
                 value["errors"] = [_hush(text, secrets) for text in value["errors"]]
@@ -85,8 +123,10 @@ class ConnectPlugins:
         """End the plugins' JVM, if there is one."""
         self._answers.close()
 
-    @staticmethod
-    def _ask(question: Callable[[], T], secrets: Collection[str]) -> T:
+    def _ask(self, question: Callable[[], T], secrets: Collection[str]) -> T:
+        if not self._free.acquire(timeout=TURN_SECONDS):
+            busy = f"{MOST_AT_ONCE} plugins are being asked already: try again in a moment"
+            raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
         try:
             return question()
         except PluginFailed as error:
@@ -98,11 +138,13 @@ class ConnectPlugins:
         except (HostDied, NotSetUp, JavaNotFound, ReferenceBroken) as error:
             told = f"the plugin could not be asked: {error}; nothing was changed"
             raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, _hush(told, secrets)) from None
+        finally:
+            self._free.release()
 
 
 def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     """Return the plugins of a node; `brief` as `RestBrief` has it. No JVM is started yet."""
-    redaction = Redaction()
+    mask = LogMask()
     settings = PluginSettings(
         data_dir, [Path(each) for each in brief["path"]], allow=tuple(brief["allow"])
     )
@@ -110,7 +152,7 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     def launch(log: str) -> HostLaunch:
         options = HostOptions(**brief["host"])
         path = data_dir / "logs" / log
-        return HostLaunch(find_installation(), find_java(), path, options, redaction.hide)
+        return HostLaunch(find_installation(), find_java(), path, options, mask.hide)
 
     def read_catalogue() -> Catalogue:
         try:
@@ -121,15 +163,14 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     def start(paths: Sequence[str]) -> PluginHost:
         references: dict[str, str] = {}
         properties = resolve(brief["properties"], references, own=str(data_dir))
-        redaction.learn(references)
         secrets = {properties[key] for key in secret_keys_of(properties, {}, ())} - {""}
-        redaction.learn(dict.fromkeys(secrets, HIDDEN))
+        mask.add({**dict.fromkeys(secrets, HIDDEN), **references})
         # To Kafka an empty path is the working folder.
         path = {"plugin.path": ",".join(paths)} if paths else {}
         return PluginHost(launch("plugin-host.log"), {**properties, **_DISCOVERY, **path})
 
     answers = PluginAnswers(settings, read_catalogue, start, brief["idle_ms"] / 1000)
-    return ConnectPlugins(answers, redaction)
+    return ConnectPlugins(answers, mask)
 
 
 def _hush(text: str, secrets: Collection[str]) -> str:
