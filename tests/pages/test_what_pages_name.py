@@ -13,6 +13,7 @@ import pytest
 import yaml
 from pages.reference import key_tables, metrics, operations, setting_rows
 
+from fairlead.runtime.config.connect_worker import is_otherwise, is_taken
 from fairlead.runtime.interfaces.cli.catalogue import VERBS
 from fairlead.runtime.interfaces.cli.main import load_verb
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
@@ -71,7 +72,13 @@ def is_known(name: str) -> bool:
         return any(is_known(f"{end}{name}") for end in ("source", "sink", "source.value.converter"))
     own = re.sub(r"^(transforms|predicates)\.(?!NAME)[\w<>]+\.", r"\1.NAME.", name)
     own = re.sub(r"^(transforms\.NAME\.(?:lookup|expect))\.\w+", r"\1.NAME", own)
-    return own in names() or name in OF_SPARK | OF_EXAMPLES or name.startswith(FAMILIES)
+    is_of_worker = is_taken(name) or is_otherwise(name)
+    return (
+        own in names()
+        or is_of_worker
+        or name in OF_SPARK | OF_EXAMPLES
+        or name.startswith(FAMILIES)
+    )
 
 
 def configs_in(page: Path) -> Iterator[dict[str, str]]:
