@@ -109,7 +109,7 @@ def test_passwords_reach_the_rest_process_by_its_stdin_alone() -> None:
     start = prepare_rest(load_config(None, {}, ["listeners=https://:0", STORE, *secrets]))
     assert "hunter" not in " ".join(start.command)
     brief = RestBrief.decode(start.brief)
-    for values in (brief.tls or {}, brief.worker):
+    for values in (brief.tls or {}, brief.plugins["properties"]):
         found = sorted(each for each in values.values() if "hunter" in each)
         assert found == ["hunter1", "hunter2"]
     assert start.brief.count(b"hunter") == 4

@@ -33,8 +33,6 @@ class RestBrief:
     """The `traces.*` settings, with references; None if no traces are sent."""
     spark_conf: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings of Spark, for samples."""
-    worker: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The properties of a plugin host, with references."""
     kafka: Mapping[str, Any] | None = None
     """The brokers behind the listener for Kafka's clients, and the fields of `UpstreamSpec`, as
     `brokers` and `upstream`; None: there is no listener."""

@@ -223,7 +223,6 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         prefix=config.rest_path_prefix,
         traces=config.trace_values() if config.traces_endpoint else None,
         spark_conf=dict(config.spark_conf),
-        worker=config.worker_properties(),
         kafka=_brokers(config),
         plugins=_plugins(config),
         settings={each.key: (each.value, each.source) for each in list_settings(config, sources)},
