@@ -6,6 +6,8 @@ ended, and reads what is new.
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
 from typing import Final, Protocol
 
 from ...events.entries.history import read_summary
@@ -133,9 +135,10 @@ class EpochCache:
         """
         cached = self._caught_up()
         readings = [*cached.readings.values(), *cached.reader.unfinished()]
-        told = (limit_epoch(each.explain(), sees) for each in readings)
-        lines = [line_of(each) for each in told if each is not None]
-        return replace(self._list(cached, limit), epochs=lines[-limit:], clients={}, compacted=None)
+        known = cache(sees)  # an epoch may name each of a connector's tasks
+        told = (limit_epoch(each.explain(), known) for each in reversed(readings))
+        lines = [*islice((line_of(each) for each in told if each is not None), limit)]
+        return replace(self._list(cached, limit), epochs=lines[::-1], clients={}, compacted=None)
 
     def _list(self, cached: _Cached, limit: int) -> EpochList:
         unfinished = cached.reader.unfinished()

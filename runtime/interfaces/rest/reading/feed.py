@@ -231,7 +231,7 @@ def _own_view(view: PageView, access: Access, limited: dict[Access, PageView]) -
     if not access.is_limited:
         return view
     if access not in limited:
-        limited[access] = view.limited_to(access.sees)
+        limited[access] = view.limited_to(access)
     return limited[access]
 
 

@@ -1,15 +1,36 @@
 """Builds the last epochs of a page, each in a line."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Final
 
 from ......projections.explain.epochs import Explanation
 from ......projections.explain.handovers import Handover
+from ......projections.explain.limits import limit_epoch
 from ......projections.watch.lines import short
+from .....security.rights import Access
 from ...live.state import PageEpoch, RebalanceFigure
 
 _ABOUT_WORK: Final = frozenset({"connector", "tasks", "placement"})
 """How causes begin whose subjects are connectors or tasks; others are about workers."""
+
+
+class KnownEpoch:
+    """One of the last epochs with its lines, each of which is made once."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self.line = make_epoch(explanation)
+        """Its line for who sees everything."""
+        self._explanation = explanation
+        self._limited: dict[Access, PageEpoch | None] = {}
+        """Its lines for callers who see some connectors alone; None: it is about none of these."""
+
+    def line_for(self, access: Access) -> PageEpoch | None:
+        """Return its line for a caller who sees some connectors alone, if there is one."""
+        if access not in self._limited:
+            own = limit_epoch(self._explanation, cache(access.sees))
+            self._limited[access] = make_epoch(own) if own is not None else None
+        return self._limited[access]
 
 
 def make_epoch(explanation: Explanation) -> PageEpoch:

@@ -8,11 +8,11 @@ from typing import cast
 from msgspec import UNSET, Raw, structs
 from msgspec.json import encode
 
-from ......projections.explain.epochs import Explanation
-from ......projections.explain.limits import Sees, limit_epoch
+from ......projections.explain.limits import Sees
 from ......projections.page.recent import ConnectorMark
 from ......projections.page.rings import STEP_MS
 from ......projections.watch.lines import EventLine
+from .....security.rights import Access
 from ...live.events import describe_event
 from ...live.state import (
     ConnectorRow,
@@ -25,7 +25,7 @@ from ...live.state import (
     PageVerdict,
     PageWorker,
 )
-from .epochs import last_rebalance, make_epoch
+from .epochs import KnownEpoch, last_rebalance
 from .facts import NodeFacts
 from .history import PageHistory
 from .rows import PageRow
@@ -54,8 +54,8 @@ class PageView:
     """The connectors, by name."""
     epochs: list[PageEpoch]
     """The latest one first."""
-    explanations: Sequence[Explanation]
-    """What these are made of, in the same order."""
+    known: Sequence[KnownEpoch]
+    """What these are the lines of, in the same order; none on the page of a limited caller."""
     lines: Sequence[EventLine]
     """The latest one last."""
     marks: Mapping[str, Sequence[ConnectorMark]]
@@ -64,18 +64,18 @@ class PageView:
     is_limited: bool = False
     """Whether it is the page of a caller who does not see all connectors."""
 
-    def limited_to(self, sees: Sees) -> "PageView":
+    def limited_to(self, access: Access) -> "PageView":
         """Return the page of a caller who sees some connectors alone.
 
         The reasons of processes may name others, so they are left out.
         """
+        sees = access.sees
         rows = {name: each for name, each in self.rows.items() if sees(name)}
         tasks = Counter(owner for each in rows.values() for owner in each.owners)
         workers = [
             structs.replace(each, tasks=tasks[each.member_id], detail="") for each in self.workers
         ]
-        explanations = [own for each in self.explanations if (own := limit_epoch(each, sees))]
-        epochs = [*map(make_epoch, explanations)]
+        epochs = [own for each in self.known if (own := each.line_for(access))]
         last = last_rebalance(epochs, sum(1 + len(each.row.cells) for each in rows.values()))
         return replace(
             self,
@@ -85,7 +85,7 @@ class PageView:
             workers=workers,
             rows=rows,
             epochs=epochs,
-            explanations=explanations,
+            known=(),
             lines=[each for each in self.lines if each.resource and sees(each.resource.connector)],
             is_limited=True,
         )

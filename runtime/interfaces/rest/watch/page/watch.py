@@ -19,7 +19,6 @@ from ......events.commits import Lag
 from ......events.entries.codec import CodecError
 from ......events.group import Group
 from ......events.log.errors import LogError
-from ......projections.explain.epochs import Explanation
 from ......projections.page.rates import RowRates
 from ......projections.page.recent import RecentRecords
 from ......projections.page.shapes import ConnectorShape, shape_of
@@ -27,7 +26,7 @@ from ......projections.page.today import DAY_MS
 from ......projections.progress import is_lag_outdated
 from ......projections.views import Progress, connector_names
 from ......projections.watch.lines import EventLine
-from ....replies.building.page.epochs import last_rebalance, make_epoch
+from ....replies.building.page.epochs import KnownEpoch, last_rebalance
 from ....replies.building.page.facts import ConnectorProgress, NodeFacts
 from ....replies.building.page.rows import PageRow, make_row
 from ....replies.building.page.state import PageView
@@ -38,7 +37,6 @@ from ....replies.live.state import (
     ConnectorRow,
     ConnectorStep,
     PageChange,
-    PageEpoch,
     PageFigures,
     PageStep,
     PageWorker,
@@ -142,7 +140,7 @@ class PageWatch:
         self._shapes: dict[str, ConnectorShape] = {}
         self._rows: dict[str, PageRow] = {}
         """By connector, in the order of the page."""
-        self._epochs: dict[int, tuple[PageEpoch, Explanation]] = {}
+        self._epochs: dict[int, KnownEpoch] = {}
         """The last epochs, the latest one first."""
         self._facts = NodeFacts()
         self._is_built = False
@@ -282,17 +280,14 @@ class PageWatch:
         for each in reversed(recent.epochs()):
             epoch = each.report.group_epoch
             former = known.get(epoch)
-            is_done = former is not None and former[0].took_ms is not None
-            is_same = former is not None and former[0].time_ms == each.report.bump.time_ms
-            if former is not None and is_done and is_same:
-                self._epochs[epoch] = former
-            else:
-                explanation = each.explain()
-                self._epochs[epoch] = make_epoch(explanation), explanation
+            is_done = former is not None and former.line.took_ms is not None
+            is_same = former is not None and former.line.time_ms == each.report.bump.time_ms
+            kept = former if is_done and is_same else None
+            self._epochs[epoch] = kept or KnownEpoch(each.explain())
 
     def _view(self, recent: RecentRecords, workers: list[PageWorker], now: int) -> PageView:
         service, group, rows = self._service, recent.group, self._rows
-        epochs = [epoch for epoch, _ in self._epochs.values()]
+        epochs = [each.line for each in self._epochs.values()]
         last = last_rebalance(epochs, len(group.configured))
         return PageView(
             service.version,
@@ -310,7 +305,7 @@ class PageWatch:
             workers,
             rows,
             epochs,
-            [explanation for _, explanation in self._epochs.values()],
+            [*self._epochs.values()],
             recent.lines(),
             recent.marks,
             self._facts,
