@@ -1,5 +1,6 @@
 """The REST process sends traces of what the logs tell, if it is asked to, and to nobody's harm."""
 
+import logging
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from rest.conftest import KEY
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.traces.spans import SpanContext, TraceSpan
 from fairlead.runtime.config.references.rest_brief import RestBrief
+from fairlead.runtime.config.references.trace_target import TraceTarget
 from fairlead.runtime.interfaces.rest.reading.logs import NodeLogs
 from fairlead.runtime.interfaces.rest.watch import span_queue
 from fairlead.runtime.interfaces.rest.watch.span_queue import SpanQueue
@@ -78,6 +80,18 @@ def test_a_collector_that_is_away_holds_nothing_up_and_gets_all_once_it_is_there
         assert {each["service.name"] for each in collector.resources} == {"pipelines"}
     written = [*collector.bodies, *(each.read_bytes() for each in (data_dir / "logs").iterdir())]
     assert not [each for each in written if SECRET.encode() in each]
+
+
+def test_what_the_exporter_logs_is_kept_while_it_sends_alone() -> None:
+    otlp = pytest.importorskip("fairlead.runtime.interfaces.rest.watch.otlp")
+    with collecting() as collector:
+        collector.status = 400
+        sender = otlp.SpanSender(TraceTarget(collector.url, {}, "pipelines"), {})
+        why = sender.send([])
+        sender.close()
+    logger = logging.getLogger("opentelemetry")
+    assert "400" in why
+    assert (logger.propagate, logger.handlers) == (True, [])
 
 
 def check_spans(collector: Collector) -> None:

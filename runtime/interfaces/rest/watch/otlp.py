@@ -5,7 +5,8 @@ for a while, for at most ten seconds; whoever calls `send` waits for that.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -25,7 +26,7 @@ _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 
 
 class ExporterWords(logging.Handler):
-    """Keeps the first thing that the exporter logs of a call, and hides its lines from the log.
+    """Keeps the first thing that the exporter logs of a call.
 
     It repeats itself with each attempt, and names the reason only there.
     """
@@ -35,9 +36,23 @@ class ExporterWords(logging.Handler):
         self.first = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the message, if it is the first since it was cleared."""
+        """Keep the message, if it is the first."""
         told = record.getMessage().removeprefix("Transient error ")
         self.first = self.first or told.partition(" encountered while exporting")[0]
+
+
+@contextmanager
+def _heard() -> Generator[ExporterWords]:
+    """Keep what the exporter logs in the context, and out of the log; for one call at a time."""
+    words, logger = ExporterWords(), logging.getLogger(_LIBRARY)
+    before = logger.propagate
+    logger.addHandler(words)
+    logger.propagate = False
+    try:
+        yield words
+    finally:
+        logger.propagate = before
+        logger.removeHandler(words)
 
 
 class SpanSender:
@@ -48,18 +63,14 @@ class SpanSender:
         self._exporter = OTLPSpanExporter(target.endpoint, headers=dict(target.headers))
         self._resource = Resource({"service.name": target.service_name, **facts})
         self._scope = InstrumentationScope("fairlead", facts.get("service.version"))
-        self._words = ExporterWords()
-        logger = logging.getLogger(_LIBRARY)
-        logger.addHandler(self._words)
-        logger.propagate = False
 
     def send(self, spans: Sequence[TraceSpan]) -> str:
         """Send spans; return why they did not arrive, "" if they did."""
-        self._words.first = ""
-        result = self._exporter.export([self._readable(each) for each in spans])
+        with _heard() as words:
+            result = self._exporter.export([self._readable(each) for each in spans])
         if result is SpanExportResult.SUCCESS:
             return ""
-        return self._words.first or "the collector did not take them"
+        return words.first or "the collector did not take them"
 
     def close(self) -> None:
         """End an attempt that is under way, and the connection; for any thread."""
