@@ -4,7 +4,7 @@
 import asyncio
 import json
 import pickle
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from inspect import signature
 from pathlib import Path
@@ -36,10 +36,12 @@ from fairlead.client import (
 )
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.interfaces.client.calls.connectors import STATUS
-from fairlead.runtime.interfaces.client.calls.node import OVERVIEW
+from fairlead.runtime.interfaces.client.calls.node import OVERVIEW, follow_logs
 from fairlead.runtime.interfaces.client.calls.page import EventReader, LatestEvents, MessageReader
 from fairlead.runtime.interfaces.client.operations import ClientOperation, Operations
+from fairlead.runtime.interfaces.client.sending.exchange import NodeExchange
 from fairlead.runtime.interfaces.client.sending.requests import NodeRequest
+from fairlead.runtime.interfaces.replies.node import LoggedEntry, LogPage
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
 from fairlead.runtime.interfaces.rest.server.connections import Encryption
@@ -498,6 +500,53 @@ def test_loggers_settings_and_orders_are_asked_by_their_methods(api: RestApi) ->
         entries = client.follow_logs(tail=1)
         assert next(entries).file
         entries.close()
+
+
+class ScriptedExchange(NodeExchange):
+    """Gives one answer after the other, or raises it."""
+
+    def __init__(self, *answers: object) -> None:
+        self.asked: list[str] = []
+        self.pauses = 0
+        self._answers = iter(answers)
+
+    async def send(self, request: NodeRequest[Any]) -> Any:
+        self.asked.append(request.target)
+        answer = next(self._answers)
+        if isinstance(answer, ClientError):
+            raise answer
+        return answer
+
+    def receive(self, *_: object) -> AsyncGenerator[bytes]:
+        raise NotImplementedError
+
+    async def pause(self, _seconds: float) -> None:
+        self.pauses += 1
+
+
+def test_entries_of_the_logs_are_followed_also_while_the_node_is_away() -> None:
+    pages = [LogPage([LoggedEntry("rest.log", text)], False, text) for text in ("one", "two")]
+    away = NodeUnreachableError("away"), Refused(503, "not yet")
+    node = ScriptedExchange(pages[0], *away, pages[1], Refused(401, "who are you?"))
+
+    async def play() -> None:
+        async with aclosing(await follow_logs(node)) as entries:
+            assert [(await anext(entries)).text for _ in pages] == ["one", "two"]
+            with pytest.raises(Refused, match="who are you"):
+                await anext(entries)
+
+    asyncio.run(play())
+    assert ["after=one" in each for each in node.asked] == [False, True, True, True, False]
+    assert node.pauses == len(away)
+
+
+def test_an_address_that_is_none_is_told_without_its_password() -> None:
+    with pytest.raises(NodeUnreachableError) as refused:
+        Client("http://ann:pass/word@node:8083").liveness()
+    assert "percent-encode" in str(refused.value)
+    assert "pass" not in str(refused.value).replace("password", "")
+    with pytest.raises(NodeUnreachableError, match=r"'http://node:no' is no URL of a node: .*'no'"):
+        Client("http://node:no").liveness()
 
 
 def test_methods_are_described_as_their_requests_are() -> None:

@@ -147,6 +147,8 @@ class Operations:
     export_dead_letters = ClientIterator(of_dead_letters.export_dead_letters)
 
     groups = ClientOperation(of_groups.list_groups)
+    client_groups = ClientOperation(of_groups.list_client_groups)
+    lag = ClientOperation(of_groups.get_lag)
     group = ClientOperation(of_groups.get_group)
     delete_group = ClientOperation(of_groups.delete_group)
     group_config = ClientOperation(of_groups.get_group_config)

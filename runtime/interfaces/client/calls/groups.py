@@ -7,7 +7,14 @@ from msgspec.json import Decoder
 
 from ....planning.report import Plan
 from ...replies.epochs import EpochExplanation
-from ...replies.groups import GroupCompaction, GroupDescription, GroupPlacement, GroupSummary
+from ...replies.groups import (
+    ClientGroupList,
+    GroupCompaction,
+    GroupDescription,
+    GroupLag,
+    GroupPlacement,
+    GroupSummary,
+)
 from ...replies.handovers import ResourceHistory
 from ...replies.live.events import EventList
 from ..sending.requests import NOTHING, NodeRequest, get
@@ -19,6 +26,8 @@ GROUP: Final = "connect"
 LINES: Final = 50
 
 SUMMARIES: Final = Decoder(list[GroupSummary])
+CLIENT_GROUPS: Final = Decoder(ClientGroupList)
+LAG: Final = Decoder(GroupLag)
 SUMMARY: Final = Decoder(GroupSummary)
 DESCRIPTION: Final = Decoder(GroupDescription)
 HISTORY: Final = Decoder(EpochHistory)
@@ -52,6 +61,28 @@ class PlannedChanges(TypedDict, total=False):
 def list_groups() -> NodeRequest[list[GroupSummary]]:
     """List the groups of the node, then those of Kafka clients."""
     return get(SUMMARIES, "groups")
+
+
+def list_client_groups(
+    text: str = "",
+    *,
+    type: Literal["classic", "consumer"] | None = None,  # noqa: A002  # as the field of the answer
+    state: str = "",
+    after: str = "",
+    limit: int = LINES,
+    lag: bool = False,
+) -> NodeRequest[ClientGroupList]:
+    """List the groups of Kafka clients whose ids have a text in them, a page of them by id.
+
+    `after` is the last id of the page before. With `lag` they have what is left to read.
+    """
+    query = {"text": text or None, "type": type, "state": state or None, "after": after or None}
+    return get(CLIENT_GROUPS, "client-groups", **query, limit=limit, lag=lag)
+
+
+def get_lag(group: str) -> NodeRequest[GroupLag]:
+    """Return how far a group of Kafka clients has read each partition, and what is left."""
+    return get(LAG, "groups", group, "lag")
 
 
 def get_group(group: str = GROUP) -> NodeRequest[GroupDescription]:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from http import HTTPStatus
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from msgspec.json import Decoder
 
@@ -17,11 +17,13 @@ from ...replies.node import (
     ServerInfo,
     SettingList,
 )
-from ..sending.exchange import NodeExchange
+from ..sending.errors import ClientError, is_away
+from ..sending.exchange import RETRY_SECONDS, NodeExchange
 from ..sending.requests import NodeRequest, TextDecoder, get
 from .connectors import NAMES
 from .notebook import NodeOverview
 
+T = TypeVar("T")
 LevelWord = Literal["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
 SettableLevelWord = LevelWord | Literal["OFF"]
 WAIT_MS: Final = 30_000
@@ -128,7 +130,7 @@ async def follow_logs(
 ) -> AsyncGenerator[LoggedEntry]:
     """Return an iterator of the last entries of the log files, and of all new ones.
 
-    It goes on until it is closed; raises `ClientError`.
+    It goes on while the node is away, until it is closed; raises `ClientError`.
     """
     return _entries(node, about, level, await node.send(read_logs(about, level=level, tail=tail)))
 
@@ -139,4 +141,16 @@ async def _entries(
     while True:
         for each in page.entries:
             yield each
-        page = await node.send(read_logs(about, level=level, after=page.next, wait_ms=WAIT_MS))
+        later = read_logs(about, level=level, after=page.next, wait_ms=WAIT_MS)
+        page = await _send_until_answered(node, later)
+
+
+async def _send_until_answered(node: NodeExchange, request: NodeRequest[T]) -> T:
+    """Return the answer of a request that changes nothing; raises `ClientError` for a refusal."""
+    while True:
+        try:
+            return await node.send(request)
+        except ClientError as error:
+            if not is_away(error):
+                raise
+        await node.pause(RETRY_SECONDS)

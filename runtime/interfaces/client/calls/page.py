@@ -8,7 +8,6 @@ node; if it is not there, some are missing, and an event says so.
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -18,11 +17,10 @@ from msgspec.json import Decoder
 from ...replies.live.events import WARNING, EventInfo
 from ...replies.live.messages import MESSAGES, PageMessage, StreamGap
 from ...replies.live.state import PageChange, PageState
-from ..sending.errors import ClientError, NodeUnreachableError, Refused, UnexpectedAnswerError
-from ..sending.exchange import NodeExchange
+from ..sending.errors import ClientError, UnexpectedAnswerError, is_away
+from ..sending.exchange import RETRY_SECONDS, NodeExchange
 from ..sending.requests import STREAM, NodeRequest, get
 
-RETRY_SECONDS: Final = 0.5
 QUIET_SECONDS: Final = 45.0
 """After so long without a byte the connection is lost: the node sends something each 15 s."""
 MISSING: Final = (
@@ -125,10 +123,7 @@ class MessageReader:
 
     def close(self, error: ClientError | None = None) -> None:
         """Note the end of a connection; raises its error if another one would have it as well."""
-        is_away = isinstance(error, NodeUnreachableError) or (
-            isinstance(error, Refused) and error.status == HTTPStatus.SERVICE_UNAVAILABLE
-        )
-        if error is not None and not is_away:
+        if error is not None and not is_away(error):
             raise error
         self._rest = b""
         if self.last_id and not self.knows_process:

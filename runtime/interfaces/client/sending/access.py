@@ -56,7 +56,11 @@ class NodeAccess:
         try:
             return httpx.URL(self.url)
         except httpx.InvalidURL as error:
-            raise NodeUnreachableError(f"{self.url!r} is no URL of a node: {error}") from None
+            _, at, end = self.url.rpartition("@")
+            told = f"{self.url!r} is no URL of a node: {error}"
+            if at:  # what is before it may be a password, also in what httpx says
+                told = f"...@{end} is no URL of a node: percent-encode its user and password"
+            raise NodeUnreachableError(told) from None
 
     @cached_property
     def _path_of_socket(self) -> str:

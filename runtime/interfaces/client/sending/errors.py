@@ -1,5 +1,7 @@
 """Errors between a client and a node; each message is a sentence for people."""
 
+from http import HTTPStatus
+
 
 class ClientError(Exception):
     """The base of all errors of a client."""
@@ -30,3 +32,9 @@ class UnexpectedAnswerError(ClientError):
 
 class WaitTimeoutError(ClientError, TimeoutError):
     """A state did not come in time; the message says what was there instead."""
+
+
+def is_away(error: ClientError) -> bool:
+    """Return whether the same request may be answered later, once the node is there again."""
+    is_starting = isinstance(error, Refused) and error.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return is_starting or isinstance(error, NodeUnreachableError)

@@ -18,6 +18,8 @@ from .requests import FIRST_ERROR, NodeRequest, refusal
 
 T = TypeVar("T")
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+RETRY_SECONDS: Final = 0.5
+"""The pause before a node that was away is asked again."""
 
 
 class NodeExchange(ABC):
