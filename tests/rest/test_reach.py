@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rest.conftest import RestApi
@@ -10,11 +11,13 @@ from starlette.requests import Request
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.interfaces.rest.app import SUBJECTS, make_app
+from fairlead.runtime.interfaces.rest.routes.groups.groups import UNTOLD
 from fairlead.runtime.interfaces.rest.server.permissions import Reach
 from fairlead.runtime.interfaces.rest.server.principals import Principal
 from fairlead.runtime.interfaces.rest.server.routing import ApiRoute
 from fairlead.runtime.security.rights import Access, Role
 from fairlead_tests.rest.client import Client
+from fairlead_tests.shards.recorded import live
 
 SEEN, HIDDEN, UNKNOWN = "orders-a", "secret-b", "secret-x"
 LOCKED = {"connector.class": "Locked"}
@@ -245,3 +248,19 @@ def test_a_limited_caller_is_told_the_epochs_of_its_connectors_without_the_other
         answer = client.get(f"/groups/connect/explain/{each['group_epoch']}")
         assert answer.status_code == (200 if each["group_epoch"] in numbers else 404)
         assert HIDDEN not in answer.text
+
+
+def test_groups_of_others_and_the_words_of_an_assignor_are_not_told_either(two: RestApi) -> None:
+    live(two.data_dir)
+    with two.service.logs.reading("connect") as logs:
+        failed = replace(logs.group.target, error=f"{HIDDEN} fits nowhere", failures=1)
+    two.group.ask("write", failed)
+    everything, own = (
+        client.get("/status").json()["groups"] for client in (two.client, ADMIN(two))
+    )
+    assert [each["group_id"] for each in everything] == [
+        *("connect", "billing", "pay", "registry", "resets")
+    ]
+    assert everything[0]["assignor_error"] == f"{HIDDEN} fits nowhere"
+    assert own == [{**everything[0], "assignor_error": UNTOLD}]
+    assert ADMIN(two).get("/groups").json() == own

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.group.orders.configuration import SETTINGS
@@ -47,6 +47,7 @@ T = TypeVar("T")
 
 routes = Routes("groups")
 order_routes = Routes("operators")
+UNTOLD: Final = "the last target could not be computed; why may be about connectors of others"
 LINES: Final = 50
 Limit = Annotated[
     int, Meta(ge=1, le=LINES_MAX, description="The number of epochs; the latest ones.")
@@ -83,12 +84,21 @@ def list_groups(service: Served, access: CallerAccess) -> list[GroupSummary]:
     logs cannot be read are omitted; the reason is in `logs/rest.log` of the data folder.
     """
     with service.logs.reading_all() as groups:
-        summaries = [summarize_group(each.group) for each in groups.values()]
-    return summaries if access.is_limited else [*summaries, *summarize_client_groups(service)]
+        summaries = [summarize_own_group(each.group, access) for each in groups.values()]
+    return [*summaries, *summarize_client_groups(service, access)]
 
 
-def summarize_client_groups(service: Service) -> list[GroupSummary]:
-    """Return the summaries of the groups of Kafka clients, by id."""
+def summarize_own_group(group: Group, access: Access) -> GroupSummary:
+    """Return the summary of a group of workers; what an assignor says may name any connector."""
+    summary = summarize_group(group)
+    is_untold = access.is_limited and bool(summary.assignor_error)
+    return replace(summary, assignor_error=UNTOLD) if is_untold else summary
+
+
+def summarize_client_groups(service: Service, access: Access) -> list[GroupSummary]:
+    """Return the summaries of the groups of Kafka clients, by id; none for a limited caller."""
+    if access.is_limited:
+        return []
     with service.logs.shards.reading() as shards:
         summaries = [
             summarize_group(group, shard.number) for shard in shards for group in shard.groups()

@@ -22,7 +22,6 @@ from .....cluster.messages import NodeView, Whereabouts
 from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
 from .....security.rights import Access, Right
 from ....replies.building.connectors import MadeBy, connector_status
-from ....replies.building.groups import summarize_group
 from ....replies.node import Health, ServerInfo
 from ....replies.overview import NodeStatus, count_troubles, judge, with_troubles
 from ...commands.service import CallerAccess, Served, Service
@@ -36,7 +35,7 @@ from ..connectors.descriptions import (
     publication_warnings,
 )
 from ..connectors.lists import EXPANSIONS, expand_connectors
-from ..groups.groups import summarize_client_groups
+from ..groups.groups import summarize_client_groups, summarize_own_group
 from .workers import describe_workers, find_processes, limit_workers
 
 routes = Routes("this process")
@@ -95,14 +94,14 @@ async def get_node_status(service: Served, access: CallerAccess) -> NodeStatus:
                 describe_server(service),
                 health,
                 judge(health, troubles),
-                [summarize_group(each.group) for each in groups.values()],
+                [summarize_own_group(each, access) for each in of_groups],
                 limit_workers(workers, access),
                 expand_connectors(service, own, EXPANSIONS, access),
                 folder and (folder.limited_to(access.sees) if access.is_limited else folder),
             )
 
     status = await run_in_threadpool(describe)
-    status.groups.extend(await run_in_threadpool(summarize_client_groups, service))
+    status.groups.extend(await run_in_threadpool(summarize_client_groups, service, access))
     return status
 
 
