@@ -130,10 +130,7 @@ class DrawnNode:
             "labels": {},
             "changed_by": "anna",
             "changed_ms": _now() - HOUR_MS,
-            "history": {
-                "rows_per_second": self._curve(level, 60),
-                "behind_ms": [300] * 60,
-            },
+            "history": {"rows_per_second": self._curve(level, 60)},
         }
 
     def _curve(self, level: int, length: int) -> list[float]:
@@ -269,8 +266,9 @@ class DrawnNode:
 
     async def _show_hour(self, request: Request) -> JSONResponse:
         row, now = self.state["connectors"][request.path_params["name"]], _now()
-        hour = {"began_ms": now - HOUR_MS, "step_ms": 60_000, "marks": [], **row["history"]}
-        return JSONResponse({**hour, "time_ms": [now - 60_000 * (60 - n) for n in range(60)]})
+        times = [now - 60_000 * (60 - n) for n in range(60)]
+        hour = {"began_ms": now - HOUR_MS, "step_ms": 60_000, "time_ms": times, "marks": []}
+        return JSONResponse({**hour, **row["history"], "behind_ms": [300] * 60})
 
     async def _stream(self, request: Request) -> StreamingResponse:
         return StreamingResponse(self._events(request), media_type="text/event-stream")

@@ -3,7 +3,7 @@
 import { actOnAll, Button } from "./actions.js";
 import { behind, count, rate } from "./format.js";
 import { Component, html } from "./html.js";
-import { Cells, Curve, Shape, Sorted, Time } from "./parts.js";
+import { Cells, Curve, Shape, Sorted, Still, Time } from "./parts.js";
 import { refusal, SOME } from "./rights.js";
 import { refine } from "./route.js";
 import { store } from "./store.js";
@@ -117,7 +117,7 @@ export class ConnectorTable extends Component {
           <th scope="col" class="narrow-out">Last hour</th>
           <${Sorted} name="behind" label="Behind" num=${true} sort=${sorted} onSort=${onSort} />
           <${Sorted} name="commit" label="Last commit" num=${true} sort=${sorted} onSort=${onSort} />`}
-        row=${(name, at) => html`<${Row} key=${name} name=${name} at=${at} row=${state.connectors[name]} second=${Math.floor(Date.now() / 1000)} />`}
+        row=${(name, at) => html`<${Row} key=${name} name=${name} at=${at} row=${state.connectors[name]} />`}
       />
       ${!names.length && html`<div class="panel empty">No connector is like this. <button type="button" onClick=${() => refine({ state: "", q: "" })}>Show all</button></div>`}`;
   }
@@ -141,11 +141,7 @@ function Bulk({ names }) {
   </div>`;
 }
 
-class Row extends Component {
-  shouldComponentUpdate(next) {
-    return next.row !== this.props.row || next.second !== this.props.second || next.at !== this.props.at;
-  }
-
+class Row extends Still {
   render({ name, row, at }) {
     return html`<tr aria-rowindex=${at + 2} style=${{ height: `${ROW_HEIGHT}px` }}>
       <td class="name">

@@ -6,6 +6,26 @@ import { Component, html } from "./html.js";
 const SHAPE_WORDS = { bad: "failed", wait: "waits", ok: "runs", off: "paused or stopped", move: "moves" };
 const CELL_WORDS = { k: "running", f: "failed", w: "waiting", p: "paused", m: "moving", u: "unassigned" };
 const MOST_CELLS = 24;
+const CELL_STEP = 11;
+/** The outline of a task's cell, 9 wide and 14 high, whose left edge is at `x`. */
+const OUTLINES = {
+  k: (x) => `M${x + 2} 0h5q2 0 2 2v10q0 2-2 2h-5q-2 0-2-2v-10q0-2 2-2z`,
+  f: (x) => `M${x} 0h9v14h-9z`,
+  w: (x) => `M${x + 1} 1h7v12h-7z`,
+  u: (x) => `M${x + 1} 1h7v12h-7z`,
+  p: (x) => `M${x + 0.75} .75h7.5v12.5h-7.5z`,
+  m: (x) => `M${x} 0h5.4l3.6 7-3.6 7h-5.4z`,
+};
+
+/** A part of a view that is drawn anew when it is given other values, and each second for the ages in it. */
+export class Still extends Component {
+  shouldComponentUpdate(next) {
+    const second = Math.floor(Date.now() / 1000);
+    const isSame = second === this.second && Object.keys(next).every((each) => next[each] === this.props[each]);
+    this.second = second;
+    return !isSame;
+  }
+}
 
 /** A state by shape and word: a square is bad, a triangle waits, a disc is fine, a ring rests, an arrow moves. */
 export function Shape({ kind, word }) {
@@ -29,7 +49,11 @@ export function Time({ at, as = "age" }) {
   return html`<time datetime=${new Date(at).toISOString()} title=${exact(at)}>${text}</time>`;
 }
 
-/** The tasks of a connector, a cell for each; the same in words for who does not see them. */
+/**
+ * The tasks of a connector, a cell for each; the same in words for who does not see them.
+ *
+ * All cells of a letter are one outline: a table has hundreds of them, and each element costs with every frame.
+ */
 export class Cells extends Component {
   shouldComponentUpdate(next) {
     return next.cells !== this.props.cells;
@@ -43,8 +67,12 @@ export class Cells extends Component {
       .join(", ");
     const worst = [...cells].sort((one, other) => "fwumpk".indexOf(one) - "fwumpk".indexOf(other));
     const shown = cells.length > MOST_CELLS ? worst.slice(0, MOST_CELLS) : [...cells];
+    const outlines = {};
+    shown.forEach((letter, at) => (outlines[letter] = (outlines[letter] ?? "") + OUTLINES[letter](at * CELL_STEP)));
     return html`<span class="cells" role="img" aria-label=${words || "no tasks"} title=${words || "no tasks"}>
-      ${shown.map((letter) => html`<i class="cell ${letter}"></i>`)}
+      <svg width=${shown.length * CELL_STEP} height="14">
+        ${Object.entries(outlines).map(([letter, outline]) => html`<path key=${letter} class=${letter} d=${outline} />`)}
+      </svg>
       ${cells.length > MOST_CELLS && html`<span class="more">of ${count(cells.length)}</span>`}
     </span>`;
   }
@@ -92,20 +120,22 @@ export function Bar({ parts }) {
   </span>`;
 }
 
-/** The latest epochs, each with what happened and why. */
-export function Epochs({ epochs }) {
-  if (!epochs.length) return html`<div class="panel empty">Nothing has happened yet that you may see.</div>`;
-  return html`<div class="panel">
-    ${epochs.map(
-      (each) =>
-        html`<div class="happened" key=${each.epoch}>
-          <${Time} at=${each.time_ms} as="clock" />
-          <a href="#/history/${each.epoch}"><b>${each.title}</b></a>
-          <span class="why">${each.text}</span>
-          <${Bar} parts=${each.bar} />
-        </div>`,
-    )}
-  </div>`;
+/** The latest of all epochs, as many as asked for, each with what happened and why. */
+export class Epochs extends Still {
+  render({ epochs, most }) {
+    if (!epochs.length) return html`<div class="panel empty">Nothing has happened yet that you may see.</div>`;
+    return html`<div class="panel">
+      ${epochs.slice(0, most).map(
+        (each) =>
+          html`<div class="happened" key=${each.epoch}>
+            <${Time} at=${each.time_ms} as="clock" />
+            <a href="#/history/${each.epoch}"><b>${each.title}</b></a>
+            <span class="why">${each.text}</span>
+            <${Bar} parts=${each.bar} />
+          </div>`,
+      )}
+    </div>`;
+  }
 }
 
 /** What the log has told, one line after the other. */

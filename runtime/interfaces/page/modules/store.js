@@ -191,10 +191,9 @@ class Store {
     this.steps += 1;
     const state = this.state;
     if (data.figures) {
-      for (const [name, value] of Object.entries(data.figures)) {
-        const values = state.figures.history?.[name];
-        if (values) state.figures.history[name] = [...values, value].slice(-MOST_STEPS);
-      }
+      const history = { ...state.figures.history };
+      for (const name of Object.keys(history)) history[name] = longer(history[name], data.figures[name], MOST_STEPS);
+      state.figures = { ...data.figures, history };
     }
     for (const each of state.workers) {
       const [cpu, memory] = data.workers?.[each.name] ?? [null, null];
@@ -205,10 +204,8 @@ class Store {
     }
     if (this.steps % STEPS_A_POINT) return;
     for (const [name, row] of Object.entries(state.connectors)) {
-      const [rows, behind] = data.connectors?.[name] ?? [0, row.behind_ms];
       const history = {
-        rows_per_second: longer(row.history.rows_per_second, rows, MOST_CURVE),
-        behind_ms: longer(row.history.behind_ms, behind, MOST_CURVE),
+        rows_per_second: longer(row.history.rows_per_second, data.connectors?.[name] ?? 0, MOST_CURVE),
       };
       state.connectors[name] = { ...row, history };
     }

@@ -173,8 +173,6 @@ class RowHistory(Struct, frozen=True):
 
     rows_per_second: list[float | None]
     """The average of each minute."""
-    behind_ms: list[float | None]
-    """The largest of each minute."""
 
 
 class ConnectorRow(Struct, frozen=True, omit_defaults=True):
@@ -300,15 +298,6 @@ class PageState(Struct, frozen=True):
     """The last events, the latest one first."""
 
 
-class ConnectorStep(Struct, frozen=True, array_like=True):
-    """The values of a connector that change all the time; in JSON a list of them in this order."""
-
-    rows_per_second: float
-    """Rows that were committed a second, over the last ten seconds."""
-    behind_ms: int | None
-    """For how long it has had something to read, at most; null: not known."""
-
-
 class WorkerStep(Struct, frozen=True, array_like=True):
     """The use of a worker; in JSON a list of its values in this order."""
 
@@ -325,8 +314,8 @@ class PageStep(Struct, frozen=True):
     """The number of the message."""
     time_ms: int
     """The node's clock at that moment."""
-    connectors: dict[str, ConnectorStep]
-    """Rows a second and how far behind, of each connector where one is not 0."""
+    connectors: dict[str, float]
+    """Rows that a connector commits a second, of each where that is not 0."""
     figures: PageFigures
     """The figures of the whole group."""
     workers: dict[str, WorkerStep]

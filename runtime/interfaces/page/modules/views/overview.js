@@ -4,9 +4,10 @@ import { Action, Button } from "../actions.js";
 import { ConnectorTable } from "../connector-table.js";
 import { count, exact, rate, seconds, size, span, spanWords, nodeNow } from "../format.js";
 import { html } from "../html.js";
-import { Curve, Epochs, Shape, Time } from "../parts.js";
+import { Curve, Epochs, Shape, Still, Time } from "../parts.js";
 import { SOME } from "../rights.js";
 
+const MOST_EPOCHS = 8;
 const MOST_TROUBLES = 8;
 
 export function Overview({ state, route }) {
@@ -15,26 +16,28 @@ export function Overview({ state, route }) {
     <h1>${state.verdict.title}</h1>
     <p class="sub">${state.verdict.text}</p>
     <${Troubles} troubles=${state.troubles} lines=${state.lines} />
-    <${Figures} state=${state} />
+    <${Figures} figures=${state.figures} />
     <div class="two">
       <div><${ConnectorTable} state=${state} query=${route.query} title="Connectors" /></div>
       <div>
         <h2>
           History <span class="aside"><a href="#/history">all epochs</a></span>
         </h2>
-        <${Epochs} epochs=${state.epochs.slice(0, 8)} />
+        <${Epochs} epochs=${state.epochs} most=${MOST_EPOCHS} />
       </div>
     </div>
   `;
 }
 
 /** What is wrong, the worst first, each with what helps most. */
-export function Troubles({ troubles, lines, alone }) {
-  if (!troubles.length) return null;
-  return html`<div class="panel clip">
-    ${troubles.slice(0, MOST_TROUBLES).map((each) => html`<${Trouble} key=${each.id} trouble=${each} lines=${lines} alone=${alone} />`)}
-    ${troubles.length > MOST_TROUBLES && html`<div class="trouble"><p>and ${count(troubles.length - MOST_TROUBLES)} more; the table below has all of them, worst first.</p></div>`}
-  </div>`;
+export class Troubles extends Still {
+  render({ troubles, lines, alone }) {
+    if (!troubles.length) return null;
+    return html`<div class="panel clip">
+      ${troubles.slice(0, MOST_TROUBLES).map((each) => html`<${Trouble} key=${each.id} trouble=${each} lines=${lines} alone=${alone} />`)}
+      ${troubles.length > MOST_TROUBLES && html`<div class="trouble"><p>and ${count(troubles.length - MOST_TROUBLES)} more; the table below has all of them, worst first.</p></div>`}
+    </div>`;
+  }
 }
 
 function Trouble({ trouble, lines, alone }) {
@@ -78,41 +81,42 @@ function sentence(text) {
   return !text || /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function Figures({ state }) {
-  const { figures } = state;
-  const last = figures.last_rebalance;
-  return html`<div class="figs">
-    <div class="panel fig">
-      <div class="label">Rows per second</div>
-      <div class="number">${rate(figures.rows_per_second) || "0"}</div>
-      <div class="detail">${figures.rows_today !== null && `${count(figures.rows_today)} today`}</div>
-      <${Curve} values=${figures.history?.rows_per_second} label="rows per second in the last hour" />
-    </div>
-    <div class="panel fig">
-      <div class="label">Farthest behind</div>
-      <${Behind} ms=${figures.behind_ms} />
-      <div class="detail">
-        ${figures.behind_connector ? html`<a href="#/connectors/${encodeURIComponent(figures.behind_connector)}">${figures.behind_connector}</a>` : "nothing waits to be read"}
+class Figures extends Still {
+  render({ figures }) {
+    const last = figures.last_rebalance;
+    return html`<div class="figs">
+      <div class="panel fig">
+        <div class="label">Rows per second</div>
+        <div class="number">${rate(figures.rows_per_second) || "0"}</div>
+        <div class="detail">${figures.rows_today !== null && `${count(figures.rows_today)} today`}</div>
+        <${Curve} values=${figures.history?.rows_per_second} label="rows per second in the last hour" />
       </div>
-      <${Curve} values=${figures.history?.behind_ms} label="how far behind in the last hour" />
-    </div>
-    <div class="panel fig">
-      <div class="label">Last rebalance</div>
-      <div class="number">
-        ${last ? html`${seconds(last.down_ms ?? 0).replace(" s", "")} <small>s down</small>` : "none"}
+      <div class="panel fig">
+        <div class="label">Farthest behind</div>
+        <${Behind} ms=${figures.behind_ms} />
+        <div class="detail">
+          ${figures.behind_connector ? html`<a href="#/connectors/${encodeURIComponent(figures.behind_connector)}">${figures.behind_connector}</a>` : "nothing waits to be read"}
+        </div>
+        <${Curve} values=${figures.history?.behind_ms} label="how far behind in the last hour" />
       </div>
-      <div class="detail">
-        ${last && html`<a href="#/history/${last.epoch}">epoch ${last.epoch}</a> · ${count(last.moved)} of ${count(last.tasks)} moved`}
+      <div class="panel fig">
+        <div class="label">Last rebalance</div>
+        <div class="number">
+          ${last ? html`${seconds(last.down_ms ?? 0).replace(" s", "")} <small>s down</small>` : "none"}
+        </div>
+        <div class="detail">
+          ${last && html`<a href="#/history/${last.epoch}">epoch ${last.epoch}</a> · ${count(last.moved)} of ${count(last.tasks)} moved`}
+        </div>
       </div>
-    </div>
-    <div class="panel fig">
-      <div class="label">Workers</div>
-      <div class="number">${count(figures.workers)} <small>of ${count(figures.workers_wanted)}</small></div>
-      <div class="detail">
-        ${figures.memory_bytes ? `${size(figures.memory_bytes)}${figures.memory_total_bytes ? ` of ${size(figures.memory_total_bytes)}` : ""}` : ""}${figures.engine && ` · engine ${figures.engine}`}
+      <div class="panel fig">
+        <div class="label">Workers</div>
+        <div class="number">${count(figures.workers)} <small>of ${count(figures.workers_wanted)}</small></div>
+        <div class="detail">
+          ${figures.memory_bytes ? `${size(figures.memory_bytes)}${figures.memory_total_bytes ? ` of ${size(figures.memory_total_bytes)}` : ""}` : ""}${figures.engine && ` · engine ${figures.engine}`}
+        </div>
       </div>
-    </div>
-  </div>`;
+    </div>`;
+  }
 }
 
 function Behind({ ms }) {

@@ -27,7 +27,7 @@ from .rows import PageRow
 
 STEPS_PER_MINUTE: Final = 4
 MINUTES: Final = 60
-NO_HISTORY: Final = encode(RowHistory([], []))
+NO_HISTORY: Final = encode(RowHistory([]))
 _GROUP: Final = ""
 MS: Final = 1000
 
@@ -38,17 +38,14 @@ class _Minutes:
     def __init__(self) -> None:
         self.rates: deque[float | None] = deque(maxlen=MINUTES)
         """The mean of the rows a second, the latest minute last; None: not known."""
-        self.behind: deque[float | None] = deque(maxlen=MINUTES)
-        """For how many ms it was behind at most, the latest minute last; None: not known."""
         self.encoded = NO_HISTORY
-        """Both as `RowHistory` in JSON."""
+        """They as `RowHistory` in JSON."""
 
-    def add(self, rates: Values, behind: Values) -> None:
-        """Add a minute: the mean of its rates, and the largest of the times behind."""
+    def add(self, rates: Values) -> None:
+        """Add a minute: the mean of its rates."""
         known = [each for each in rates if each is not None]
         self.rates.append(round(sum(known) / len(known), 1) if known else None)
-        self.behind.append(max((each for each in behind if each is not None), default=None))
-        self.encoded = encode(RowHistory([*self.rates], [*self.behind]))
+        self.encoded = encode(RowHistory([*self.rates]))
 
 
 class PageHistory:
@@ -138,9 +135,9 @@ class PageHistory:
         self._minutes = {name: self._minutes.get(name) or _Minutes() for name in names}
         for name, each in self._minutes.items():
             for _ in range(min(count - 1, MINUTES)):
-                each.add((), ())
-            of_steps = self._connectors.read(name, STEPS_PER_MINUTE)
-            each.add(of_steps[0], of_steps[4])
+                each.add(())
+            rates, *_ = self._connectors.read(name, STEPS_PER_MINUTE)
+            each.add(rates)
 
     def of_row(self, name: str) -> bytes:
         """Return the encoded `RowHistory` of a connector."""

@@ -35,7 +35,6 @@ from ....replies.building.page.workers import make_workers
 from ....replies.live.events import describe_event
 from ....replies.live.state import (
     ConnectorRow,
-    ConnectorStep,
     PageChange,
     PageFigures,
     PageStep,
@@ -220,9 +219,9 @@ class PageWatch:
         feed, progress = self._service.page, self._looks.progress
         feed.history.record(view.rows, progress, view.workers, view.figures, view.time_ms)
         moving = {
-            name: ConnectorStep(each.row.rows_per_second, each.row.behind_ms)
+            name: each.row.rows_per_second
             for name, each in view.rows.items()
-            if each.row.rows_per_second or each.row.behind_ms
+            if each.row.rows_per_second
         }
         used = {each.name: WorkerStep(each.cpu, each.memory_bytes) for each in view.workers}
         place = feed.sequence + 1, view.time_ms
