@@ -17,7 +17,7 @@ from typing import Final
 from ...actors.settings import sounds_secret
 from .references.resolving import is_reference
 from .references.secret_patterns import redact
-from .secrets import passwords_in
+from .secrets import logins_in, passwords_in
 
 _BROKERS: Final = "Where plugins' clients of Kafka find it."
 _CONVERTERS: Final = "The converter of connectors that name none, and its own keys."
@@ -175,6 +175,13 @@ def hides_secret(key: str, text: str) -> bool:
         return False
     is_named = sounds_secret(key) or key.endswith((".jaas.config", ".keystore.key"))
     return is_named or redact(text) != text or bool(passwords_in(text))
+
+
+def secrets_of(properties: Mapping[str, str]) -> frozenset[str]:
+    """Return the values to mask in logs: those that are not shown, and the passwords in them."""
+    whole = {text for key, text in properties.items() if hides_secret(key, text)}
+    parts = {part for text in whole for part in logins_in(text) | passwords_in(text)}
+    return frozenset(whole | parts)
 
 
 def complete(given: Mapping[str, str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ _IS_PLACE = re.compile(
     r"jdbc:|\S+://|(host|hostaddr|dbname|user|service|server)\s*=", re.IGNORECASE
 )
 _PARAMETER = re.compile(r"(?:^|[?&;,\s])([\w.-]+)\s*=\s*([^&;,#\s]+)")
+_LOGIN = re.compile(r"""\bpassword\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 class CannotUnseal(Exception):  # noqa: N818  # says what it is about
@@ -51,6 +52,11 @@ def passwords_in(value: str) -> frozenset[str]:
     found = {part for pair in _USER_INFO.findall(value) for part in pair}
     found |= {text for name, text in _PARAMETER.findall(value) if sounds_secret(name)}
     return frozenset(part for part in found if part and not is_reference(part))
+
+
+def logins_in(value: str) -> frozenset[str]:
+    """Return the passwords in logins of Java's clients."""
+    return frozenset(part for pair in _LOGIN.findall(value) for part in pair if part)
 
 
 def hide_secrets(config: Mapping[str, str]) -> dict[str, str]:

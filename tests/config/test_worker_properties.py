@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from config.conftest import Refused
 
+from fairlead.runtime.config.connect_worker import secrets_of
 from fairlead.runtime.config.load import load_config, load_with_sources
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -107,3 +108,17 @@ def test_a_misspelt_key_is_refused_and_so_is_a_family_without_a_name(refused: Re
         " bootstrap.servers?",
         "unknown setting 'producer.' (from the command line): did you mean ssl.provider?",
     )
+
+
+def test_no_log_may_have_the_passwords_nor_the_values_that_they_are_in() -> None:
+    login = 'org.example.Login required username="ann" password="hunter1";'
+    url = "https://ann:hunter2@registry"
+    given = {
+        "bootstrap.servers": "one:9092",
+        "producer.sasl.jaas.config": login,
+        "key.converter.schema.registry.url": url,
+        "config.providers.vault.param.token": "hunter3",
+        "ssl.key.password": "${vault:ssl:key}",
+        "ssl.keystore.password": "${file:/secrets:keystore}",
+    }
+    assert secrets_of(given) == {login, "hunter1", url, "hunter2", "hunter3", "${vault:ssl:key}"}

@@ -3,6 +3,7 @@
 import html
 import re
 import subprocess
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -15,6 +16,8 @@ from fairlead.runtime.config.connect_worker import (
     is_otherwise,
     is_taken,
 )
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.pipeline.plugins.host import HostLaunch, PluginFailed, PluginHost
 from fairlead_tests.plugins.installed import installation, java_here
 from fairlead_tests.plugins.worker_table import own_keys
 
@@ -85,3 +88,50 @@ def test_no_password_is_shown(keys: dict[str, Key]) -> None:
     assert {*passwords} >= {"sasl.jaas.config"}
     assert [key for key in sorted(passwords) if not hides_secret(key, "x")] == []
     assert [key for key in sorted(passwords) if not hides_secret(f"producer.{key}", "x")] == []
+
+
+WORKER = """
+bootstrap.servers=one.example:9093
+group.id=connect-cluster
+key.converter=org.apache.kafka.connect.storage.StringConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter.schemas.enable=false
+offset.storage.topic=connect-offsets
+exactly.once.source.support=enabled
+security.protocol=SASL_SSL
+sasl.mechanism=PLAIN
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    username="connect" password="hunter2";
+producer.sasl.jaas.config=${secrets:SECRETS:login}
+ssl.key.password=hunter2
+config.providers=secrets
+config.providers.secrets.class=org.apache.kafka.common.config.provider.FileConfigProvider
+config.providers.secrets.param.allowed.paths=ALLOWED
+metric.reporters=org.apache.kafka.common.metrics.JmxReporter
+topic.creation.enable=false
+"""
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> dict[str, str]:
+    """The properties of a file with logins, a provider, and a reference to what that has."""
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text('login=org.example.Login required password="hunter3";\n')
+    file = tmp_path / "worker.properties"
+    file.write_text(WORKER.replace("SECRETS", str(secrets)).replace("ALLOWED", str(tmp_path)))
+    return load_config(file, {}, ()).worker_properties()
+
+
+def test_a_host_is_the_worker_of_the_file_and_writes_no_secret(
+    tmp_path: Path, worker: dict[str, str]
+) -> None:
+    host = PluginHost(HostLaunch(installation(), java_here(), tmp_path / "host.log"), worker)
+    config = {"name": "mirror", "connector.class": "SourceNobodyHas"}
+    try:
+        with pytest.raises(PluginFailed, match="SourceNobodyHas"):
+            host.ask("validate", 120, config=config, ms=120_000)
+    finally:
+        host.close()
+    log = (tmp_path / "host.log").read_text()
+    assert "Kafka version: " in log
+    assert "hunter" not in log

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from .....actors.settings import HIDDEN, SettingType
+from ....config.connect_worker import secrets_of
 from ....config.references.redaction import Redaction
 from ....config.references.resolving import ReferenceBroken, resolve
 from ....pipeline.plugins.catalogue.answers import PluginAnswers
@@ -35,8 +36,6 @@ from ...replies.connectors import ConfigInfos, ConfigKeyInfo, PluginInfo
 from ..server.errors import ApiError
 from ..validation.secret_keys import secret_keys_of
 
-_DISCOVERY: Final = {"plugin.discovery": "service_load"}
-"""The catalogue sees to it that all plugins have service files."""
 MOST_AT_ONCE: Final = 8
 """The maximum number of questions to plugins at once: each has a thread of the requests."""
 TURN_SECONDS: Final = 2.0
@@ -131,7 +130,7 @@ class ConnectPlugins:
             return question()
         except PluginFailed as error:
             status = HTTPStatus(error.status or HTTPStatus.INTERNAL_SERVER_ERROR)
-            raise ApiError(status, _hush(str(error), secrets)) from None
+            raise ApiError(status, _hush(self._mask.hide(str(error)), secrets)) from None
         except HostSlow as error:
             told = f"Request timed out: the plugin gives {error}"
             raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, _hush(told, secrets)) from None
@@ -163,11 +162,10 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     def start(paths: Sequence[str]) -> PluginHost:
         references: dict[str, str] = {}
         properties = resolve(brief["properties"], references, own=str(data_dir))
-        secrets = {properties[key] for key in secret_keys_of(properties, {}, ())} - {""}
-        mask.add({**dict.fromkeys(secrets, HIDDEN), **references})
+        mask.add({**dict.fromkeys(secrets_of(properties), HIDDEN), **references})
         # To Kafka an empty path is the working folder.
         path = {"plugin.path": ",".join(paths)} if paths else {}
-        return PluginHost(launch("plugin-host.log"), {**properties, **_DISCOVERY, **path})
+        return PluginHost(launch("plugin-host.log"), {**properties, **path})
 
     answers = PluginAnswers(settings, read_catalogue, start, brief["idle_ms"] / 1000)
     return ConnectPlugins(answers, mask)

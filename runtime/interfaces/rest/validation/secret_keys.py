@@ -1,16 +1,13 @@
 """Which values of a config are secrets, and what is wrong with them; all before they are sealed."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 
 from .....actors.settings import HIDDEN, SettingType, sounds_secret
 from ....config.references.redaction import LONGEST, SHORTEST
 from ....config.references.resolving import is_reference, unknown_provider
-from ....config.secrets import PREFIX, passwords_in
+from ....config.secrets import PREFIX, logins_in, passwords_in
 from ....config.sources import SPARK
 
-_LOGIN = re.compile(r"""\bpassword\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-"""A password in the login of Java's clients."""
 _UNRESOLVED = (
     "nothing here resolves this reference: ${env:NAME} is a variable of the worker, "
     "${file:PATH:KEY} a key of a properties file, ${dir:FOLDER:FILE} a whole file"
@@ -48,11 +45,6 @@ def secret_keys_of(
         if may_hold_anything(key) and any(each in value for each in known)
     }
     return frozenset(named | again)
-
-
-def logins_in(value: str) -> frozenset[str]:
-    """Return the passwords in logins of Java's clients."""
-    return frozenset(part for pair in _LOGIN.findall(value) for part in pair if part)
 
 
 def flaws_in_secrets(

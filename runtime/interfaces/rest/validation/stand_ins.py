@@ -8,8 +8,7 @@ one request for many guesses. Their configs are examined with other secrets of t
 import os
 import secrets
 
-from ....config.secrets import Vault, is_sealed, passwords_in
-from .secret_keys import logins_in
+from ....config.secrets import Vault, is_sealed, logins_in, passwords_in
 
 
 class StandInVault(Vault):
