@@ -27,6 +27,7 @@ WORKER = {
 """The properties of a worker that no broker is there for."""
 CONNECT_FILE = "org.apache.kafka:connect-file:4.3.0"
 DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.1.Final:plugin:tar.gz"
+OLDER_DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.0.Final:plugin:tar.gz"
 
 
 @cache
@@ -64,13 +65,13 @@ def plugin_path(folder: Path, *coordinates: str) -> Path:
     """Make a `plugin.path` with one plugin for each artifact, a jar or a maker's archive."""
     for each in coordinates:
         (file,) = fetched(each)
-        own = folder / each.split(":")[1]
-        own.mkdir(parents=True)
+        _, artifact, version, *_ = each.split(":")
+        own = folder / f"{artifact}-{version}"
         if file.suffix == ".jar":
+            own.mkdir(parents=True)
             shutil.copy(file, own)
         else:
             with tarfile.open(file) as archive:
-                archive.extractall(own, filter="data")
-            (own,) = own.iterdir()
-            own.rename(folder / f"{own.name}-plugin")
+                archive.extractall(folder, filter="data")
+            (folder / artifact).rename(own)
     return folder

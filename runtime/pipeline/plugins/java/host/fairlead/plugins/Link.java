@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.connect.errors.NotFoundException;
 import org.apache.kafka.connect.runtime.rest.errors.ConnectRestException;
 
@@ -33,6 +34,7 @@ final class Link {
         Object to(String question, JsonNode with) throws Throwable;
     }
 
+    private static final int BAD_REQUEST = 400;
     private static final int NOT_FOUND = 404;
     static final ObjectMapper JSON = new ObjectMapper();
 
@@ -104,6 +106,8 @@ final class Link {
             told.put("status", refusal.statusCode());
         } else if (failure instanceof NotFoundException) {
             told.put("status", NOT_FOUND);
+        } else if (failure instanceof ConfigException) {
+            told.put("status", BAD_REQUEST);
         } else {
             failure.printStackTrace(); // a refusal is an answer; this is a fault, and belongs to the log
         }

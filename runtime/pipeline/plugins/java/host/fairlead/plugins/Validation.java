@@ -11,6 +11,7 @@ import java.util.concurrent.TimeoutException;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.connect.connector.policy.ConnectorClientConfigOverridePolicy;
 import org.apache.kafka.connect.runtime.AbstractHerder;
+import org.apache.kafka.connect.runtime.CachedConnectors;
 import org.apache.kafka.connect.runtime.Worker;
 import org.apache.kafka.connect.runtime.WorkerConfig;
 import org.apache.kafka.connect.runtime.distributed.DistributedConfig;
@@ -39,9 +40,11 @@ final class Validation {
     private static final List<String> SECURITY = List.of("security.protocol", "sasl.", "ssl.");
     private static final int SERVER_ERROR = 500;
 
+    private final Plugins plugins;
     private final AbstractHerder herder;
 
     Validation(Plugins plugins, Map<String, String> properties) {
+        this.plugins = plugins;
         Plugins.compareAndSwapLoaders(plugins.delegatingLoader());
         DistributedConfig config = offline(properties);
         ConnectorClientConfigOverridePolicy policy = plugins.newPlugin(
@@ -75,6 +78,7 @@ final class Validation {
 
     /** Validates a config for up to a number of milliseconds. */
     ConfigInfos validate(Map<String, String> config, long milliseconds) throws Throwable {
+        forget();
         FutureCallback<ConfigInfos> answer = new FutureCallback<>();
         herder.validateConnectorConfig(config, answer, false);
         try {
@@ -96,14 +100,27 @@ final class Validation {
         all.putIfAbsent(DistributedConfig.OFFSET_STORAGE_TOPIC_CONFIG, UNUSED);
         all.putIfAbsent(DistributedConfig.STATUS_STORAGE_TOPIC_CONFIG, UNUSED);
         DistributedConfig config = new DistributedConfig(all);
+        set(WorkerConfig.class, "kafkaClusterId", config, UNUSED);
+        return config;
+    }
+
+    /**
+     * Has the herder forget the connectors that it has made, and those that it could not make. It remembers that a
+     * version is not there, but not which are: the second config with such a version would end in a
+     * NullPointerException.
+     */
+    private void forget() {
+        set(AbstractHerder.class, "cachedConnectors", herder, new CachedConnectors(plugins));
+    }
+
+    private static void set(Class<?> owner, String name, Object target, Object value) {
         try {
-            Field cluster = WorkerConfig.class.getDeclaredField("kafkaClusterId");
-            cluster.setAccessible(true);
-            cluster.set(config, UNUSED);
+            Field field = owner.getDeclaredField(name);
+            field.setAccessible(true);
+            field.set(target, value);
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException("this version of Connect is not supported", error);
         }
-        return config;
     }
 
     /** A worker needs a store of offsets, also one that has no tasks. */
