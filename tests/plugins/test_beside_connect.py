@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -17,7 +16,7 @@ from rest.conftest import service_over
 from fairlead.runtime.config.references.redaction import Redaction
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.connect_plugins import ConnectPlugins
-from fairlead.runtime.pipeline.plugins.answers import PluginAnswers
+from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.host_scanner import HostScanner
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
@@ -55,7 +54,15 @@ ROWS = {
     "database.password": "hunter2-of-rows",
     "database.dbname": "shop",
 }
-ALL = "connectorsOnly=false"
+VERSIONS = ("3.6.0.Final", "3.6.1.Final")
+"""Of Debezium; both are there."""
+CONNECTS_OWN = tuple(
+    f"org.apache.kafka.connect.{each}." for each in ("converters", "json", "storage", "transforms")
+)
+"""The packages of the plugins that a worker has without a `plugin.path`."""
+DATABASE_KEYS = f"/connector-plugins/{DATABASE}/config"
+DOUBLED = "io.debezium.transforms.ExtractNewRecordState"
+"""A class that fairlead has as well."""
 
 FLAWED: Mapping[str, Mapping[str, str | None]] = {
     "missing keys of a source": {"connector.class": SOURCE},
@@ -294,3 +301,67 @@ def test_a_secret_that_connect_shows_is_masked(beside: Beside) -> None:
     assert "hunter2-of-rows" in connects.text
     ours = beside.validate(beside.rest.put, config)
     assert ours.text == connects.text.replace("hunter2-of-rows", "********")
+
+
+def listed(asked: httpx.Client | Client) -> set[tuple[str, str, str]]:
+    """Return class, type and version of all plugins."""
+    plugins = asked.get("/connector-plugins?connectorsOnly=false").json()
+    return {(each["class"], each["type"], each["version"]) for each in plugins}
+
+
+def test_rest_lists_the_same_plugins_and_connects_own_as_those_of_fairlead(beside: Beside) -> None:
+    connects, ours = listed(beside.worker), listed(beside.rest)
+    own = {each for each in connects if each[0].startswith(CONNECTS_OWN)}
+    assert connects - own == {each for each in ours if each[2] in {*VERSIONS, "4.3.0"}} - own
+    missing = {each[:2] for each in own} - {each[:2] for each in ours}
+    assert {kind for _, kind in missing} == {"converter", "header_converter"}
+
+
+def test_keys_are_equal_of_all_that_the_worker_lists(beside: Beside) -> None:
+    for name, kind, version in sorted(listed(beside.worker)):
+        path = f"/connector-plugins/{name}/config?version={version}"
+        connects = beside.worker.get(path).json()
+        asked = beside.host.ask("keys", SECONDS, plugin=name, version=version)
+        assert asked == connects, (name, kind)
+        if not name.startswith(CONNECTS_OWN):
+            assert beside.rest.get(path).json() == connects, (name, kind)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        *VERSIONS,
+        "latest",
+        "[3.6.0.Final,3.6.1.Final)",
+        "[3.6.1.Final]",
+        "(,9.0)",
+        "9.9.9",
+        "[1,",
+        "",
+    ],
+)
+def test_one_of_two_versions_is_chosen_as_connect_does(beside: Beside, version: str) -> None:
+    path = f"{DATABASE_KEYS}?version={version}"
+    connects, ours = beside.worker.get(path), beside.rest.get(path)
+    assert (ours.status_code, ours.json()) == (connects.status_code, connects.json())
+    flawed = {**ROWS, "database.port": "x", "connector.plugin.version": version}
+    connects, ours = (beside.validate(each.put, flawed) for each in (beside.worker, beside.rest))
+    if connects.is_success:
+        assert ours.json() == connects.json()
+    else:
+        assert connects.json()["message"].endswith(ours.json()["message"])
+
+
+def test_the_two_versions_differ_in_their_keys(beside: Beside) -> None:
+    keys = [beside.rest.get(f"{DATABASE_KEYS}?version={each}").json() for each in VERSIONS]
+    assert keys[0] != keys[1] == beside.rest.get(DATABASE_KEYS).json()
+
+
+def test_a_class_that_fairlead_has_as_well_is_that_of_the_version(beside: Beside) -> None:
+    path = f"/connector-plugins/{DOUBLED}/config"
+    fairleads = beside.rest.get(path).json()
+    assert beside.rest.get(f"{path}?version=1.0").json() == fairleads
+    whole = beside.rest.get(f"{path}?version={VERSIONS[1]}").json()
+    assert whole == beside.worker.get(path).json() != fairleads
+    impossible = f"{path}?version=9.9.9"
+    assert beside.rest.get(impossible).json() == beside.worker.get(impossible).json()

@@ -105,14 +105,19 @@ def get_plugin_config(
 ) -> list[ConfigKeyInfo]:
     """List the keys of a connector class, a converter, a transform or a predicate.
 
-    With `extended` also those that only some configs have, such as those of a type of source.
+    With `extended` also those that only some configs have, such as those of a type of source. A
+    class that fairlead has as well as a plugin of Kafka Connect is fairlead's unless `version` is
+    another one.
     """
-    if not _is_own(service, plugin) and (foreign := _find_foreign(service, plugin)):
+    foreign = _find_foreign(service, plugin)
+    if foreign and not _is_own(service, plugin):
         return foreign.keys(plugin, version)
     name, installed, keys, optional_keys = _find_any(service, plugin)
     wanted = version.strip()
     asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
     if not wanted or flaw_in_version(asked, installed):
+        if foreign:
+            return foreign.keys(plugin, version)
         told = (
             f"Plugin {name} not found that matches the version range {asked},"
             f" available versions: [{installed}]"
