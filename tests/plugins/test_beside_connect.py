@@ -13,9 +13,8 @@ import httpx
 import pytest
 from rest.conftest import service_over
 
-from fairlead.runtime.config.references.redaction import Redaction
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.connect_plugins import ConnectPlugins
+from fairlead.runtime.interfaces.rest.commands.connect_plugins import ConnectPlugins, LogMask
 from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.host_scanner import HostScanner
@@ -225,7 +224,7 @@ def rest_over(folder: Path, launch: HostLaunch, properties: Mapping[str, str]) -
     with (
         running_group_process() as process,
         process.serving(folder / "groups" / "connect") as group,
-        closing(ConnectPlugins(answers, Redaction())) as plugins,
+        closing(ConnectPlugins(answers, LogMask())) as plugins,
     ):
         service = service_over(folder, FakeGateway(group))
         yield Client(make_app(replace(service, connect_plugins=plugins)))

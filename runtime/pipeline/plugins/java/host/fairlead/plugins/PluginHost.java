@@ -8,8 +8,8 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.Map;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.connect.runtime.isolation.Plugins;
+import org.apache.kafka.connect.storage.StringConverter;
 
 /** A JVM that has plugins of Kafka Connect, and does with them what another process asks for. */
 public final class PluginHost {
@@ -54,7 +54,9 @@ public final class PluginHost {
     private synchronized Map<String, String> begin(Map<String, String> given) {
         properties = given;
         plugins = new Plugins(given);
-        return Map.of("connect", AppInfoParser.getVersion(), "java", System.getProperty("java.version"));
+        // What knows the version has another package in Kafka 4.4; its own plugins have the version as theirs.
+        String connect = new StringConverter().version();
+        return Map.of("connect", connect, "java", System.getProperty("java.version"));
     }
 
     private synchronized Validation validation() {
