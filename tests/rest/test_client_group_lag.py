@@ -16,11 +16,13 @@ from fairlead.projections import shards
 from fairlead.runtime.interfaces.replies.building.page.state import PageView
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.service import Service
+from fairlead.runtime.interfaces.rest.reading import ends
 from fairlead.runtime.interfaces.rest.reading.ends import (
     FRESH_SECONDS,
     KEPT_SECONDS,
     NO_LISTENER,
     PAUSE_SECONDS,
+    TOO_MANY,
     EndOffsets,
     EndsUnknown,
     Partition,
@@ -166,6 +168,14 @@ def test_a_caller_who_sees_some_connectors_gets_no_group_of_clients(service: Ser
     assert client.get("/groups").json() == []
     for path in ("/client-groups", "/groups/billing", "/groups/billing/lag", "/groups/nobody/lag"):
         assert client.get(path).status_code == 403
+
+
+def test_that_not_all_partitions_are_asked_for_is_said(
+    served: Client, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ends, "MOST_PARTITIONS", 2)
+    answer = told(served, "/client-groups?lag=true")
+    assert (answer["message"], [len(each) for each in brokers.asked]) == (TOO_MANY, [2])
 
 
 # -- what has changed

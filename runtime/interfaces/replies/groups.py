@@ -177,7 +177,7 @@ class ClientGroupList(Struct, frozen=True):
     total: int
     """How many there are."""
     message: str
-    """Why no lag is known; empty if it is, or was not asked for."""
+    """Why some lag is not known; empty if all is, or was not asked for."""
 
 
 class PartitionLag(Struct, frozen=True):
@@ -206,7 +206,7 @@ class GroupLag(Struct, frozen=True):
     lag: int | None
     """How many records are left in all partitions of which this is known; null: of none it is."""
     message: str
-    """Why ends are not known; empty if they are."""
+    """Why some ends are not known; empty if they are."""
     total: int
     """How many partitions the group has, or has committed offsets in."""
     partitions: list[PartitionLag]

@@ -15,7 +15,8 @@ export function groupPath(id, ...rest) {
 /**
  * Reads again for as long as a view is open: `read` whenever the node tells of a change, `readLag` in between.
  *
- * `concerns(ids)` says whether a change is of what the view shows. Never two reads at a time, and one a second.
+ * `concerns(ids)` says whether a change is of what the view shows. Never two reads at a time, and one a second. A page
+ * that nobody sees reads nothing: each read may ask the brokers.
  */
 export class GroupReader {
   constructor({ read, readLag, concerns }) {
@@ -23,16 +24,19 @@ export class GroupReader {
     this.isReading = false;
     this.isDue = false;
     this.isUrgent = false;
+    this.beSeen = () => this.isDue && this.again();
   }
 
   start() {
     this.unsubscribe = store.subscribeToGroups((ids) => (ids === null || this.concerns(ids)) && this.again());
     this.timer = setInterval(() => document.hidden || this.isReading || this.run(this.readLag), LAG_MS);
+    document.addEventListener("visibilitychange", this.beSeen);
     this.again();
   }
 
   stop() {
     this.unsubscribe();
+    document.removeEventListener("visibilitychange", this.beSeen);
     clearInterval(this.timer);
     clearTimeout(this.pause);
     this.isStopped = true;
@@ -49,7 +53,7 @@ export class GroupReader {
   /** Read when the pause behind the last read is over. */
   again() {
     this.isDue = true;
-    if (!this.isReading && !this.pause) this.run(this.read);
+    if (!document.hidden && !this.isReading && !this.pause) this.run(this.read);
   }
 
   async run(read) {
@@ -62,7 +66,7 @@ export class GroupReader {
     const pause = this.isUrgent ? 0 : LEAST_MS;
     this.pause = setTimeout(() => {
       this.pause = null;
-      if (this.isDue && !this.isReading) this.run(this.read);
+      if (this.isDue) this.again();
     }, pause);
   }
 }
@@ -71,6 +75,11 @@ export class GroupReader {
 export async function listenerAddress() {
   const { settings } = await get("settings");
   return settings.find((each) => each.name === "kafka.listeners")?.value ?? "";
+}
+
+/** That lag is not known: all of it, or some, as the brokers told it a moment ago or were asked for a part. */
+export function unknownLag(isKnownInPart) {
+  return isKnownInPart ? "Some of the lag is not known, or not of this moment" : "No lag is known";
 }
 
 /** The shape of a group's state. */

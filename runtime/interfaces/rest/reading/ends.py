@@ -20,6 +20,7 @@ ANSWER_SECONDS: Final = 3.0
 """The timeout of the brokers' answers."""
 PAUSE_SECONDS: Final = 5.0
 """The pause after a failure."""
+TOO_MANY: Final = f"the brokers are asked for {MOST_PARTITIONS:,} partitions at a time, and no more"
 NO_LISTENER: Final = "this node has no brokers to ask: kafka.listeners is not set"
 
 Partition = tuple[str, int]
@@ -55,11 +56,20 @@ class EndOffsets:
         """Why they did not; empty: they did."""
 
     async def read(self, partitions: Collection[Partition]) -> Ends:
-        """Return the ends of partitions; those of more than `MOST_PARTITIONS` are not known."""
+        """Return the ends of partitions, which are all different.
+
+        Those of more than `MOST_PARTITIONS` are not known.
+        """
         if self._read is None:
             return Ends({}, NO_LISTENER)
         wanted = sorted(partitions)[:MOST_PARTITIONS]
-        return await asyncio.wrap_future(self._thread.submit(self._look, self._read, wanted))
+        look = self._thread.submit(self._look, self._read, wanted)
+        ends = await asyncio.wrap_future(look)
+        return (
+            ends
+            if ends.message or len(wanted) == len(partitions)
+            else ends._replace(message=TOO_MANY)
+        )
 
     def _look(self, read: Read, wanted: Collection[Partition]) -> Ends:
         now = self._clock()

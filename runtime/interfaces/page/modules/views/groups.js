@@ -1,6 +1,6 @@
 /** Groups of Kafka's clients at the listener: a page of them at a time, and the one that was chosen. */
 
-import { GroupReader, listenerAddress, stateShape } from "../client-groups.js";
+import { GroupReader, listenerAddress, stateShape, unknownLag } from "../client-groups.js";
 import { count, plural } from "../format.js";
 import { Component, html } from "../html.js";
 import { get } from "../node.js";
@@ -81,7 +81,7 @@ class GroupList extends Component {
         <a href="#/workers"> ${state.group}</a>.
       </p>
       ${why && html`<p class="note bad">${why}</p>`}
-      ${list?.total > 0 && list.message && html`<p class="note wait">No lag is known: ${list.message}.</p>`}
+      ${list?.total > 0 && list.message && html`<p class="note wait">${unknownLag(list.groups.some((each) => Number.isInteger(each.lag)))}: ${list.message}.</p>`}
       ${list && !list.total && html`<${Nobody} listener=${listener} />`}
       ${list?.total > 0 && html`<${Filters} query=${query} shown=${isFiltered ? `${count(list.matching)} of ${count(list.total)}` : ""} />`}
       ${list?.total > 0 && html`<${Table} label="Groups" heads=${HEADS} empty="No group matches." rows=${groups.map((each) => html`<${Row} key=${each.group_id} group=${each} />`)} />`}

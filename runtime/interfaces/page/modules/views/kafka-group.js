@@ -1,6 +1,6 @@
 /** One group of Kafka's clients: who has which partition, what is left to read, and each rebalance with its reason. */
 
-import { groupPath, GroupReader, memberName, stateShape } from "../client-groups.js";
+import { groupPath, GroupReader, memberName, stateShape, unknownLag } from "../client-groups.js";
 import { count, plural } from "../format.js";
 import { Component, html } from "../html.js";
 import { TaskMap } from "../map.js";
@@ -297,7 +297,7 @@ function Offsets({ lag, shown, nameOf }) {
         >${plural(lag.total, "partition")}${lag.total > lag.partitions.length ? `, the first ${count(lag.partitions.length)} are here` : ""}</span
       >
     </h2>
-    ${lag.message && html`<p class="note wait">No lag is known: ${lag.message}.</p>`}
+    ${lag.message && html`<p class="note wait">${unknownLag(lag.lag !== null)}: ${lag.message}.</p>`}
     ${
       rows.length
         ? html`<${RowTable}
