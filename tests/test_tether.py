@@ -1,6 +1,7 @@
 """A tied program lives as long as the process that has started it, and no longer."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from fairlead.actors.tether import tied
 from fairlead_tests.actor_system import eventually, runs
+from fairlead_tests.postgres_server import tied_to_run
 
 WAIT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 START = """
@@ -29,6 +31,20 @@ def test_a_tied_program_ends_with_the_process_that_started_it() -> None:
     program = [sys.executable, "-c", WAIT]
     with subprocess.Popen(
         [sys.executable, "-c", START, *program], stdout=subprocess.PIPE
+    ) as starter:
+        assert starter.stdout is not None
+        child = psutil.Process(int(starter.stdout.readline()))
+        assert runs(child)
+        starter.kill()
+        eventually(lambda: not runs(child), "it has ended")
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="there is no setpriv of util-linux")
+def test_a_server_of_another_user_ends_with_the_process_that_started_it() -> None:
+    start = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
+    program = tied_to_run([sys.executable, "-c", WAIT])
+    with subprocess.Popen(
+        [sys.executable, "-c", start, *program], stdout=subprocess.PIPE
     ) as starter:
         assert starter.stdout is not None
         child = psutil.Process(int(starter.stdout.readline()))

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -17,6 +18,7 @@ from .postgres_server import (
     PostgresServer,
     as_server_user,
     owned_by_server_user,
+    tied_to_run,
     wait_until,
 )
 
@@ -49,7 +51,7 @@ def pooled(database: Database, **settings: str) -> Generator[str]:
         for each in (folder, *folder.iterdir()):
             owned_by_server_user(each)
         made = subprocess.Popen(
-            [program, "--quiet", "ini"],
+            tied_to_run([program, "--quiet", "ini"], signal.SIGKILL),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             **as_server_user(folder),

@@ -105,7 +105,7 @@ class PostgresServer:
         command = [str(self.bin / "postgres"), "-D", str(self.data), "-p", str(self.port), *options]
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, **as_server_user(self.folder)
+                tied_to_run(command), stdout=log, stderr=log, **as_server_user(self.folder)
             )
         self._process = process
         deadline = time.monotonic() + PATIENCE_S
@@ -193,6 +193,15 @@ def as_server_user(home: Path) -> dict[str, Any]:
         "group": user.pw_gid,
         "extra_groups": (),
     }
+
+
+def tied_to_run(command: list[str], how: signal.Signals = signal.SIGINT) -> list[str]:
+    """Return the command line of a server that gets a signal once the thread that started it ends.
+
+    `actors.tether` does this with our Python, which the user who runs servers may not run.
+    """
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", how.name.removeprefix("SIG"), *command] if setpriv else command
 
 
 @cache

@@ -29,6 +29,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from fairlead.actors.tether import tied
 from fairlead_tests.java_peer import QUICK, kafka_jars, run_tool, tool
 from fairlead_tests.kafka.certificates import Authority
 
@@ -140,7 +141,7 @@ class Broker:
         command += ["kafka.Kafka", str(self._folder / "server.properties")]
         environ = {**os.environ, "JAVA_TOOL_OPTIONS": ""}  # these may be for what Spark shares
         with log.open("wb") as out:
-            self._process = subprocess.Popen(command, stdout=out, stderr=out, env=environ)
+            self._process = subprocess.Popen(tied(command), stdout=out, stderr=out, env=environ)
         admin = AdminClient(_asking(self.bootstrap))
         deadline = time.monotonic() + START_SECONDS
         while not _serves(admin):

