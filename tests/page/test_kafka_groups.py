@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from msgspec import structs
 from playwright.sync_api import Browser, Locator, Page, expect
 from rest.conftest import service_over
 from starlette.requests import Request
 
+from fairlead.runtime.interfaces.replies.live.state import PageChange
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.commands.service import Service
 from fairlead.runtime.interfaces.rest.reading.changes import LogChanges
@@ -19,7 +21,15 @@ from fairlead.runtime.interfaces.rest.server.principals import Principal
 from fairlead.runtime.interfaces.rest.watch.page.node import NodeLooks
 from fairlead.runtime.interfaces.rest.watch.page.watch import PageWatch
 from fairlead.runtime.security.rights import Access, Role
-from fairlead_tests.page.browser import NARROW, WIDE, grave_findings, opened, overflow, visited
+from fairlead_tests.page.browser import (
+    NARROW,
+    PATIENCE_MS,
+    WIDE,
+    grave_findings,
+    opened,
+    overflow,
+    visited,
+)
 from fairlead_tests.page.drawn_node import served
 from fairlead_tests.rest.gateway import FakeGateway
 from fairlead_tests.rest.group_process import running_group_process
@@ -137,6 +147,46 @@ def test_the_keyboard_finds_where_a_partition_has_been(browser: Browser, url: st
         page.get_by_label("Find by topic, partition or member").fill("orders-3")
         expect(partitions.get_by_role("button")).to_have_text(["orders-3"])
         expect(page.get_by_role("region", name="Offsets").locator("tbody tr")).to_have_count(1)
+
+
+def test_the_search_finds_a_group_by_a_part_of_its_name(browser: Browser, url: str) -> None:
+    with visited(browser, url) as page:
+        page.wait_for_selector("h1")
+        page.keyboard.press("/")
+        page.keyboard.type("BILL")
+        expect(page.get_by_role("option")).to_have_text(["billingKafka group"])
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Stable: billing")
+        page.keyboard.press("/")
+        page.keyboard.type("no such name")
+        expect(page.locator("#results")).to_have_text("Nothing has this name.")
+
+
+def test_a_page_that_nobody_sees_reads_no_groups(
+    browser: Browser, recorded: Service, url: str
+) -> None:
+    feed = recorded.page
+    with visited(browser, f"{url}#/groups") as page:
+        expect(page.locator("h1")).to_have_text("4 Kafka groups")
+        page.evaluate("""() => {
+            const [read, reads] = [window.fetch, []];
+            Object.assign(window, { isHidden: true, reads });
+            Object.defineProperty(document, "hidden", { get: () => window.isHidden });
+            window.fetch = (url, ...more) => {
+                if (String(url).includes("client-groups")) reads.push(window.isHidden);
+                return read(url, ...more);
+            };
+        }""")
+        view = feed.view
+        assert view is not None
+        change = PageChange(feed.sequence + 1, view.position, view.time_ms)
+        feed.publish(view, structs.replace(change, epoch=4711, client_groups=["billing"]))
+        expect(page.locator("header.top")).to_contain_text("epoch 4711")
+        page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+        page.evaluate("() => { window.isHidden = false; }")
+        page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+        page.wait_for_function("() => window.reads.length > 0", timeout=PATIENCE_MS)
+        assert page.evaluate("() => window.reads.includes(true)") is False
 
 
 def test_a_classic_group_has_generations_and_its_leader(browser: Browser, url: str) -> None:

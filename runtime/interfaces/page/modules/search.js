@@ -1,15 +1,26 @@
-/** Find a connector, a task or a worker by a part of its name: `/` begins, the arrows choose, Enter goes there. */
+/**
+ * Find a connector, a task, a worker or a Kafka group by a part of its name: `/` begins, the arrows choose, Enter goes
+ * there.
+ *
+ * The node is asked for groups alone, since a page does not have all of them.
+ */
 
 import { Component, createRef, html } from "./html.js";
+import { get } from "./node.js";
+import { refusal } from "./rights.js";
 import { go } from "./route.js";
 
 const MOST = 12;
+const MOST_GROUPS = 4;
+const ASK_MS = 200;
+const WHAT = "Find a connector, task, worker, Kafka group";
 
 export class Search extends Component {
   constructor() {
     super();
     this.input = createRef();
-    this.state = { text: "", at: 0, open: false };
+    /** `groups` are the ids of those that the node found; null: it was not asked, or has not answered. */
+    this.state = { text: "", at: 0, open: false, groups: [] };
     this.hear = (event) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName))
         return;
@@ -24,6 +35,26 @@ export class Search extends Component {
 
   componentWillUnmount() {
     removeEventListener("keydown", this.hear);
+    clearTimeout(this.timer);
+  }
+
+  type(text) {
+    clearTimeout(this.timer);
+    const asked = text.trim();
+    const isAsked = asked && !refusal("view"); // the node would refuse who sees some connectors alone
+    this.setState({ text, at: 0, open: true, groups: isAsked ? null : [] });
+    if (isAsked) this.timer = setTimeout(() => this.askForGroups(asked), ASK_MS);
+  }
+
+  async askForGroups(text) {
+    let groups = [];
+    try {
+      const found = await get(`client-groups?${new URLSearchParams({ text, limit: MOST_GROUPS })}`);
+      groups = found.groups.map((each) => each.group_id);
+    } catch {
+      // The head says it if the node is away; the rest is found without it.
+    }
+    if (text === this.state.text.trim()) this.setState({ groups });
   }
 
   results() {
@@ -41,6 +72,7 @@ export class Search extends Component {
     }
     for (const { name } of state.workers)
       if (name.toLowerCase().includes(text)) add("worker", name, ["workers"], { worker: name });
+    for (const id of this.state.groups ?? []) results.push({ kind: "Kafka group", label: id, parts: ["groups", id] });
     return results;
   }
 
@@ -61,24 +93,25 @@ export class Search extends Component {
   }
 
   leave() {
-    this.setState({ text: "", at: 0, open: false });
+    clearTimeout(this.timer);
+    this.setState({ text: "", at: 0, open: false, groups: [] });
     this.input.current.blur();
   }
 
-  render(_, { text, at, open }) {
+  render(_, { text, at, open, groups }) {
     const results = open ? this.results() : [];
     return html`<search class="find">
       <input
         ref=${this.input}
         type="search"
         role="combobox"
-        aria-label="Find a connector, task, worker"
-        placeholder="Find a connector, task, worker"
+        aria-label=${WHAT}
+        placeholder=${WHAT}
         aria-expanded=${results.length > 0}
         aria-controls="results"
         aria-activedescendant=${results[at] ? `result-${at}` : undefined}
         value=${text}
-        onInput=${(event) => this.setState({ text: event.target.value, at: 0, open: true })}
+        onInput=${(event) => this.type(event.target.value)}
         onKeyDown=${(event) => this.press(event)}
         onBlur=${() => setTimeout(() => this.setState({ open: false }), 150)}
         onFocus=${() => this.setState({ open: true })}
@@ -111,7 +144,7 @@ export class Search extends Component {
         text &&
         !results.length &&
         html`<ul id="results">
-          <li class="soft">Nothing has this name.</li>
+          <li class="soft">${groups ? "Nothing has this name." : "Looking …"}</li>
         </ul>`
       }
     </search>`;
