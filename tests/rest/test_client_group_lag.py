@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -222,3 +223,22 @@ def test_readers_of_the_page_hear_which_groups_have_changed(
     shard.changed.add(["pay", "billing"])
     assert watched.look()[0]["client_groups"] is None
     watched.service.logs.close()
+
+
+def test_groups_of_all_shards_are_named_together_only_as_long_as_they_are_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(tmp_path, 2)
+    copytree(tmp_path / "shards" / "0", tmp_path / "shards" / "1")
+    logs = service_over(tmp_path, FakeGateway(None)).logs
+    with logs.shards.reading() as followed:
+        pass
+    monkeypatch.setattr(shards, "CHANGED_MAX", len(followed) - 1)
+    for each in followed:
+        each.changed.add([f"of-{each.number}"])
+    assert (len(followed), logs.shards.take_changed(), logs.shards.take_changed()) == (
+        2,
+        None,
+        set(),
+    )
+    logs.close()

@@ -163,8 +163,12 @@ class ShardLogs:
             taken = [each.changed.take() for each in self._shards.values()]
         finally:
             self._lock.release()
-        named = [each for each in taken if each is not None]
-        return set().union(*named) if len(named) == len(taken) else None
+        changed = ChangedGroups()  # together they may be too many, too: each reader is told them
+        for each in taken:
+            if each is None:
+                return None
+            changed.add(each)
+        return changed.take()
 
     @contextmanager
     def holding(self, group_id: str) -> Generator[FollowedShard | None]:

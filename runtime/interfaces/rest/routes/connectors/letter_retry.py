@@ -52,8 +52,8 @@ async def retry_dead_letters(
 
     One that is paused or stopped goes on. It reads each letter of the folder once, also those that
     come later, and has the transforms and the sink of this one. What is refused again goes to a
-    folder of its own. The caller needs the
-    right to both connectors, since the new one has the secrets of this one.
+    folder of its own. The caller needs the right to both connectors, since the new one has the
+    secrets of this one.
     """
     name = f"{connector}{SUFFIX}"
     require([connector, name])
