@@ -65,7 +65,8 @@ export class KafkaGroup extends Component {
     const [, , epoch] = route.parts;
     const partition = route.query.get("partition");
     try {
-      const [group, list] = await Promise.all([get(groupPath(id)), get(`${groupPath(id, "history")}?limit=${LIMIT}`)]);
+      const group = await get(groupPath(id)); // first: its refusal says which right is missing
+      const list = await get(`${groupPath(id, "history")}?limit=${LIMIT}`);
       this.setState({ group, list, why: "" });
       const [told, moves] = await Promise.all([
         epoch ? get(groupPath(id, "explain", epoch)) : null,
