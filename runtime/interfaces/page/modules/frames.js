@@ -1,6 +1,6 @@
-/** When the page is drawn anew: at most ten times a second, and twice while somebody scrolls. */
+/** When the page is drawn anew: at most fifteen times a second, and twice while somebody scrolls. */
 
-const FRAME_MS = 100;
+const FRAME_MS = 66;
 const SCROLLING_FRAME_MS = 500;
 /** For how long after the last movement somebody still scrolls. */
 const SCROLLED_MS = 150;

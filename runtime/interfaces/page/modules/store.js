@@ -1,8 +1,8 @@
 /**
  * The state of the node as plain objects: `/state` at first, then what changes, message by message.
  *
- * Whoever shows it is called at most ten times a second, however much changes, and never with two moments mixed. The
- * stream begins behind the state that was read, once that is painted: so nothing is read twice.
+ * Whoever shows it is called at most fifteen times a second, however much changes, and never with two moments mixed.
+ * The stream begins behind the state that was read, once that is painted: so nothing is read twice.
  */
 
 import { setNodeTime } from "./format.js";
