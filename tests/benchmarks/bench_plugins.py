@@ -81,9 +81,12 @@ def measure_beside(root: Path, launch: HostLaunch, properties: Mapping[str, str]
         with real_worker(launch.installation, own, root) as (client, pid):
             theirs = time.perf_counter() - begun
             ours = median(times_us(lambda: start(launch, properties).close(), STARTS)) / 1e6
-            up = f"until it answers first, median of {STARTS}; worker: once, with scan"
+            up = f"until it answers first, median of {STARTS}; worker: once"
             tell("plugins: start", ours, "s", peer="worker", peer_value=theirs, conditions=up)
             with closing(start(launch, properties)) as host:
+                times = [psutil.Process(each).cpu_times() for each in (host.pid, pid)]
+                cpu = [each.user + each.system for each in times]
+                tell("plugins: CPU of a start", cpu[0], "s", peer="worker", peer_value=cpu[1])
                 for name, config in CONFIGS.items():
                     compare(name, config, host, client)
                 rss = [psutil.Process(each).memory_info().rss / 2**20 for each in (host.pid, pid)]
