@@ -54,6 +54,7 @@ TAKEN: Final[Mapping[str, str]] = {
     "config.providers.": _PROVIDERS,
     "metric.reporters": _MEASURES,
     "metrics.context.": _MEASURES,
+    "metrics.jmx.": _MEASURES,
     "metrics.num.samples": _MEASURES,
     "metrics.recording.level": _MEASURES,
     "metrics.sample.window.ms": _MEASURES,
@@ -103,6 +104,7 @@ OTHERWISE: Final[Mapping[str, str]] = {
     "listeners.https.ssl.secure.random.implementation": _NOTHING,
     "listeners.https.ssl.engine.factory.class": _NOTHING,
     "listeners.https.ssl.endpoint.identification.algorithm": _NOTHING,
+    "listeners.https.ssl.allow.": _NOTHING,
 }
 """What there is instead of the keys that have no meaning here; one that ends with a dot is a
 family."""

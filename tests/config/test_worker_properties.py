@@ -38,6 +38,7 @@ def test_each_key_is_given_as_it_is_written() -> None:
         "config.providers": "vault",
         "config.providers.vault.param.uri": "${env:VAULT}",
         "topic.creation.enable": "False",
+        "metrics.jmx.include": ".*",
         "ssl.endpoint.identification.algorithm": "",
     }
     assert properties(*(f"{key}={text}" for key, text in given.items())) == NOTHING_GIVEN | given

@@ -71,6 +71,8 @@ response.http.headers.config=add X-XSS-Protection: 1; mode=block
 scheduled.rebalance.max.delay.ms=60000
 worker.unsync.backoff.ms=300000
 confluent.license=
+listeners.https.ssl.endpoint.identification.algorithm=
+listeners.https.ssl.allow.dn.changes=false
 """
 """What an operator for Kubernetes, and sites that are hardened, write."""
 
@@ -98,6 +100,8 @@ def loaded(folder: Path, text: str) -> Loaded:
             [
                 *("rest.port", "rest.extension.classes", "worker.unsync.backoff.ms"),
                 "confluent.license",
+                "listeners.https.ssl.endpoint.identification.algorithm",
+                "listeners.https.ssl.allow.dn.changes",
             ],
         ),
     ],
