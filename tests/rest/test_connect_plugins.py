@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from http import HTTPStatus
-from pathlib import Path
 from threading import Event, Semaphore
 from typing import cast
 
@@ -34,25 +33,27 @@ SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
 
 @pytest.fixture(scope="module")
-def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectPlugins]:
+    """Kafka's connectors of files; one JVM answers for them in all tests."""
     installation()
-    return plugin_path(tmp_path_factory.mktemp("plugins"), CONNECT_FILE)
-
-
-@pytest.fixture
-def client(api: RestApi, plugins: Path) -> Iterator[Client]:
-    """The interface of a node whose `plugin.path` has Kafka's connectors of files."""
+    folder = tmp_path_factory.mktemp("connect")
     brief = {
-        "path": [str(plugins)],
+        "path": [str(plugin_path(folder / "plugins", CONNECT_FILE))],
         "allow": ["*"],
         "host": asdict(HostOptions()),
         "idle_ms": 60_000,
         "properties": WORKER,
     }
-    connect = open_plugins(api.data_dir, brief)
+    opened = open_plugins(folder / "data", brief)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def client(api: RestApi, connect: ConnectPlugins) -> Client:
+    """The interface of a node whose `plugin.path` has these connectors."""
     api.service = replace(api.service, connect_plugins=connect)
-    yield Client(make_app(api.service))
-    connect.close()
+    return Client(make_app(api.service))
 
 
 def test_plugins_of_connect_stand_beside_those_of_fairlead(client: Client) -> None:
