@@ -18,6 +18,7 @@ from fairlead.runtime.pipeline.plugins.ivy import Coordinates, Ivy
 from fairlead_tests.plugins.installed import (
     CONNECT_FILE,
     DEBEZIUM,
+    QUICK,
     WORKER,
     fetched,
     installation,
@@ -33,7 +34,8 @@ SECONDS = 60.0
 @pytest.fixture
 def scanner(tmp_path: Path) -> HostScanner:
     """A scanner on what the environment of the tests has of Connect."""
-    return HostScanner(HostLaunch(installation(), java_here(), tmp_path / "logs/scan.log"))
+    launch = HostLaunch(installation(), java_here(), tmp_path / "logs/scan.log", QUICK)
+    return HostScanner(launch)
 
 
 def without_services(jar: Path, target: Path) -> Path:

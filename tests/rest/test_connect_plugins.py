@@ -22,9 +22,14 @@ from fairlead.runtime.interfaces.rest.commands.connect_plugins import (
 )
 from fairlead.runtime.interfaces.rest.server.errors import ApiError
 from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
-from fairlead.runtime.pipeline.plugins.host import HostOptions
 from fairlead.runtime.security.rights import Role
-from fairlead_tests.plugins.installed import CONNECT_FILE, WORKER, installation, plugin_path
+from fairlead_tests.plugins.installed import (
+    CONNECT_FILE,
+    QUICK,
+    WORKER,
+    installation,
+    plugin_path,
+)
 from fairlead_tests.rest.client import Client
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
@@ -40,7 +45,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectPlugins
     brief = {
         "path": [str(plugin_path(folder / "plugins", CONNECT_FILE))],
         "allow": ["*"],
-        "host": asdict(HostOptions()),
+        "host": asdict(QUICK),
         "idle_ms": 60_000,
         "properties": WORKER,
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.runtime.pipeline.plugins.host import HostOptions
 from fairlead.runtime.pipeline.plugins.ivy import Coordinates, Ivy, NotFetched
 from fairlead.runtime.pipeline.plugins.setup import Installation, home, set_up
 from fairlead.runtime.processes.java import Java, JavaNotFound, find_java
@@ -25,6 +26,8 @@ WORKER = {
     "plugin.discovery": "service_load",
 }
 """The properties of a worker that no broker is there for."""
+QUICK = HostOptions(java_options="-XX:TieredStopAtLevel=1")
+"""Of hosts that live for seconds: the quick compiler alone takes two thirds of what both do."""
 CONNECT_FILE = "org.apache.kafka:connect-file:4.3.0"
 DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.1.Final:plugin:tar.gz"
 OLDER_DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.0.Final:plugin:tar.gz"
