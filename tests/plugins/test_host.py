@@ -128,7 +128,7 @@ def test_a_config_is_validated_as_by_a_distributed_worker(host: PluginHost) -> N
 
 
 def test_a_scan_finds_what_no_service_file_declares(host: PluginHost, plugins: Path) -> None:
-    found = host.ask("scan", SECONDS, folder=str(plugins / "connect-file"))
+    found = host.ask("scan", SECONDS, folder=str(plugins / "connect-file-4.3.0"))
     assert found == [
         {
             "type": kind,
@@ -151,7 +151,7 @@ def test_a_question_has_a_deadline_and_the_answer_that_comes_late_is_dropped(
     host: PluginHost, plugins: Path
 ) -> None:
     with pytest.raises(HostSlow, match=r"^no answer for 1e-05 s"):
-        host.ask("scan", 0.00001, folder=str(plugins / "connect-file"))
+        host.ask("scan", 0.00001, folder=str(plugins / "connect-file-4.3.0"))
     keys = host.ask("keys", SECONDS, plugin="FileStreamSource", version="latest")
     assert keys[0]["name"] == "file"
 
