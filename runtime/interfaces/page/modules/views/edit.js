@@ -13,6 +13,7 @@ import { parse, write } from "../config-text.js";
 
 const CLASS = "SparkPipeline";
 const CHECK_MS = 400;
+const FORBIDDEN = 403;
 const HIDDEN = "********";
 const TYPES = ["source.type", "sink.type"];
 const FIRST = ["Source", "Sink", "Transforms"];
@@ -32,12 +33,14 @@ export class Edit extends Component {
       flaw: "",
       difference: null,
       types: {},
+      foreign: [],
     };
   }
 
   async componentDidMount() {
     const { isNew, name } = this.state;
     this.readTypes();
+    this.readClasses();
     if (isNew) {
       const { query } = this.props.route;
       const begin = {
@@ -68,6 +71,18 @@ export class Edit extends Component {
         if (types[key] && !types[key].includes(type)) types[key].push(type);
       }
       this.setState({ types });
+    } catch (refusal) {
+      say(refusal.message, true);
+    }
+  }
+
+  /** Which classes there are, and which of them are plugins of Kafka Connect: no delivery is told of these. */
+  async readClasses() {
+    try {
+      const classes = await get("connector-plugins?extended=true");
+      const names = [...new Set(classes.map((each) => each.class))];
+      const foreign = classes.filter((each) => !each.delivery).map((each) => each.class);
+      this.setState({ classes: names, foreign });
     } catch (refusal) {
       say(refusal.message, true);
     }
@@ -112,7 +127,19 @@ export class Edit extends Component {
       );
       if (number === this.checks) this.setState({ checked });
     } catch (refusal) {
-      if (number === this.checks) this.setState({ flaw: refusal.message });
+      const checked = refusal.status === FORBIDDEN ? await this.readKeys(kind) : null;
+      if (number === this.checks) this.setState({ flaw: refusal.message, checked });
+    }
+  }
+
+  /** The keys of a class as if they were checked and nothing found: for whoever may not have a config validated. */
+  async readKeys(kind) {
+    try {
+      const keys = await get(`connector-plugins/${encodeURIComponent(kind)}/config`);
+      const value = { value: null, recommended_values: [], errors: [] };
+      return { configs: keys.map((definition) => ({ definition, value: { ...value, name: definition.name } })) };
+    } catch {
+      return null;
     }
   }
 
@@ -141,8 +168,9 @@ export class Edit extends Component {
     }
   }
 
-  render(_, { name, isNew, config, stored, checked, language, text, flaw, difference, types, isBusy }) {
-    const errors = (checked?.configs ?? []).filter((each) => each.value.errors.length && each.value.name !== "name");
+  render(_, { name, isNew, config, stored, checked, language, text, flaw, difference, types, classes = [], isBusy }) {
+    const errors = (checked?.configs ?? []).filter((each) => each.value?.errors.length && each.value.name !== "name");
+    const foreign = this.state.foreign.includes(config["connector.class"]);
     const isFine = name.trim() && checked && !errors.length && !flaw;
     return html`<div class="crumb">
         <a href="#/connectors">Connectors</a> /
@@ -169,6 +197,7 @@ export class Edit extends Component {
             >
           </div>
         </div>
+        ${foreign && html`<p class="note wait">This is a plugin of Kafka Connect. This version validates its configs, and does not run them yet.</p>`}
         ${checked?.warnings?.map((each) => html`<p class="note wait">${each}</p>`)}
         ${
           difference &&
@@ -197,6 +226,7 @@ export class Edit extends Component {
               configs=${checked?.configs ?? []}
               config=${config}
               types=${types}
+              classes=${classes}
               onPut=${(key, value) => this.put(key, value)}
             />
           </div>
@@ -217,7 +247,7 @@ export class Edit extends Component {
               onInput=${(event) => this.type(event.target.value)}
               rows="22"
             ></textarea>
-            <${Sample} name=${name} config=${config} isFine=${checked && !errors.length} />
+            ${!foreign && html`<${Sample} name=${name} config=${config} isFine=${checked && !errors.length} />`}
           </div>
         </div>
       </form>`;
@@ -232,10 +262,10 @@ function Changes({ difference }) {
 }
 
 /** The keys by their groups: those that are needed, set or wrong are open, the others a click away. */
-function Fields({ configs, config, types, onPut }) {
+function Fields({ configs, config, types, classes, onPut }) {
   const groups = new Map();
   for (const each of configs) {
-    if (!each.definition || each.value.name === "name") continue;
+    if (!each.definition || !each.value || each.value.name === "name") continue;
     const { group } = each.definition;
     if (!groups.has(group)) groups.set(group, []);
     groups.get(group).push(each);
@@ -258,6 +288,7 @@ function Fields({ configs, config, types, onPut }) {
           each=${each}
           value=${config[each.value.name] ?? ""}
           options=${types[each.value.name]}
+          suggested=${each.value.name === "connector.class" ? classes : each.value.recommended_values}
           onPut=${onPut}
         />`;
       return html`<details open=${shown.length > 0} key=${group}>
@@ -275,7 +306,7 @@ function Fields({ configs, config, types, onPut }) {
     });
 }
 
-function Field({ each: { definition, value: checked }, value, options, onPut }) {
+function Field({ each: { definition, value: checked }, value, options, suggested, onPut }) {
   const { name } = checked;
   const id = `key-${name}`;
   const isNeeded = definition.required && value === "";
@@ -284,7 +315,7 @@ function Field({ each: { definition, value: checked }, value, options, onPut }) 
   const put = (event) => onPut(name, event.target.value);
   let input = html`<input
     ...${shared}
-    list=${checked.recommended_values.length ? `${id}-list` : undefined}
+    list=${suggested.length ? `${id}-list` : undefined}
     placeholder=${definition.default_value ?? ""}
     value=${value}
     onInput=${put}
@@ -320,7 +351,7 @@ function Field({ each: { definition, value: checked }, value, options, onPut }) 
   return html`<div class="field">
     <label for=${id}>${name}${definition.required && html` <span class="soft">needed</span>`}</label>
     ${input}
-    ${checked.recommended_values.length > 0 && html`<datalist id="${id}-list">${checked.recommended_values.map((one) => html`<option value=${one} />`)}</datalist>`}
+    ${suggested.length > 0 && html`<datalist id="${id}-list">${suggested.map((one) => html`<option value=${one} />`)}</datalist>`}
     ${wrong && checked.errors.map((one) => html`<span class="wrong">${one}</span>`)}
     <span class="help" id="${id}-help"><${Prose} text=${definition.documentation} /></span>
   </div>`;
