@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 
 from fairlead.runtime.pipeline.connectors.connect_configs.draft import Remark, TranslatedConfig
+from fairlead.runtime.pipeline.connectors.connect_configs.makers import COORDINATES, origin_of
 from fairlead.runtime.pipeline.connectors.connect_configs.table import (
     COUNTERPARTS,
     counterpart_of,
@@ -12,6 +13,7 @@ from fairlead.runtime.pipeline.connectors.connect_configs.table import (
     translate,
 )
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.plugins.ivy import Coordinates
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 AVRO = "io.confluent.connect.avro.AvroConverter"
@@ -447,3 +449,50 @@ def test_of_other_classes_nothing_is_said() -> None:
     assert hint_for("io.debezium.connector.mysql.MySqlConnector") == (
         "of MySqlConnector: no log but PostgreSQL's is read here: source.type=jdbc reads its tables"
     )
+
+
+@pytest.mark.parametrize(
+    ("connector", "told"),
+    [
+        (
+            "io.debezium.connector.mysql.MySqlConnector",
+            "the plugin of MySqlConnector is had by `fairlead plugins fetch"
+            " io.debezium:debezium-connector-mysql:3.6.1.Final`",
+        ),
+        (
+            "FileStreamSink",
+            "the plugin of FileStreamSink is had by `fairlead plugins fetch"
+            " org.apache.kafka:connect-file:4.3.0`",
+        ),
+        (
+            " IcebergSinkConnector ",
+            "the plugin of IcebergSinkConnector is had by `fairlead plugins fetch --name iceberg"
+            " org.apache.iceberg:iceberg-kafka-connect:1.12.0"
+            " org.apache.iceberg:iceberg-parquet:1.12.0`",
+        ),
+        (
+            "io.debezium.connector.jdbc.JdbcSinkConnector",
+            "the plugin of JdbcSinkConnector is had by `fairlead plugins fetch"
+            " io.debezium:debezium-connector-jdbc:3.6.1.Final`",
+        ),
+        (
+            "io.confluent.connect.jdbc.JdbcSinkConnector",
+            "the plugin of JdbcSinkConnector is had from its maker's archive, by"
+            " `fairlead plugins add`",
+        ),
+        ("JdbcSink", ""),
+        ("Nothing", ""),
+        ("fairlead.runtime.SparkConnector", ""),
+        ("org.apache.kafka.connect.nothing.NoConnector", ""),
+        ("", ""),
+    ],
+)
+def test_a_class_of_connect_leads_to_the_command_that_brings_its_plugin(
+    connector: str, told: str
+) -> None:
+    assert origin_of(connector) == told
+
+
+def test_each_plugin_that_is_fetched_has_coordinates_that_the_command_takes() -> None:
+    words = {word for each in COORDINATES.values() for word in each.split() if ":" in word}
+    assert {str(Coordinates.parse(word)) for word in words} == words

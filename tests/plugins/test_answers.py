@@ -8,8 +8,15 @@ import pytest
 from fairlead.runtime.pipeline.plugins.catalogue import answers as module
 from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin
+from fairlead.runtime.pipeline.plugins.catalogue.installing.refusals import PluginFlaw
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
-from fairlead.runtime.pipeline.plugins.host import HostDied, PluginHost
+from fairlead.runtime.pipeline.plugins.host import (
+    OVERDUE,
+    HostDied,
+    HostSlow,
+    PluginFailed,
+    PluginHost,
+)
 
 PATIENCE = 60.0
 
@@ -23,9 +30,15 @@ class Host:
         self.closed = Event()
         self.may_answer = Event()
         self.asked = Event()
+        self.failure: Exception | None = None
+        """What it answers with."""
+        self.at_failure: Callable[[], None] = lambda: None
 
     def ask(self, question: str, seconds: float, **given: object) -> object:
         self.asked.set()
+        if self.failure is not None:
+            self.at_failure()
+            raise self.failure
         if given.get("config") == {"blocks": "yes"}:
             assert self.may_answer.wait(PATIENCE)
         return {"question": question, "seconds": seconds, **given}
@@ -41,6 +54,7 @@ class Scene:
     def __init__(self, allow: Sequence[str] = ("*",), idle_seconds: float = PATIENCE) -> None:
         self.hosts: list[Host] = []
         self.paths = ["/plugins/a"]
+        self.flaws: tuple[PluginFlaw, ...] = ()
         self.reads = 0
         self.answers = PluginAnswers(
             PluginSettings(Path("/data"), allow=allow), self.read, self.start, idle_seconds
@@ -52,7 +66,7 @@ class Scene:
             ConnectPlugin("source", f"org.{name}Source", "1", Path("/p"), Path("/p"), (name,))
             for name in ("A", "B")
         )
-        return Catalogue(plugins, tuple(map(Path, self.paths)), ())
+        return Catalogue(plugins, tuple(map(Path, self.paths)), self.flaws)
 
     def start(self, paths: Sequence[str]) -> PluginHost:
         self.hosts.append(Host(paths))
@@ -154,3 +168,44 @@ def test_a_host_that_does_not_start_is_tried_again_with_the_next_question() -> N
         with pytest.raises(HostDied, match="no memory"):
             failing.keys("A", "latest")
     failing.close()
+
+
+@pytest.mark.parametrize(
+    "failure", [HostSlow("no answer"), PluginFailed(OVERDUE, "Request timed out", 500)]
+)
+def test_a_host_in_which_a_plugin_does_not_come_back_is_replaced(failure: Exception) -> None:
+    scene = Scene()
+    scene.answers.keys("A", "latest")
+    scene.hosts[0].failure = failure
+    with pytest.raises(type(failure)):
+        scene.answers.keys("A", "latest")
+    assert scene.hosts[0].closed.is_set()
+    scene.answers.keys("A", "latest")
+    assert len(scene.hosts) == 2
+    scene.answers.close()
+
+
+BROKEN = PluginFailed("java.lang.NoClassDefFoundError", "a/B", None)
+
+
+def test_what_fails_while_its_jars_are_replaced_is_asked_again_of_another_host() -> None:
+    scene = Scene()
+    scene.answers.keys("A", "latest")
+    scene.hosts[0].failure = BROKEN
+    scene.hosts[0].at_failure = lambda: scene.paths.append("/plugins/b")
+    assert scene.answers.keys("A", "latest")
+    assert [each.paths for each in scene.hosts] == [["/plugins/a"], ["/plugins/a", "/plugins/b"]]
+    scene.hosts[1].failure = BROKEN
+    with pytest.raises(PluginFailed, match="a/B"):
+        scene.answers.keys("A", "latest")
+    assert len(scene.hosts) == 2
+    scene.answers.close()
+
+
+def test_a_catalogue_with_flaws_is_not_read_for_each_question() -> None:
+    scene = Scene()
+    scene.flaws = (PluginFlaw(Path("/p"), "it could not be scanned"),)
+    for _ in range(3):
+        scene.answers.keys("A", "latest")
+    assert scene.reads == 1
+    scene.answers.close()

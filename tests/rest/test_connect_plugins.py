@@ -81,8 +81,9 @@ def test_their_keys_and_refusals_are_those_of_connect(client: Client) -> None:
         f"Plugin {SOURCE} not found that matches the version range [9.9.9,9.9.9], available"
         " versions: [4.3.0]",
     )
-    nobody = client.get("/connector-plugins/Nobody/config")
+    nobody = client.get("/connector-plugins/FileStreamSorceConnector/config")
     assert nobody.status_code == HTTPStatus.NOT_FOUND
+    assert "FileStreamSourceConnector" in nobody.json()["message"]
 
 
 def test_a_config_is_validated_by_the_plugin_and_its_secrets_are_masked(client: Client) -> None:
@@ -158,3 +159,71 @@ def test_the_log_masks_the_worker_and_the_last_configs() -> None:
     assert mask.hide("of-the-worker secret-000 secret-001 secret-100") == (
         "${env:KEY} secret-000 ******** ********"
     )
+
+
+KEY: dict[str, object] = {
+    "name": "plain",
+    "type": "STRING",
+    "required": False,
+    "default_value": None,
+    "importance": "LOW",
+    "documentation": None,
+    "group": None,
+    "order_in_group": -1,
+    "width": "NONE",
+    "display_name": None,
+    "dependents": [],
+}
+"""A key whose plugin says nothing of it."""
+VALUE: dict[str, object] = {
+    "name": "plain",
+    "value": None,
+    "recommended_values": ["a", None],
+    "errors": [None],
+    "visible": True,
+}
+
+
+class Silent:
+    """Stands for the answers of a plugin that leaves out what it may."""
+
+    def keys(self, *_: object) -> list[dict[str, object]]:
+        return [dict(KEY)]
+
+    def validate(self, *_: object) -> dict[str, object]:
+        infos = [
+            {"definition": dict(KEY), "value": dict(VALUE)},
+            {"definition": None, "value": None},
+        ]
+        return {"name": "a", "error_count": 1, "groups": [], "configs": infos}
+
+
+def test_texts_that_a_plugin_leaves_out_are_filled_in() -> None:
+    plugins = ConnectPlugins(cast(PluginAnswers, Silent()), LogMask())
+    (key,) = plugins.keys("a", "latest")
+    assert (key.documentation, key.display_name, key.group) == ("", "plain", None)
+    info, none = plugins.validate({"name": "a"}).configs
+    assert info.value
+    assert info.value.errors == ("it is refused without a reason",)
+    assert info.value.recommended_values == ("a",)
+    assert (none.definition, none.value) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "io.debezium.connector.mysql.MySqlConnector",
+            "`fairlead plugins fetch io.debezium:debezium-connector-mysql:3.6.1.Final`",
+        ),
+        (
+            "com.example.ShopConnector",
+            "the plugin of ShopConnector is had from its maker's archive, by"
+            " `fairlead plugins add`",
+        ),
+    ],
+)
+def test_a_class_that_is_not_there_leads_to_its_plugin(api: RestApi, name: str, told: str) -> None:
+    answer = Client(make_app(api.service)).get(f"/connector-plugins/{name}/config")
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+    assert told in answer.json()["message"]

@@ -11,6 +11,7 @@ from .findings import Finding
 from .folder import check_access, check_disk, check_node, check_times, nearest_folder, read_disk
 from .machine import MachineFacts, read_machine
 from .machine_checks import NodeNeeds, check_machine
+from .plugins import check_plugins
 from .programs import check_extras, check_java, check_packages, check_python, read_requirements
 
 
@@ -28,6 +29,7 @@ def examine(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from examine_packages()
     if needs.jvms:
         yield from check_java(environ)
+    yield from check_plugins(config.plugins(), environ)
     yield from check_machine(machine, needs)
     yield from examine_folder(config.data_path, machine)
     yield from check_ports(config)

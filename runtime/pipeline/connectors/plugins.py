@@ -9,6 +9,7 @@ from ..spi.config import has_reference
 from ..spi.connector import Connector, Delivery
 from ..spi.errors import PluginUnknown
 from ..spi.keys.common import CONNECTOR_VERSION
+from .connect_configs.makers import origin_of
 from .connect_configs.table import hint_for
 
 GROUP = "fairlead.connectors"
@@ -72,7 +73,9 @@ class Plugins:
         hint = hint_by_last_part(name, (plugin.short_name for plugin in self.plugins))
         available = ", ".join(plugin.name for plugin in self.plugins)
         remarks = "".join(
-            f"; {each}" for each in (hint, hint_for(name), *self.broken.values()) if each
+            f"; {each}"
+            for each in (hint, hint_for(name), origin_of(name), *self.broken.values())
+            if each
         )
         return (
             "Failed to find any class that implements Connector and which name matches"

@@ -11,6 +11,7 @@ A thread starts the JVM, which dies with it, and reads the answers until the JVM
 
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -52,6 +53,15 @@ _OPTIONS: Final = (
 )
 
 
+OVERDUE: Final = "fairlead.plugins.Validation$Overdue"
+_TOO_NEW: Final = "java.lang.UnsupportedClassVersionError"
+_RELEASES: Final = re.compile(r"(\S+) has been compiled .*version (\d+)\.\d+\).* up to (\d+)\.\d+")
+_BEFORE_JAVA: Final = 44
+"""What the version in a class file is ahead of Java's release by."""
+_EXIT: Final = re.compile(r"^System\.exit was called at .*$", re.MULTILINE)
+_FULL: Final = "Terminating due to java.lang.OutOfMemoryError"
+
+
 class HostDied(Exception):  # noqa: N818  # says what happened
     """A plugin host could not be started, or has ended; the text says why."""
 
@@ -65,9 +75,14 @@ class PluginFailed(Exception):  # noqa: N818  # says what happened
 
     def __init__(self, kind: str, message: str, status: int | None) -> None:
         """`kind` is the Java class of the error, `status` that of Connect's HTTP answer, if any."""
-        super().__init__(message or kind)
+        super().__init__(_plain(kind, message))
         self.kind = kind
         self.status = status
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the plugin has not come back in time: its thread stays where it is."""
+        return self.kind == OVERDUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +204,7 @@ class PluginHost:
         line = json.dumps({"id": number, "ask": question, "with": given}).encode() + b"\n"
         with self._lock:
             if self._link is None:
-                raise HostDied(self._running.why)
+                raise HostDied(self._explain(self._running.why))
             self._waiting[number] = answer
             with suppress(OSError):  # its end is about to be seen by the reader
                 self._link.sendall(line)
@@ -220,7 +235,7 @@ class PluginHost:
                 self._running.ended.wait()
             with self._lock:
                 self._link = None
-        died = HostDied(self._running.why)
+        died = HostDied(self._explain(self._running.why))
         for answer in [*self._waiting.values()]:
             answer.set_exception(died)
 
@@ -241,13 +256,21 @@ class PluginHost:
                     link.settimeout(None)
                     return link
                 if process.ended.is_set():
-                    raise HostDied(self._explain(process.why))
+                    raise HostDied(self._explain_start(process.why))
             process.kill(f"it did not connect for {START_SECONDS:g} s")
             raise HostDied(process.why)
 
-    def _explain(self, why: str) -> str:
+    def _explain_start(self, why: str) -> str:
         if "UnsupportedClassVersionError" in why:
             return f"Java {self._launch.java.version} is too old, it needs {OLDEST}: {why}"
+        return why
+
+    def _explain(self, why: str) -> str:
+        if _FULL in why:
+            heap = self._launch.options.heap
+            return f"its heap was full ({heap}): set plugin.host.heap to more; {why}"
+        if called := _EXIT.search(why):
+            return f"code of a plugin has ended its JVM: {called[0]}; {why}"
         return why
 
     def _read(self, lines: IO[bytes]) -> None:
@@ -261,6 +284,17 @@ class PluginHost:
                 answer.set_exception(PluginFailed(*told))
             else:
                 answer.set_result(reply.get("answer"))
+
+
+def _plain(kind: str, message: str) -> str:
+    """Return an error of Java in words that help, where there are such words."""
+    if kind == _TOO_NEW and (found := _RELEASES.search(message)):
+        needed, here = (int(each) - _BEFORE_JAVA for each in found.group(2, 3))
+        return (
+            f"{found[1].replace('/', '.')} needs Java {needed}, and this JVM has Java {here}: set"
+            " JAVA_HOME to a newer one, or take an older version of the plugin"
+        )
+    return message or kind
 
 
 def _listen(folder: str) -> socket.socket:

@@ -73,8 +73,13 @@ def fetch_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
 
 
 def _types_of(client: Client, plugin: PluginInfo) -> list[tuple[str, str]]:
-    """Return the types of a connector class; none if its keys cannot be told."""
+    """Return the types of a connector class; none if its keys cannot be told.
+
+    Plugins of Kafka Connect, of which no delivery is told, have none: a JVM would start to say so.
+    """
     with suppress(RefusedByCluster):
+        if not plugin.delivery:
+            return []
         return list_types(fetch_keys(client, plugin.class_name))
     return []
 
@@ -138,8 +143,9 @@ def filter_keys(plugin: PluginInFull, search: KeySearch) -> PluginInFull:
 
 
 def list_plugin_names(plugin: PluginInfo) -> Sequence[str]:
-    """Return the short name of a plugin, and that of its class."""
-    return plugin.class_name.rpartition(".")[2], plugin.class_name
+    """Return the short name of a plugin, that of its class, and Connect's alias."""
+    short = plugin.class_name.rpartition(".")[2]
+    return short, plugin.class_name, short.removesuffix("Connector")
 
 
 PLUGINS: Final = TableLayout(
@@ -209,7 +215,10 @@ def find_meanings(options: RemoteOptions, name: str) -> list[KeyMeaning]:
 def _find_keys(client: Client, name: str) -> Iterator[KeyMeaning]:
     """Yield the keys of all connector classes that have this name."""
     for plugin in client.get(list[PluginInfo], "connector-plugins"):
-        for each in fetch_keys(client, plugin.class_name):
+        keys: list[ConfigKeyInfo] = []
+        with suppress(RefusedByCluster):  # one plugin that fails hides no key of another
+            keys = fetch_keys(client, plugin.class_name)
+        for each in keys:
             if each.name == name:
                 yield KeyMeaning(
                     each.name,

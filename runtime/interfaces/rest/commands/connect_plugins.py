@@ -17,6 +17,8 @@ from .....actors.settings import HIDDEN, SettingType
 from ....config.connect_worker import secrets_of
 from ....config.references.redaction import Redaction
 from ....config.references.resolving import ReferenceBroken, resolve
+from ....pipeline.installed import hint_by_last_part
+from ....pipeline.plugins.catalogue.aliases import simple_name
 from ....pipeline.plugins.catalogue.answers import PluginAnswers
 from ....pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin, open_catalogue
 from ....pipeline.plugins.catalogue.host_scanner import HostScanner
@@ -94,9 +96,18 @@ class ConnectPlugins:
         """Return the plugin of a class or of one of its aliases."""
         return self._answers.find(name)
 
+    def hint(self, name: str) -> str:
+        """Return the most similar names, and what keeps plugins from being there; "" for none."""
+        known = {simple_name(each.class_name) for each in self._answers.listed()}
+        flaws = self._answers.catalogue().flaws
+        wrong = "`fairlead plugins list` tells what is wrong with plugins here" if flaws else ""
+        return "; ".join(filter(None, (hint_by_last_part(name, sorted(known)), wrong)))
+
     def keys(self, name: str, version: str) -> list[ConfigKeyInfo]:
         """Return the definitions of a plugin's keys; raises `ApiError`."""
         answer = self._ask(lambda: self._answers.keys(name, version), ())
+        for each in answer:
+            _complete(each)
         return msgspec.convert(answer, list[ConfigKeyInfo])
 
     def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -108,13 +119,17 @@ class ConnectPlugins:
         secrets = {plain[key] for key in secret_keys_of(plain, {}, ())} - {""}
         self._mask.add({}, secrets)
         answer = self._ask(lambda: self._answers.validate(config), secrets)
-        defined = filter(None, (each["definition"] for each in answer["configs"]))
+        defined = [each["definition"] for each in answer["configs"] if each["definition"]]
         passwords = {each["name"] for each in defined if each["type"] == _SECRET}
         secrets |= {plain[key] for key in passwords & plain.keys()} - {""}
         self._mask.add({}, secrets)
+        for each in defined:
+            _complete(each)
         for each in answer["configs"]:
             if value := each["value"]:
-                value["errors"] = [_hush(text, secrets) for text in value["errors"]]
+                told = (text or "it is refused without a reason" for text in value["errors"])
+                value["errors"] = [_hush(text, secrets) for text in told]
+                value["recommended_values"] = [*filter(None, value["recommended_values"])]
                 value["value"] = value["value"] and _hush(value["value"], secrets)
         return msgspec.convert(answer, ConfigInfos)
 
@@ -169,6 +184,12 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
 
     answers = PluginAnswers(settings, read_catalogue, start, brief["idle_ms"] / 1000)
     return ConnectPlugins(answers, mask)
+
+
+def _complete(definition: dict[str, Any]) -> None:
+    """Fill in the texts of a key that Connect lets a plugin leave out."""
+    definition["documentation"] = definition["documentation"] or ""
+    definition["display_name"] = definition["display_name"] or definition["name"]
 
 
 def _hush(text: str, secrets: Collection[str]) -> str:

@@ -1,9 +1,11 @@
 """Answers about Connect's plugins: which there are, their keys, whether a config is valid.
 
-The catalogue is read when it is asked for and has not been for some seconds: to see that no plugin
-has changed costs little. A plugin host is started by the first question that needs one, serves any
-number at once, and ends when it has been idle for a while. Another one replaces it once the
-catalogue names other plugins; it ends when the questions that it has are answered.
+A list is made from a catalogue that may be some seconds old; for a question to a plugin it is read
+again: to see that no plugin has changed costs little. A plugin host is started by the first
+question that needs one, serves any number at once, and ends when it has been idle for a while.
+Another one replaces it once the catalogue names other plugins, or code of a plugin does not come
+back; it ends when the questions that it has are answered. A plugin that fails is asked once more if
+its jars were replaced meanwhile: the classes of the former host were halves of two plugins.
 """
 
 import time
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from threading import Lock, Timer
 from typing import Any, Final
 
-from ..host import PluginHost
+from ..host import HostSlow, PluginFailed, PluginHost
 from .catalogue import Catalogue, ConnectPlugin
 from .settings import PluginSettings
 
@@ -23,7 +25,7 @@ VALIDATE_SECONDS: Final = 90.0
 _SLACK: Final = 5.0
 """How much longer the host is waited for: it tells what a plugin does when its time is over."""
 _FRESH_SECONDS: Final = 3.0
-"""How long a catalogue is taken as it was."""
+"""How long a catalogue is taken as it was, for lists."""
 
 
 @dataclass(slots=True)
@@ -61,10 +63,10 @@ class PluginAnswers:
         self._serving: _Serving | None = None
         self._idle: Timer | None = None
 
-    def catalogue(self) -> Catalogue:
+    def catalogue(self, fresh_seconds: float = _FRESH_SECONDS) -> Catalogue:
         """Return the plugins that can be used now; new ones are scanned first."""
         with self._reading:
-            if time.monotonic() - self._read_at > _FRESH_SECONDS:
+            if time.monotonic() - self._read_at > fresh_seconds:
                 self._catalogue = self._read_catalogue()
                 self._read_at = time.monotonic()
             return self._catalogue
@@ -84,11 +86,10 @@ class PluginAnswers:
 
         Raises `HostDied`, `HostSlow`, `PluginFailed`.
         """
-        with self._host() as host:
-            keys: list[dict[str, Any]] = host.ask(
-                "keys", KEYS_SECONDS, plugin=name, version=version
-            )
-            return keys
+        keys: list[dict[str, Any]] = self._ask(
+            "keys", KEYS_SECONDS, {"plugin": name, "version": version}
+        )
+        return keys
 
     def validate(
         self, config: Mapping[str, str | None], seconds: float = VALIDATE_SECONDS
@@ -97,33 +98,56 @@ class PluginAnswers:
 
         Raises `HostDied`, `HostSlow`, `PluginFailed`.
         """
-        with self._host() as host:
-            milliseconds = int(seconds * 1000)
-            infos: dict[str, Any] = host.ask(
-                "validate", seconds + _SLACK, config=config, ms=milliseconds
-            )
-            return infos
+        given = {"config": config, "ms": int(seconds * 1000)}
+        infos: dict[str, Any] = self._ask("validate", seconds + _SLACK, given)
+        return infos
 
     def close(self) -> None:
         """End the host, if there is one."""
         with self._lock:
             self._end()
 
+    def _ask(self, question: str, seconds: float, names: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON
+        paths = self._paths()
+        try:
+            with self._host(paths) as host:
+                return host.ask(question, seconds, **names)
+        except PluginFailed as failed:
+            if failed.is_overdue or (now := self._paths()) == paths:
+                raise
+        with self._host(now) as host:
+            return host.ask(question, seconds, **names)
+
+    def _paths(self) -> list[str]:
+        # What could not be scanned would be scanned again by each question.
+        seconds = _FRESH_SECONDS if self._catalogue.flaws else 0.0
+        return [str(each) for each in self.catalogue(seconds).paths]
+
     @contextmanager
-    def _host(self) -> Generator[PluginHost]:
-        paths = [str(each) for each in self.catalogue().paths]
+    def _host(self, paths: Sequence[str]) -> Generator[PluginHost]:
         with self._lock:
             serving = self._choose(paths)
             serving.questions += 1
+        is_stuck = False
         try:
             yield serving.host
+        except (HostSlow, PluginFailed) as failed:
+            is_stuck = isinstance(failed, HostSlow) or failed.is_overdue
+            raise
         finally:
             with self._lock:
                 serving.questions -= 1
-                if serving is self._serving:
-                    self._end_when_idle()
-                elif not serving.questions:
-                    serving.host.close()
+                self._release(serving, is_stuck=is_stuck)
+
+    def _release(self, serving: _Serving, *, is_stuck: bool) -> None:
+        """Keep a host for the next question, unless code of a plugin is stuck in it."""
+        if serving is self._serving and not is_stuck:
+            self._end_when_idle()
+            return
+        if serving is self._serving:
+            self._serving = None
+        if not serving.questions:
+            serving.host.close()
 
     def _choose(self, paths: Sequence[str]) -> _Serving:
         serving = self._serving

@@ -9,6 +9,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from ......events.log.errors import NoLogError
+from .....pipeline.connectors.connect_configs.makers import origin_of
 from .....pipeline.connectors.connect_configs.table import hint_for
 from .....pipeline.connectors.plugins import Plugin
 from .....pipeline.installed import LATEST, flaw_in_version
@@ -234,8 +235,10 @@ def _find(service: Service, name: str) -> Plugin:
     try:
         return service.plugins.find(name)
     except PluginUnknown:
-        hint = hint_for(name)
-        raise not_found(f"Unknown plugin {name}.{f' Note: {hint}' if hint else ''}") from None
+        foreign = service.connect_plugins
+        hints = (foreign.hint(name) if foreign else "", hint_for(name), origin_of(name))
+        told = "; ".join(filter(None, hints))
+        raise not_found(f"Unknown plugin {name}.{f' Note: {told}' if told else ''}") from None
 
 
 def _stored(service: Service, name: str) -> dict[str, str]:

@@ -90,7 +90,7 @@ final class Link {
     }
 
     /** Returns the line at which code is, or from which it has called Java's own classes. */
-    private static String locate(StackTraceElement[] frames) {
+    static String locate(StackTraceElement[] frames) {
         return Arrays.stream(frames)
             .filter(frame -> !Objects.equals(frame.getModuleName(), "java.base"))
             .findFirst()

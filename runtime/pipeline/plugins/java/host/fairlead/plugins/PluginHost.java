@@ -7,6 +7,7 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.kafka.connect.runtime.isolation.Plugins;
 import org.apache.kafka.connect.storage.StringConverter;
@@ -27,11 +28,23 @@ public final class PluginHost {
     public static void main(String[] arguments) throws IOException {
         SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         channel.connect(UnixDomainSocketAddress.of(arguments[0]));
+        Runtime.getRuntime().addShutdownHook(new Thread(PluginHost::tellExit));
         try {
             new Link(channel, new PluginHost()::answer).serve();
         } finally {
             Runtime.getRuntime().halt(0); // plugins leave threads behind, and hooks that wait for them
         }
+    }
+
+    /** Names, as the last line of the log, the code that ends this JVM: it waits where it has called for that. */
+    private static void tellExit() {
+        Thread.getAllStackTraces().values().stream()
+            .filter(frames -> Arrays.stream(frames).anyMatch(PluginHost::isExit))
+            .forEach(frames -> System.err.println("System.exit was called at " + Link.locate(frames)));
+    }
+
+    private static boolean isExit(StackTraceElement frame) {
+        return frame.getClassName().equals("java.lang.Runtime") && frame.getMethodName().equals("exit");
     }
 
     private Object answer(String question, JsonNode with) throws Throwable {

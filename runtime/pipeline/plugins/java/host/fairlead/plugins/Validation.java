@@ -26,6 +26,7 @@ import org.apache.kafka.connect.storage.MemoryConfigBackingStore;
 import org.apache.kafka.connect.storage.MemoryOffsetBackingStore;
 import org.apache.kafka.connect.storage.MemoryStatusBackingStore;
 import org.apache.kafka.connect.util.FutureCallback;
+import org.apache.kafka.connect.util.Stage;
 import org.apache.kafka.connect.util.StagedTimeoutException;
 import org.apache.maven.artifact.versioning.InvalidVersionSpecificationException;
 
@@ -79,14 +80,14 @@ final class Validation {
     /** Validates a config for up to a number of milliseconds. */
     ConfigInfos validate(Map<String, String> config, long milliseconds) throws Throwable {
         forget();
-        FutureCallback<ConfigInfos> answer = new FutureCallback<>();
+        Answer answer = new Answer();
         herder.validateConnectorConfig(config, answer, false);
         try {
             return answer.get(milliseconds, TimeUnit.MILLISECONDS);
         } catch (StagedTimeoutException slow) {
-            throw new ConnectRestException(SERVER_ERROR, "Request timed out. " + slow.stage().summarize());
+            throw new Overdue(". " + slow.stage().summarize() + answer.locate());
         } catch (TimeoutException slow) {
-            throw new ConnectRestException(SERVER_ERROR, "Request timed out");
+            throw new Overdue(answer.locate());
         } catch (ExecutionException failed) {
             throw failed.getCause();
         }
@@ -120,6 +121,31 @@ final class Validation {
             field.set(target, value);
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException("this version of Connect is not supported", error);
+        }
+    }
+
+    /** A validation that has not ended in time; its thread cannot be taken back, so this JVM is to be replaced. */
+    private static final class Overdue extends ConnectRestException {
+        private static final long serialVersionUID = 1L;
+
+        Overdue(String rest) {
+            super(SERVER_ERROR, "Request timed out" + rest);
+        }
+    }
+
+    /** A validation that goes on, and the thread that it is on. */
+    private static final class Answer extends FutureCallback<ConfigInfos> {
+        private volatile Thread thread;
+
+        @Override
+        public void recordStage(Stage stage) {
+            thread = Thread.currentThread();
+            super.recordStage(stage);
+        }
+
+        String locate() {
+            String place = thread == null ? "" : Link.locate(thread.getStackTrace());
+            return place.isEmpty() ? "" : "; its code is at " + place;
         }
     }
 
