@@ -16,6 +16,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.config.references.redaction import Redaction
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
+from fairlead.runtime.pipeline.engines.queries import query_check as checks
 from fairlead.runtime.pipeline.engines.queries.query_check import QueryCheck
 from fairlead.runtime.pipeline.stores.files.source.listing import walk
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
@@ -25,6 +26,14 @@ from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
 Run = Callable[[Mapping[str, str]], Reports]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient_checks() -> Iterator[None]:
+    """Have queries be checked for as long as it takes on a busy machine."""
+    with pytest.MonkeyPatch.context() as patience:
+        patience.setattr(checks, "LONGEST_SECONDS", 120.0)
+        yield
 
 
 @pytest.fixture
