@@ -132,7 +132,16 @@ PIPELINE_LEANS_ON = {
     "transforms": {"", "batches", "engines", "spi", "untrusted"},
     "stores": {"spi"},
     "stores/files": {"batches", "engines", "formats", "spi", "stores"},
-    "stores/kafka": {"", "batches", "engines", "formats", "spi", "stores", "untrusted"},
+    "stores/kafka": {
+        "",
+        "batches",
+        "engines",
+        "formats",
+        "spi",
+        "stores",
+        "stores/files",  # letters in a topic may be rows of files
+        "untrusted",
+    },
     "stores/postgres": {"batches", "spi", "stores", "untrusted"},
     "stores/jdbc": {"engines", "spi"},
     "connectors": {

@@ -39,6 +39,8 @@ class InstalledClasses(Generic[T]):
     built_in: Mapping[str, type[T]]
     listed: Sequence[str] = ()
     """The built-in names that error messages list; empty: all."""
+    extras: tuple[EntryPoint, ...] = ()
+    """Built-in classes that need an extra of pip, and are loaded as those of entry points."""
 
     def find(self, name: str) -> type[T]:
         """Return the class of a name; raises `PluginUnknown`."""
@@ -56,7 +58,7 @@ class InstalledClasses(Generic[T]):
 
     @cached_property
     def _points(self) -> EntryPoints:
-        return entry_points(group=self.group)
+        return EntryPoints([*self.extras, *entry_points(group=self.group)])
 
 
 def pip_install(extra: str) -> str:
@@ -72,8 +74,9 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
     try:
         loaded: object = point.load()
     except (Exception, SystemExit) as error:  # the module may even be a script that exits
-        if isinstance(error, ModuleNotFoundError) and point.extras and point.dist:
-            extra = f"{point.dist.name}[{','.join(point.extras)}]"
+        if isinstance(error, ModuleNotFoundError) and point.extras:
+            of_whom = point.dist.name if point.dist else DISTRIBUTION
+            extra = f"{of_whom}[{','.join(point.extras)}]"
             raise PluginUnknown(f"{what} needs {error.name}: pip install '{extra}'") from error
         why = f"{type(error).__name__}: {error}"
         raise PluginUnknown(f"{what} could not be loaded: {why}") from error

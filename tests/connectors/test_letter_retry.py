@@ -235,7 +235,7 @@ def test_letters_of_records_are_read_as_texts_or_as_json(config: Config) -> None
     [
         ({f"{QUEUE}.path": ""}, f"{QUEUE}.path is not set"),
         ({f"{QUEUE}.path": "${env:X}"}, "which only workers resolve"),
-        ({f"{QUEUE}.topic.name": "t"}, "they are in a topic"),
+        ({f"{QUEUE}.topic.name": "t"}, "do not say whose they are"),
         ({"source.schema": ""}, "its schema is not known before its first task has run"),
         ({"source.type": "jdbc"}, "rows of source.type=jdbc have no columns and no text"),
         (kafka(value_converter="avro"), "values of source.value.converter=avro cannot be read"),

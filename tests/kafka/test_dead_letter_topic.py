@@ -21,6 +21,7 @@ from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
 from fairlead.runtime.pipeline.spi.errors import LettersRefused, RowsRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.rows import DeadLetter, LetterQuery
 from fairlead.runtime.pipeline.stores.kafka.sink import letter_records
+from fairlead.runtime.pipeline.stores.kafka.source.reader import HEADERS
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.pipes import CLUSTER
@@ -82,7 +83,9 @@ def run(engine: Embedded, config: dict[str, str], rows: int) -> None:
 def told(record: Any) -> dict[str, str]:
     """Return the headers of a record without what all of them begin with."""
     return {
-        name.removeprefix("__connect.errors."): each.decode() for name, each in record.headers()
+        name.removeprefix("__connect.errors."): each.decode()
+        for name, each in record.headers()
+        if name != "__fairlead.letter"
     }
 
 
@@ -157,8 +160,11 @@ class Frame:
     """Letters as the engine has them, as far as a queue looks at them."""
 
     def __init__(self, texts: list[str], headers: dict[str, str] | None = None) -> None:
-        record = {each: pa.nulls(len(texts), pa.binary()) for each in ("key", "value")}
-        self._columns: dict[str, pa.Array] = {"raw": pa.array(texts), **record}
+        types = {"key": pa.binary(), "value": pa.binary(), "sent_ms": pa.int64()}
+        types |= {"format": pa.string(), "columns": pa.list_(pa.string())}
+        more = {name: pa.nulls(len(texts), kind) for name, kind in types.items()}
+        more["record_headers"] = pa.nulls(len(texts), HEADERS)
+        self._columns: dict[str, pa.Array] = {"raw": pa.array(texts), **more}
         if headers is not None:
             kind = pa.map_(pa.string(), pa.string())
             self._columns["headers"] = pa.array([list(headers.items())] * len(texts), kind)

@@ -40,6 +40,7 @@ SEVERAL = 8
 FOOT = "This page is written from the code by `pytest tests/pages --rewrite-samples`."
 BUILT_IN = (
     "source.type=dead-letters",
+    "source.type=dead-letter-topic",
     *(f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")),
 )
 FILES = {"Source": "source.type=files", "Sink": "sink.type=files"}

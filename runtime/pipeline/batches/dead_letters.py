@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
 from ..spi.errors import BadInput, LostRange, RowsRefused
-from ..spi.rows import ERROR_STAGES, Rejects
+from ..spi.rows import ERROR_STAGES, RECORD_COLUMNS, Rejects
 from ..spi.sink import Sink
 from ..spi.source import Source
 from ..spi.transform import Transform
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _MOST_LOGGED: Final = 100
 """How many bad rows of one batch are logged."""
-_RECORD: Final = ("key", "value")
-"""The columns of a dead letter with the bytes of its record, where it is one."""
 _READING: Final = {"format": "string", "columns": "array<string>"}
 """The columns that say how a text is read again; null if it is not the row of the source."""
 _REJECT: Final = pa.schema(
@@ -112,7 +110,7 @@ class BadRows:
         """Return rows that a stage rejects as dead letters."""
         connector, task, _, _ = self.commit_id
         columns = rejects.frame.columns
-        more = {**_READING, **dict.fromkeys(_RECORD, "binary")}
+        more = {**_READING, **RECORD_COLUMNS}
         further = (
             (sf.col(each) if each in columns else sf.lit(None)).cast(kind).alias(each)
             for each, kind in more.items()

@@ -22,6 +22,7 @@ from ..spi.context import Context, ExternalAccess
 from ..spi.errors import SinkBroken
 from ..spi.keys.common import QUEUE, QUEUE_TOPIC, TRANSFORMS
 from ..spi.keys.kinds import flag_key, number_key, task_key, text_key
+from ..spi.rows import RECORD_COLUMNS
 from ..spi.sink import Sink, TaskOwnership
 from ..stores.files import keys as files
 from ..stores.files.sink.root import FolderKeys
@@ -102,8 +103,8 @@ class DeadLetterQueue(Sink["DataFrame"]):
         self._current.acquire(ownership)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Stage the letters of a batch; a folder does not keep the bytes of key and value."""
-        rows = rows if self._topic is not None else rows.drop("key", "value")
+        """Stage the letters of a batch; a folder does not keep records as they came."""
+        rows = rows if self._topic is not None else rows.drop(*RECORD_COLUMNS)
         return self._current.stage(rows, commit_id, input_bytes)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:

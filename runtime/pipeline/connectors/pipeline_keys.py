@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.metadata import EntryPoint
 from typing import TypeVar
 
 from ....actors.settings import SettingType, between
@@ -19,7 +20,7 @@ from ..spi.errors import PluginUnknown
 from ..spi.keys.common import COMMON
 from ..spi.keys.delivery import GUARANTEE_KEY
 from ..spi.keys.kinds import choice_key, number_key, text_key, with_group
-from ..spi.keys.letters import LETTERS
+from ..spi.keys.letters import LETTER_TOPIC, LETTERS
 from ..spi.types import SinkType, SourceType
 from ..stores.files.letters.source_type import LettersSourceType
 from ..stores.files.sink.sink_type import FilesSinkType
@@ -50,11 +51,17 @@ SPARK = "spark"
 T = TypeVar("T")
 
 
+_LETTER_TOPIC = EntryPoint(
+    LETTER_TOPIC,
+    "fairlead.runtime.pipeline.stores.kafka.source.letters.source_type:LetterTopicType [kafka]",
+    "fairlead.sources",
+)
 SOURCE_TYPES = InstalledClasses[SourceType](
     "source type",
     "fairlead.sources",
     SourceType,  # type: ignore[type-abstract]
     {FILES: FilesSourceType, JDBC: JdbcSourceType, LETTERS: LettersSourceType},
+    extras=(_LETTER_TOPIC,),
 )
 """The classes for `source.type`."""
 

@@ -22,6 +22,18 @@ RECORD_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "
 """The columns with the place of a Kafka record, by their names in a bad row's position."""
 
 
+RECORD_COLUMNS: Final = {
+    "key": "binary",
+    "value": "binary",
+    "sent_ms": "bigint",
+    "record_headers": "array<struct<key: string, value: binary>>",
+}
+"""The columns of a bad row with the record that it was, by Spark's types: a topic keeps these.
+
+`sent_ms` is its timestamp, in ms since 1970.
+"""
+
+
 class ArrowField(Protocol):
     """A `pyarrow.Field`."""
 
@@ -80,7 +92,7 @@ class Rejects:
     frame: "DataFrame"
     """Columns: `position` (a map of strings, such as the file), `reason` and `raw` (strings).
 
-    Optional columns `key` and `value` are the bytes of the record, which a dead letter topic keeps.
+    Optional columns are those of `RECORD_COLUMNS`, with the record that it was.
     Optional columns `format` and `columns` say how `raw` is read again: `csv` or `json` is the text
     that the source had, with the names of the csv values in their order; `row` is an object of JSON
     with the values that the source has read. Without them nobody reads it again.

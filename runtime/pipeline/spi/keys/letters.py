@@ -1,4 +1,4 @@
-"""The keys of `source.type=dead-letters` that say what the rows in letters are."""
+"""The keys of sources of dead letters that say what the rows in letters are."""
 
 from typing import Final
 
@@ -6,7 +6,9 @@ from ..config import Importance, Width
 from .kinds import flag_key, text_key
 
 LETTERS: Final = "dead-letters"
-"""The type of the source."""
+"""The type of a source of letters in a folder."""
+LETTER_TOPIC: Final = "dead-letter-topic"
+"""The type of a source of letters in a topic."""
 CONNECTOR: Final = "source.connector"
 FORMAT: Final = "source.format"
 SCHEMA: Final = "source.schema"
@@ -15,7 +17,8 @@ IS_INFERRED: Final = "source.schema.is.inferred"
 LETTER_KEYS: Final = (
     text_key(
         CONNECTOR,
-        "The connector whose dead letters are read; those of others in the folder are left out.",
+        "The connector whose dead letters are read; those of others in its folder or topic are "
+        "left out.",
         importance=Importance.HIGH,
         required=True,
         width=Width.LONG,

@@ -18,7 +18,7 @@ from ......actors.settings import HIDDEN
 from ......events.model import RunState
 from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets, is_sealed
-from .....pipeline.spi.keys.letters import CONNECTOR, LETTERS
+from .....pipeline.spi.keys.letters import CONNECTOR, LETTER_TOPIC, LETTERS
 from .....security.rights import Right
 from ....replies.connectors import DeadLetterRetry
 from ...commands.service import PrincipalName, RequireNames, Served, Service, refuse
@@ -50,10 +50,10 @@ async def retry_dead_letters(
 ) -> HttpAnswer[DeadLetterRetry]:
     """Create the connector that retries the dead letters of this one (201), or change it (200).
 
-    One that is paused or stopped goes on. It reads each letter of the folder once, also those that
-    come later, and has the transforms and the sink of this one. What is refused again goes to a
-    folder of its own. The caller needs the right to both connectors, since the new one has the
-    secrets of this one.
+    One that is paused or stopped goes on. It reads each letter of the folder or the topic once,
+    also those that come later, and has the transforms and the sink of this one. What is refused
+    again goes to a folder or a topic of its own. The caller needs the right to both connectors,
+    since the new one has the secrets of this one.
     """
     name = f"{connector}{SUFFIX}"
     require([connector, name])
@@ -101,7 +101,8 @@ def _require_retry(service: Service, present: ConnectorConfig, connector: str) -
     if present.deleting:
         raise name_conflict(service, present)
     config = present.config
-    if (config.get("source.type"), config.get(CONNECTOR)) != (LETTERS, connector):
+    is_retry = config.get("source.type") in {LETTERS, LETTER_TOPIC}
+    if not is_retry or config.get(CONNECTOR) != connector:
         raise ApiError(
             HTTPStatus.CONFLICT,
             f"connector {present.connector} exists already, and does not retry the dead letters of "

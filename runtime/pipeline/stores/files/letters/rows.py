@@ -49,10 +49,12 @@ _KEPT: Final = pa.schema(
 """What a letter keeps if it is refused again."""
 _PARSED: Final = "__fairlead_parsed"
 _BAD: Final = "__fairlead_bad"
-_CSV, _ROW = "csv", "row"
+_CSV: Final = "csv"
+ROW: Final = "row"
+"""The format of a row as JSON that this program wrote."""
 _LOST: Final = "\ufffd"
 _OF_ROW: Final = TextValues(has_blank_nulls=False)
-_NOT_KEPT: Final = (
+NOT_KEPT: Final = (
     "cannot be retried: its text is not the row that the source had, since a transform had changed "
     "it, or the source has no text that can be read again"
 )
@@ -123,17 +125,17 @@ class LetterRows:
         if raw is None:
             return _NO_TEXT
         if kind is None:
-            return _NOT_KEPT
-        if kind not in {_ROW, self.form.name}:
+            return NOT_KEPT
+        if kind not in {ROW, self.form.name}:
             return f"cannot be retried: its text is {kind}, and source.format is {self.form.name}"
-        if kind != _ROW and _LOST in raw:
+        if kind != ROW and _LOST in raw:
             return _NO_BYTES
         names = letter["columns"] or () if kind == _CSV else _names_in(raw)
         return _NO_OBJECT if names is None else self._flaw_in_names(kind, names)
 
     def _flaw_in_names(self, kind: str, names: Sequence[str]) -> str:
         """Return which columns of a text would be lost; "": none, or they are to be left out."""
-        if kind != _ROW and self.form.policy.mode == LEAVE_OUT:
+        if kind != ROW and self.form.policy.mode == LEAVE_OUT:
             return ""
         known = {each.lower() for each in self.form.columns.names}
         more = [each for each in names if each.lower() not in known]
@@ -177,7 +179,7 @@ class LetterRows:
     def _json(self, spark: "SparkSession", kind: _Kind) -> _Reading:
         """Return how an object of JSON is read."""
         form, schema = self.form, self.form.columns
-        is_row = kind.format == _ROW
+        is_row = kind.format == ROW
         texts = _OF_ROW.within(zone_of(spark)) if is_row else form.text_values(spark)
         options = {**({} if is_row else form.parser_options()), **KEEPING}
         values = JsonValues(texts, OF_RECORDS)

@@ -58,12 +58,12 @@ class LettersSourceType(FilesSourceType):
         )
         policy = SchemaPolicy.of("", is_given=True, is_exact=True)
         letters = ReadFormat("json", LETTER_COLUMNS, tolerant=True, policy=policy)
-        rows = LetterRows(settings.text(CONNECTOR), _form_of_rows(config, settings))
+        rows = LetterRows(settings.text(CONNECTOR), form_of_rows(config, settings))
         by_spark = replace(context, by_arrow=False)
         return LetterSource(Folder.of(settings, config), letters, by_spark, most, rows)
 
 
-def _form_of_rows(config: Mapping[str, str], settings: ParsedConfig) -> ReadFormat:
+def form_of_rows(config: Mapping[str, str], settings: ParsedConfig) -> ReadFormat:
     """Return the format of the rows, as the connector whose letters they are has it."""
     form = ReadFormat.of(settings, config, tolerant=True)
     is_inferred, mode = settings.flag(IS_INFERRED), settings.text(EVOLUTION)

@@ -2,7 +2,8 @@
 """The dead letter topic: a record's value is the text of the bad row, headers have the context.
 
 As in Connect's queue, bad records from Kafka keep the bytes of their key and value, and the topic
-is created if it does not exist.
+is created if it does not exist. With the context they keep their headers and their time, and say
+how they are read again (`source.letters`).
 
 It is a Kafka sink with its own mark group, transactional id and staging folder, since the task's
 sink may use the same cluster.
@@ -23,7 +24,8 @@ from ....spi.sink import Sink, TaskOwnership
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, locations
-from .encoding import LONE, RECORD, Converter, RecordEncoder
+from ..source.letters.mark import letter_headers
+from .encoding import LONE, Converter, RecordEncoder
 from .letter_records import LetterRecords
 from .publishing import Publisher
 from .sink import KafkaSink, MarkRules
@@ -74,7 +76,7 @@ class DeadLetterTopic(Sink["DataFrame"]):
         texts = pc.cast(letters["raw"], pa.binary())
         columns = {LONE: pc.coalesce(letters["value"], texts), "_key": letters["key"]}
         if "headers" in letters.column_names:
-            columns["_headers"] = _headers(letters["headers"])
+            columns["_headers"] = letter_headers(letters)
         return self._sink.stage(pa.table(columns), commit_id, input_bytes)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
@@ -122,10 +124,3 @@ def letter_records(
             raise ConfigInvalid(f"{key}: {flaw}")
     client = client_settings(end, config, keys.PRODUCER)
     return LetterRecords(client, KafkaCluster(client, SinkAway, LOOK_S), topic)
-
-
-def _headers(texts: pa.ChunkedArray) -> pa.Array:
-    pairs = [
-        [{"key": key, "value": value.encode()} for key, value in each] for each in texts.to_pylist()
-    ]
-    return pa.array(pairs, RECORD.field("headers").type)

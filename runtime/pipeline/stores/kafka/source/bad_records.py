@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from ....spi.rows import Rejects
+from .reader import HEADER_FLAW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,12 +55,21 @@ def without_rows(table: pa.Table, rows: Container[int]) -> pa.Table:
 
 
 def with_records(rejects: Rejects, records: pa.Table) -> Rejects:
-    """Return rejects with the original bytes of key and value added."""
+    """Return rejects with their records as they came: key, value, timestamp and headers.
+
+    What has unreadable headers is not read again: its row might need them.
+    """
     letters = rejects.frame
     columns = {each: records[f"_{each}"] for each in ("key", "value", *POSITION)}
+    columns["sent_ms"] = records["_timestamp"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+    columns["record_headers"] = records["_headers"]
+    columns[HEADER_FLAW] = records[HEADER_FLAW]
     originals = letters.sparkSession.createDataFrame(pa.table(columns))
     is_same = (letters["position"][each] == originals[each].cast("string") for each in POSITION)
     joined = letters.join(originals, reduce(and_, is_same), "left").drop(*POSITION)
+    if "format" in letters.columns:
+        joined = joined.withColumn("format", sf.when(sf.isnull(HEADER_FLAW), sf.col("format")))
+    joined = joined.drop(HEADER_FLAW)
     return Rejects(joined, rejects.count)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ....formats.evolution.policy import EVOLUTION, SchemaPolicy
+from ....formats.evolution.policy import DEAD_LETTER, EVOLUTION, FAIL, LEAVE_OUT, SchemaPolicy
 from ....formats.inference import infer_json
 from ....formats.json.flaws import find_text_flaws, objects_in, values_of
 from ....spi.config import ConfigInvalid, ParsedConfig
@@ -42,6 +42,14 @@ _BESIDE: Final[Mapping[str, str]] = {
     "_timestamp": "TIMESTAMP",
     "_headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>",
 }
+_OF_RECORDS: Final = (
+    keys.KEY_CONVERTER,
+    keys.VALUE_CONVERTER,
+    keys.VALUE_SCHEMAS,
+    keys.METADATA,
+    EVOLUTION,
+)
+"""The keys that say how a record is decoded; a schema is there, too."""
 
 
 def decoder(
@@ -55,7 +63,7 @@ def decoder(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
         separates_bad=settings.text(TOLERANCE) == "all",
-        keeps_records=bool(config.get(QUEUE_TOPIC)),
+        keeps_records=keeps_records(config),
         by_arrow=context.by_arrow,
         sample=sample,
     )
@@ -93,6 +101,11 @@ def _value_decoder(
     is_given, mode = bool(settings.text(keys.SCHEMA)), settings.text(EVOLUTION)
     policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=True)
     return JsonDecoder(rows, settings.text(keys.TASK_SCHEMA), policy)
+
+
+def keeps_records(config: Mapping[str, str]) -> bool:
+    """Return whether dead letters keep their records, headers included."""
+    return bool(config.get(QUEUE_TOPIC))
 
 
 def needs_schema(settings: ParsedConfig) -> bool:
@@ -138,27 +151,50 @@ def declared_columns(settings: ParsedConfig) -> SourceColumns:
 
 
 def letter_keys(config: Mapping[str, str], task_config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return how dead letters of records are read again; see `SourceType.letter_keys`."""
+    """Return how dead letters of records are read again; see `SourceType.letter_keys`.
+
+    A topic has the records, with key, time and headers; a folder has the texts of values.
+    """
     kind = converter_kind(config.get(keys.VALUE_CONVERTER, "string"))
-    if config.get(keys.METADATA):
+    has_records = keeps_records(config)
+    if config.get(keys.METADATA) and not has_records:
         raise LettersRefused(
             f"{keys.METADATA} adds columns to its rows, and the text of a letter has none of these"
         )
-    if plain := _PLAIN.get(kind):
-        return {FORMAT: "json", SCHEMA: plain}
+    columns = _PLAIN.get(kind) or _columns_of_letters(kind, config, task_config)
+    if not has_records:
+        is_inferred = kind == "json" and not config.get(SCHEMA, "").strip()
+        mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config and kind == "json" else {}
+        own = {IS_INFERRED: str(is_inferred).lower(), **mode} if kind == "json" else {}
+        return {FORMAT: "json", SCHEMA: columns, **own}
+    key = converter_kind(config.get(keys.KEY_CONVERTER, "string"))
+    names = map(str.strip, config.get(keys.METADATA, "").split(","))
+    if key not in _KEYS and "_key" in _metadata([*names]):
+        raise LettersRefused(
+            f"its rows have the column _key of {keys.KEY_CONVERTER}={key}, and only texts and "
+            "bytes are read again"
+        )
+    # A letter with columns that would fail the first connector is refused again instead.
+    is_lenient = config.get(EVOLUTION, LEAVE_OUT if config.get(SCHEMA) else FAIL) != FAIL
+    mode = {} if is_lenient else {EVOLUTION: DEAD_LETTER}
+    return {**{key: config[key] for key in _OF_RECORDS if key in config}, SCHEMA: columns, **mode}
+
+
+def _columns_of_letters(
+    kind: str, config: Mapping[str, str], task_config: Mapping[str, str]
+) -> str:
+    """Return the columns of values in JSON, as DDL; raises `LettersRefused`."""
     if kind != "json" or config.get(keys.VALUE_SCHEMAS, "true").strip().lower() != "false":
         told = kind if kind != "json" else f"json with {keys.VALUE_SCHEMAS}=true"
         raise LettersRefused(
             f"values of {keys.VALUE_CONVERTER}={told} cannot be read again from a letter's text"
         )
-    is_inferred = not config.get(SCHEMA, "").strip()
-    schema = task_config.get(keys.TASK_SCHEMA, "") if is_inferred else config[SCHEMA]
+    schema = config.get(SCHEMA, "").strip() or task_config.get(keys.TASK_SCHEMA, "")
     if not schema:
         raise LettersRefused(
             f"its schema is not known before its first task has run: wait, or set {SCHEMA}"
         )
-    mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config else {}
-    return {FORMAT: "json", SCHEMA: schema, IS_INFERRED: str(is_inferred).lower(), **mode}
+    return schema
 
 
 def key_column(ddl: str) -> str:

@@ -36,13 +36,14 @@ The next record would take the reader past them as well, at no cost. But if none
 retention removes the markers, an offset before them looks like one of records that are lost.
 """
 
-_HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+"""The type of the headers of records."""
 Headers = Sequence[tuple[str, bytes]] | None
 """The headers of one record."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _NO_TIME: Final = -1
 """The timestamp of a record that has none, as Kafka writes it."""
-_LATEST_MS: Final = 253_402_300_799_999
+LATEST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, for later times: clients that write other units than ms have them."""
 
 HEADER_FLAW: Final = "_fairlead_unread"
@@ -256,7 +257,7 @@ def _times(timestamps: Sequence[tuple[int, int]]) -> pa.Array:
         [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in timestamps], pa.int64()
     )
     known = pc.if_else(pc.equal(millis, _NO_TIME), None, millis)
-    past = pc.min_element_wise(known, _LATEST_MS, skip_nulls=False)
+    past = pc.min_element_wise(known, LATEST_MS, skip_nulls=False)
     return past.cast(pa.timestamp("ms", tz="UTC")).cast(_TIME)
 
 
@@ -282,12 +283,12 @@ def headers_of(messages: "Sequence[Message]") -> tuple[list[Headers], list[str |
 def _pairs(headers: "Sequence[Headers]") -> pa.Array:
     """Return headers as an Arrow array; most records have none."""
     if not any(headers):
-        return pa.nulls(len(headers), _HEADERS)
+        return pa.nulls(len(headers), HEADERS)
     made = [
         [{"key": name, "value": value} for name, value in each] if each else None
         for each in headers
     ]
-    return pa.array(made, _HEADERS)
+    return pa.array(made, HEADERS)
 
 
 def _ends(table: pa.Table) -> Mapping[TopicPlace, int]:

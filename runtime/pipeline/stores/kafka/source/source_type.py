@@ -1,8 +1,13 @@
 # pyright: basic
-"""`source.type=kafka`: topics whose partitions are assigned to tasks."""
+"""`source.type=kafka`: topics whose partitions are assigned to tasks.
+
+The connector finds the topics and partitions, and looks for new ones every few seconds. It gives
+each task a share of the partitions, and the columns that must be known before the first record is
+decoded. A subclass may decode the records in another way (`decoder`, `has_headers`).
+"""
 
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial, reduce
@@ -37,6 +42,7 @@ from .columns import (
     decoder,
     infer_columns,
     infer_key_column,
+    keeps_records,
     key_column,
     letter_keys,
     needs_key_schema,
@@ -44,6 +50,7 @@ from .columns import (
     read_sample,
     reads_headers,
 )
+from .decoding import RecordDecoder
 from .reader import PartitionReader
 from .source import KafkaSource, Listeners, StartRules
 
@@ -164,6 +171,22 @@ class KafkaSourceType(SourceType):
             return False  # its tasks report that
 
     @classmethod
+    def decoder(
+        cls,
+        context: Context,
+        config: Mapping[str, str],
+        settings: ParsedConfig,
+        sample: Callable[[], pa.Table],
+    ) -> RecordDecoder:
+        """Return the decoder of a task; `sample` returns the last records of its partitions."""
+        return decoder(context, config, settings, sample)
+
+    @classmethod
+    def has_headers(cls, config: Mapping[str, str], settings: ParsedConfig) -> bool:
+        """Tell whether the headers of records are read."""
+        return reads_headers(settings) or keeps_records(config)
+
+    @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> KafkaSource:
@@ -184,11 +207,12 @@ class KafkaSourceType(SourceType):
         )
         places = topics.read_share(settings.text(keys.TASK_PARTITIONS))
         sample = partial(read_sample, cluster, client, places)
+        has_headers = cls.has_headers(config, settings)
         return KafkaSource(
             places,
             cluster,
-            lambda: PartitionReader(reads, SourceAway, has_headers=reads_headers(settings)),
-            decoder(context, config, settings, sample),
+            lambda: PartitionReader(reads, SourceAway, has_headers=has_headers),
+            cls.decoder(context, config, settings, sample),
             rules,
             Listeners(context.warn, ShadowGroup(client, shadow) if shadow else None),
         )
