@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
-from fairlead.runtime.pipeline.installed import INSTALLED_SINCE
+from fairlead.runtime.pipeline.installed import INSTALLED_SINCE, InstalledClasses
 from fairlead.runtime.pipeline.spi.context import Context, ExternalAccess
-from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused, PluginUnknown, SinkAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import Limit
@@ -260,3 +261,10 @@ def sink_of(path: Path) -> Sink[Any]:
     )
     context = Context(Resource("c", 0), print)
     return keys.SINK_TYPES.find("sqlite").sink(context, config, settings)
+
+
+def test_a_built_in_type_without_its_library_says_what_to_install() -> None:
+    point = EntryPoint("x", "no_such_module:X [kafka]", "g")
+    types = InstalledClasses("source type", "g", Sink, {}, extras=(point,))
+    with pytest.raises(PluginUnknown, match=r"pip install 'fairlead-connect\[kafka\]'"):
+        types.find("x")

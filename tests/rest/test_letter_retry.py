@@ -69,6 +69,23 @@ def test_it_has_the_secrets_of_the_first_one_sealed_for_itself(
     assert config["source.connector"] == "a"
 
 
+def test_it_has_the_secrets_of_the_cluster_whose_topic_it_reads(
+    api: RestApi, tmp_path: Path
+) -> None:
+    cluster = {"topic.name": "bad", "context.headers.enable": "true", "bootstrap.servers": "h:1"}
+    cluster |= {"sasl.password": "swordfish-swordfish"}
+    keys = {f"errors.deadletterqueue.{key}": text for key, text in cluster.items()}
+    put(api, tmp_path, **{QUEUE: "", **keys})
+    assert is_sealed(stored(api, "a")["errors.deadletterqueue.sasl.password"])
+    status, made = retry(api)
+    assert (status, made["config"]["source.topics"]) == (HTTPStatus.CREATED, "bad")
+    assert "swordfish" not in str(made)
+    config = stored(api, "a-retry")
+    for key in ("source.sasl.password", "errors.deadletterqueue.sasl.password"):
+        assert is_sealed(config[key])
+        assert api.service.vault.unseal("a-retry", config[key]) == "swordfish-swordfish"
+
+
 def test_another_request_gives_it_the_present_transforms(api: RestApi, tmp_path: Path) -> None:
     put(api, tmp_path)
     retry(api)
