@@ -163,10 +163,16 @@ def letter_keys(config: Mapping[str, str], task_config: Mapping[str, str]) -> Ma
         )
     columns = _PLAIN.get(kind) or _columns_of_letters(kind, config, task_config)
     if not has_records:
-        is_inferred = kind == "json" and not config.get(SCHEMA, "").strip()
-        mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config and kind == "json" else {}
-        own = {IS_INFERRED: str(is_inferred).lower(), **mode} if kind == "json" else {}
-        return {FORMAT: "json", SCHEMA: columns, **own}
+        if kind != "json":
+            return {FORMAT: "json", SCHEMA: columns}
+        is_inferred = not config.get(SCHEMA, "").strip()
+        mode = {EVOLUTION: config[EVOLUTION]} if EVOLUTION in config else {}
+        return {
+            FORMAT: "json",
+            SCHEMA: columns,
+            IS_INFERRED: str(is_inferred).lower(),
+            **mode,
+        }
     key = converter_kind(config.get(keys.KEY_CONVERTER, "string"))
     names = map(str.strip, config.get(keys.METADATA, "").split(","))
     if key not in _KEYS and "_key" in _metadata([*names]):
