@@ -265,6 +265,6 @@ def sink_of(path: Path) -> Sink[Any]:
 
 def test_a_built_in_type_without_its_library_says_what_to_install() -> None:
     point = EntryPoint("x", "no_such_module:X [kafka]", "g")
-    types = InstalledClasses("source type", "g", Sink, {}, extras=(point,))
+    types = InstalledClasses("source type", "g", object, {}, extras=(point,))
     with pytest.raises(PluginUnknown, match=r"pip install 'fairlead-connect\[kafka\]'"):
         types.find("x")
