@@ -108,6 +108,10 @@ def test_anything_else_is_no_list(document: object) -> None:
     [
         ({}, "the type of an artifact is one of jar, maven, other, tgz, zip, not ''"),
         ("x", "an artifact of mine is no mapping: 'x'"),
+        (
+            {"type": "zip", "url": "https://ann:hunter2@a.example/x.zip"},
+            "the URL of an artifact has a user in it, who would be shown with the plugin: download",
+        ),
         ({"type": "rar", "url": FILE_URL}, "not 'rar'"),
         ({"type": "jar", "url": FILE_URL, "colour": "red"}, "colour is not known here"),
         ({"type": "jar", "url": FILE_URL, "insecure": "true"}, "insecure is not supported"),

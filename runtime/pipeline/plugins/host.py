@@ -228,7 +228,7 @@ class PluginHost:
         with link, link.makefile("rb") as lines:
             self._link = link
             started.set_result(None)
-            with suppress(OSError):
+            with suppress(OSError, ValueError, KeyError):  # bytes that are no answer end it, too
                 self._read(lines)
             if not self._running.ended.wait(_STOP_SECONDS):
                 self._running.kill("it closed its socket, and did not end")

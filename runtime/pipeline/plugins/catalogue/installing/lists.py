@@ -129,6 +129,11 @@ def _parse_maven(texts: Mapping[str, str], plugin: str) -> MavenArtifact:
 
 def _parse_file(kind: str, texts: Mapping[str, str], plugin: str) -> FileArtifact:
     url, digest = texts.get("url", ""), texts.get("sha512sum", "").lower()
+    if "@" in urlsplit(url).netloc:
+        raise PluginRefused(
+            f"{plugin}: the URL of an artifact has a user in it, who would be shown with the"
+            " plugin: download the file and take it from there, or by `fairlead plugins add`"
+        )
     if digest and not re.fullmatch(r"[0-9a-f]{128}", digest):
         raise PluginRefused(f"{plugin}: the sha512sum of {url} has no 128 digits")
     parts = urlsplit(url)
