@@ -29,7 +29,7 @@ from ..pipeline.engines.settings import (
     without_parameters,
 )
 from ..pipeline.plugins.catalogue.settings import PluginSettings
-from ..pipeline.plugins.host import HostOptions
+from ..pipeline.plugins.options import HostOptions
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
 from .connect_worker import SHARED, SSL, complete, flaw_in

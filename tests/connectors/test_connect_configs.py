@@ -456,28 +456,28 @@ def test_of_other_classes_nothing_is_said() -> None:
     [
         (
             "io.debezium.connector.mysql.MySqlConnector",
-            "the plugin of MySqlConnector is had by `fairlead plugins fetch"
+            "the plugin of MySqlConnector comes by `fairlead plugins fetch"
             " io.debezium:debezium-connector-mysql:3.6.1.Final`",
         ),
         (
             "FileStreamSink",
-            "the plugin of FileStreamSink is had by `fairlead plugins fetch"
+            "the plugin of FileStreamSink comes by `fairlead plugins fetch"
             " org.apache.kafka:connect-file:4.3.0`",
         ),
         (
             " IcebergSinkConnector ",
-            "the plugin of IcebergSinkConnector is had by `fairlead plugins fetch --name iceberg"
+            "the plugin of IcebergSinkConnector comes by `fairlead plugins fetch --name iceberg"
             " org.apache.iceberg:iceberg-kafka-connect:1.12.0"
             " org.apache.iceberg:iceberg-parquet:1.12.0`",
         ),
         (
             "io.debezium.connector.jdbc.JdbcSinkConnector",
-            "the plugin of JdbcSinkConnector is had by `fairlead plugins fetch"
+            "the plugin of JdbcSinkConnector comes by `fairlead plugins fetch"
             " io.debezium:debezium-connector-jdbc:3.6.1.Final`",
         ),
         (
             "io.confluent.connect.jdbc.JdbcSinkConnector",
-            "the plugin of JdbcSinkConnector is had from its maker's archive, by"
+            "the plugin of JdbcSinkConnector comes from its maker's archive, by"
             " `fairlead plugins add`",
         ),
         ("JdbcSink", ""),

@@ -130,7 +130,7 @@ def nested(_: Provider) -> str:
         (unsigned, "its algorithm is 'none'"),
         (by_another, "verification failed"),
         (lambda provider: provider.sign(exp=MINUTE_AGO), "expired"),
-        (lambda provider: provider.sign(nbf=MINUTE_AGO + 600), "not yet valid"),
+        (lambda provider: provider.sign(nbf=MINUTE_AGO + 86_400), "not yet valid"),
         (lambda provider: provider.sign(aud="others"), "Audience"),
         (lambda provider: provider.sign(iss="https://evil.example"), "issuer"),
         (lambda provider: provider.sign(exp=None), 'missing the "exp" claim'),

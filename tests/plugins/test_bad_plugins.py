@@ -11,13 +11,8 @@ from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.scanning import ScannedClass
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
-from fairlead.runtime.pipeline.plugins.host import (
-    HostDied,
-    HostLaunch,
-    HostOptions,
-    PluginFailed,
-    PluginHost,
-)
+from fairlead.runtime.pipeline.plugins.host import HostDied, HostLaunch, PluginFailed, PluginHost
+from fairlead.runtime.pipeline.plugins.options import HostOptions
 from fairlead_tests.plugins.bad_plugin import NAME, SERVICE, write_bad_plugin
 from fairlead_tests.plugins.installed import WORKER, installation, java_here
 

@@ -218,8 +218,7 @@ def test_texts_that_a_plugin_leaves_out_are_filled_in() -> None:
         ),
         (
             "com.example.ShopConnector",
-            "the plugin of ShopConnector is had from its maker's archive, by"
-            " `fairlead plugins add`",
+            "the plugin of ShopConnector comes from its maker's archive, by `fairlead plugins add`",
         ),
     ],
 )

@@ -314,10 +314,16 @@ def test_a_class_of_connect_is_told_what_does_that_here(client: Client) -> None:
         "what JdbcSinkConnector does is done here by source.type=kafka with sink.type=postgres or"
         " sink.type=jdbc: `fairlead translate FILE` writes such a config"
     )
+    plugin = (
+        "the plugin of JdbcSinkConnector comes from its maker's archive, by `fairlead plugins add`"
+    )
     name = "io.confluent.connect.jdbc.JdbcSinkConnector"
     config = {"connector.class": name, "topics": "t"}
     refused = client.put("/connectors/a/config", json=config)
-    assert (refused.status_code, refused.json()["message"].endswith(f"; {hint}")) == (400, True)
+    assert (refused.status_code, refused.json()["message"].endswith(f"; {hint}; {plugin}")) == (
+        400,
+        True,
+    )
     path = "/connector-plugins/JdbcSinkConnector/config/validate"
     unknown = client.put(path, json={"connector.class": "JdbcSinkConnector"})
     told = f"Unknown plugin JdbcSinkConnector. Note: {hint}"

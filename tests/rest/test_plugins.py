@@ -26,6 +26,7 @@ def test_the_keys_of_each_installed_type_are_listed_on_request(client: Client) -
     optional = {(each["only_with"], each["name"]) for each in extended[len(plain) :]}
     assert {selection for selection, _ in optional} == {
         "source.type=dead-letters",
+        "source.type=dead-letter-topic",
         *(
             f"{end}.type={name}"
             for end in ("source", "sink")

@@ -27,6 +27,7 @@ from typing import IO, Any, Final
 
 from ...processes.java import OLDEST, Java
 from ...processes.logged import LoggedProcess, ProcessOutput
+from .options import HostOptions
 from .setup import Installation
 
 START_SECONDS: Final = 60.0
@@ -83,20 +84,6 @@ class PluginFailed(Exception):  # noqa: N818  # says what happened
     def is_overdue(self) -> bool:
         """Whether the plugin has not come back in time: its thread stays where it is."""
         return self.kind == OVERDUE
-
-
-@dataclass(frozen=True, slots=True)
-class HostOptions:
-    """The settings of each plugin host."""
-
-    heap: str = "512m"
-    """In Java's notation."""
-    java_options: str = ""
-    """Further options of the JVM, as in a shell."""
-    truststore: str = ""
-    """The certificates that it trusts; "" for the system's own, or else those of the JVM."""
-    wrapper: str = ""
-    """A command that runs the JVM, as in a shell; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,9 @@ class Writer:
     """Writes through the listener, to all partitions in turn."""
 
     def __init__(self, node: ListenerNode, topic: str) -> None:
-        self._producer: Any = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+        # A record that is sent again must not stand there twice: tests count offsets.
+        config = {"bootstrap.servers": node.bootstrap, "enable.idempotence": True, "log_level": 0}
+        self._producer: Any = Producer(config)
         self._topic = topic
         self.written = set[tuple[int, int]]()
 

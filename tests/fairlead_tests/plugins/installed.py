@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.plugins.host import HostOptions
 from fairlead.runtime.pipeline.plugins.ivy import Coordinates, Ivy, NotFetched
+from fairlead.runtime.pipeline.plugins.options import HostOptions
 from fairlead.runtime.pipeline.plugins.setup import Installation, home, set_up
 from fairlead.runtime.processes.java import Java, JavaNotFound, find_java
 

@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 from msgspec import UNSET, Struct, UnsetType, convert
 from rich.filesize import decimal
 
-from ....pipeline.spi.keys.letters import CONNECTOR, LETTERS
 from ...replies.connectors import (
     AutoRestartInfo,
     ConfigChange,
@@ -99,6 +98,9 @@ def tabulate_connectors(connectors: Expanded) -> list[Section]:
 
 def _format_retried(config: Mapping[str, str]) -> str:
     """Return whose dead letters a connector retries; "" if it is for something else."""
+    # Few connectors are described; a status, which uses this module, knows no keys.
+    from ....pipeline.spi.keys.letters import CONNECTOR, LETTERS  # noqa: PLC0415
+
     if config.get("source.type") != LETTERS:
         return ""
     return f"the dead letters of {config.get(CONNECTOR, '')}"

@@ -13,6 +13,7 @@ import { go } from "./route.js";
 const MOST = 12;
 const MOST_GROUPS = 4;
 const ASK_MS = 200;
+const CLICK_MS = 150;
 const WHAT = "Find a connector, task, worker, Kafka group";
 
 export class Search extends Component {
@@ -36,6 +37,7 @@ export class Search extends Component {
   componentWillUnmount() {
     removeEventListener("keydown", this.hear);
     clearTimeout(this.timer);
+    clearTimeout(this.closing);
   }
 
   type(text) {
@@ -92,6 +94,16 @@ export class Search extends Component {
     this.leave();
   }
 
+  begin() {
+    clearTimeout(this.closing);
+    this.setState({ open: true });
+  }
+
+  /** The results stay for the moment that a click on one of them takes. */
+  close() {
+    this.closing = setTimeout(() => this.setState({ open: false }), CLICK_MS);
+  }
+
   leave() {
     clearTimeout(this.timer);
     this.setState({ text: "", at: 0, open: false, groups: [] });
@@ -113,8 +125,8 @@ export class Search extends Component {
         value=${text}
         onInput=${(event) => this.type(event.target.value)}
         onKeyDown=${(event) => this.press(event)}
-        onBlur=${() => setTimeout(() => this.setState({ open: false }), 150)}
-        onFocus=${() => this.setState({ open: true })}
+        onBlur=${() => this.close()}
+        onFocus=${() => this.begin()}
       />
       ${!text && html`<kbd aria-hidden="true">/</kbd>`}
       ${

@@ -24,14 +24,8 @@ from ....pipeline.plugins.catalogue.catalogue import Catalogue, ConnectPlugin, o
 from ....pipeline.plugins.catalogue.host_scanner import HostScanner
 from ....pipeline.plugins.catalogue.scanning import NoScanner
 from ....pipeline.plugins.catalogue.settings import PluginSettings
-from ....pipeline.plugins.host import (
-    HostDied,
-    HostLaunch,
-    HostOptions,
-    HostSlow,
-    PluginFailed,
-    PluginHost,
-)
+from ....pipeline.plugins.host import HostDied, HostLaunch, HostSlow, PluginFailed, PluginHost
+from ....pipeline.plugins.options import HostOptions
 from ....pipeline.plugins.setup import NotSetUp, find_installation
 from ....processes.java import JavaNotFound, find_java
 from ...replies.connectors import ConfigInfos, ConfigKeyInfo, PluginInfo

@@ -36,17 +36,17 @@ _OWN: Final = ("fairlead.", "org.apache.kafka.connect.")
 
 
 def origin_of(connector: str) -> str:
-    """Return the sentence that says how a plugin is had; "" if the name tells nothing.
+    """Return the sentence that says how to get a plugin; "" if the name tells nothing.
 
     A full class that is not known is taken for one whose maker has an archive.
     """
     name = connector.strip()
     given = COORDINATES.get(name) or _BY_SHORT_NAME.get(name.removesuffix("Connector"))
     if given:
-        return f"the plugin of {short_name(f'.{name}')} is had by `{FETCH} {given}`"
+        return f"the plugin of {short_name(f'.{name}')} comes by `{FETCH} {given}`"
     if name.count(".") > 1 and name.endswith("Connector") and not name.startswith(_OWN):
         return (
-            f"the plugin of {short_name(name)} is had from its maker's archive, by"
+            f"the plugin of {short_name(name)} comes from its maker's archive, by"
             " `fairlead plugins add`"
         )
     return ""
