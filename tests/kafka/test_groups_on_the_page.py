@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_clients import clients
 from fairlead_tests.kafka_clients.clients import GROUP, Client
-from fairlead_tests.kafka_listener.live import PARTITIONS, Writer, reading
+from fairlead_tests.kafka_listener.live import PARTITIONS, Admin, Writer, reading
 from fairlead_tests.kafka_listener.node import ListenerNode
 from fairlead_tests.kafka_listener.told import Told
 from fairlead_tests.page.browser import chromium, visited
@@ -62,3 +62,4 @@ def test_a_consumer_that_is_killed_is_on_the_map_and_in_the_history(
         expect(page.get_by_role("region", name="Members")).to_contain_text(
             "No member now.", timeout=PATIENCE_MS
         )
+    Admin(node).deletes()  # other tests count the offsets of this group, on the same node

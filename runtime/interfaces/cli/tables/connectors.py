@@ -99,9 +99,9 @@ def tabulate_connectors(connectors: Expanded) -> list[Section]:
 def _format_retried(config: Mapping[str, str]) -> str:
     """Return whose dead letters a connector retries; "" if it is for something else."""
     # Few connectors are described; a status, which uses this module, knows no keys.
-    from ....pipeline.spi.keys.letters import CONNECTOR, LETTERS  # noqa: PLC0415
+    from ....pipeline.spi.keys.letters import CONNECTOR, LETTER_TOPIC, LETTERS  # noqa: PLC0415
 
-    if config.get("source.type") != LETTERS:
+    if config.get("source.type") not in {LETTERS, LETTER_TOPIC}:
         return ""
     return f"the dead letters of {config.get(CONNECTOR, '')}"
 
