@@ -59,6 +59,13 @@ def logins_in(value: str) -> frozenset[str]:
     return frozenset(part for pair in _LOGIN.findall(value) for part in pair if part)
 
 
+def mask(text: str, secrets: Collection[str]) -> str:
+    """Replace secrets in a text, those first that have others in them: no part of one remains."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
 def hide_secrets(config: Mapping[str, str]) -> dict[str, str]:
     """Return a config with its secrets hidden: sealed values, and values with passwords in them."""
     return {

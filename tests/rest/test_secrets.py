@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.log.reader import LogReader
-from fairlead.runtime.config.secrets import CannotUnseal, Vault, hide_secrets
+from fairlead.runtime.config.secrets import CannotUnseal, Vault, hide_secrets, mask
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.server.principals import Principal
 from fairlead.runtime.interfaces.rest.validation.stand_ins import StandInVault
@@ -353,3 +353,7 @@ def test_a_setting_of_spark_that_sounds_secret_is_in_no_reply_though_it_is_refus
 
 def test_what_was_logged_before_is_masked_too() -> None:
     assert hide_secrets({"url": "jdbc:postgresql://me:hunter2@db/x"}) == {"url": "********"}
+
+
+def test_no_part_of_a_secret_remains_that_has_another_one_in_it() -> None:
+    assert mask("key, key-and-more", ["key", "key-and-more"]) == "********, ********"

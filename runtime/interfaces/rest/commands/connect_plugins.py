@@ -17,6 +17,7 @@ from .....actors.settings import HIDDEN, SettingType
 from ....config.connect_worker import secrets_of
 from ....config.references.redaction import Redaction
 from ....config.references.resolving import ReferenceBroken, resolve
+from ....config.secrets import mask
 from ....pipeline.installed import hint_by_last_part
 from ....pipeline.plugins.catalogue.aliases import simple_name
 from ....pipeline.plugins.catalogue.answers import PluginAnswers
@@ -122,9 +123,9 @@ class ConnectPlugins:
         for each in answer["configs"]:
             if value := each["value"]:
                 told = (text or "it is refused without a reason" for text in value["errors"])
-                value["errors"] = [_hush(text, secrets) for text in told]
+                value["errors"] = [mask(text, secrets) for text in told]
                 value["recommended_values"] = [*filter(None, value["recommended_values"])]
-                value["value"] = value["value"] and _hush(value["value"], secrets)
+                value["value"] = value["value"] and mask(value["value"], secrets)
         return msgspec.convert(answer, ConfigInfos)
 
     def close(self) -> None:
@@ -139,20 +140,20 @@ class ConnectPlugins:
             return question()
         except PluginFailed as error:
             status = HTTPStatus(error.status or HTTPStatus.INTERNAL_SERVER_ERROR)
-            raise ApiError(status, _hush(self._mask.hide(str(error)), secrets)) from None
+            raise ApiError(status, mask(self._mask.hide(str(error)), secrets)) from None
         except HostSlow as error:
             told = f"Request timed out: the plugin gives {error}"
-            raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, _hush(told, secrets)) from None
+            raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, mask(told, secrets)) from None
         except (HostDied, NotSetUp, JavaNotFound, ReferenceBroken) as error:
             told = f"the plugin could not be asked: {error}; nothing was changed"
-            raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, _hush(told, secrets)) from None
+            raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, mask(told, secrets)) from None
         finally:
             self._free.release()
 
 
 def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     """Return the plugins of a node; `brief` as `RestBrief` has it. No JVM is started yet."""
-    mask = LogMask()
+    log_mask = LogMask()
     settings = PluginSettings(
         data_dir, [Path(each) for each in brief["path"]], allow=tuple(brief["allow"])
     )
@@ -160,7 +161,7 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     def launch(log: str) -> HostLaunch:
         options = HostOptions(**brief["host"])
         path = data_dir / "logs" / log
-        return HostLaunch(find_installation(), find_java(), path, options, mask.hide)
+        return HostLaunch(find_installation(), find_java(), path, options, log_mask.hide)
 
     def read_catalogue() -> Catalogue:
         try:
@@ -171,22 +172,16 @@ def open_plugins(data_dir: Path, brief: Mapping[str, Any]) -> ConnectPlugins:
     def start(paths: Sequence[str]) -> PluginHost:
         references: dict[str, str] = {}
         properties = resolve(brief["properties"], references, own=str(data_dir))
-        mask.add({**dict.fromkeys(secrets_of(properties), HIDDEN), **references})
+        log_mask.add({**dict.fromkeys(secrets_of(properties), HIDDEN), **references})
         # To Kafka an empty path is the working folder.
         path = {"plugin.path": ",".join(paths)} if paths else {}
         return PluginHost(launch("plugin-host.log"), {**properties, **path})
 
     answers = PluginAnswers(settings, read_catalogue, start, brief["idle_ms"] / 1000)
-    return ConnectPlugins(answers, mask)
+    return ConnectPlugins(answers, log_mask)
 
 
 def _complete(definition: dict[str, Any]) -> None:
     """Fill in the texts of a key that Connect lets a plugin leave out."""
     definition["documentation"] = definition["documentation"] or ""
     definition["display_name"] = definition["display_name"] or definition["name"]
-
-
-def _hush(text: str, secrets: Collection[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text

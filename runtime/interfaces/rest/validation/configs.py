@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
 from .....actors.settings import HIDDEN
-from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
+from ....config.secrets import CannotUnseal, Vault, is_sealed, mask, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins
 from ....pipeline.spi.config import Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
@@ -211,21 +211,16 @@ def _without_secrets(
     if not (secrets or secret_keys):
         return validation
 
-    def hushed(told: str) -> str:
-        for secret in secrets:
-            told = told.replace(secret, HIDDEN)
-        return told
-
     checked = (
         replace(
             each,
-            given=None if each.given is None else hushed(each.given),
-            errors=tuple(map(hushed, each.errors)),
+            given=None if each.given is None else mask(each.given, secrets),
+            errors=tuple(mask(text, secrets) for text in each.errors),
             is_secret=each.definition.name in secret_keys,
         )
         for each in validation.checked
     )
-    warnings = tuple(map(hushed, validation.warnings))
+    warnings = tuple(mask(text, secrets) for text in validation.warnings)
     return replace(validation, checked=tuple(checked), warnings=warnings)
 
 
