@@ -110,25 +110,25 @@ def get_plugin_config(
     class that fairlead has as well as a plugin of Kafka Connect is fairlead's unless `version` is
     another one.
     """
-    foreign = _find_foreign(service, plugin)
-    if foreign and not _is_own(service, plugin):
-        return foreign.keys(plugin, version)
-    name, installed, keys, optional_keys = _find_any(service, plugin)
+    own = _find_own(service, plugin)
     wanted = version.strip()
-    asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
-    if not wanted or flaw_in_version(asked, installed):
-        if foreign:
+    is_range = wanted == LATEST or wanted.startswith(("[", "("))
+    versions = wanted if is_range else f"[{wanted},{wanted}]"
+    if own is None or not wanted or flaw_in_version(versions, own.version):
+        if foreign := _find_foreign(service, plugin):
             return foreign.keys(plugin, version)
+        if own is None:
+            raise _unknown(service, plugin)
         told = (
-            f"Plugin {name} not found that matches the version range {asked},"
-            f" available versions: [{installed}]"
+            f"Plugin {own.name} not found that matches the version range {versions},"
+            f" available versions: [{own.version}]"
         )
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    described = [_describe_key(each) for each in (*keys.definitions, *keys.families)]
+    described = [_describe_key(each) for each in (*own.keys.definitions, *own.keys.families)]
     if extended:
         described += [
             replace(_describe_key(each), only_with=selection)
-            for selection, selected in optional_keys().items()
+            for selection, selected in own.optional_keys().items()
             for each in selected
         ]
     return described
@@ -161,7 +161,7 @@ def validate_config(
             f"Included connector type {named} does not match request type {plugin}",
         )
     limited = service.limited_to(access, names)
-    if not _is_own(service, named) and (foreign := _find_foreign(service, named)):
+    if _find_own(service, named) is None and (foreign := _find_foreign(service, named)):
         if limited is not service:
             raise ApiError(HTTPStatus.FORBIDDEN, _LOOKS_OUTSIDE)
         return foreign.validate({CONNECTOR_CLASS: named, **body})
@@ -201,8 +201,8 @@ class _Found(NamedTuple):
     optional_keys: Callable[[], Mapping[str, Sequence[Definition]]] = dict
 
 
-def _find_any(service: Service, name: str) -> _Found:
-    """Return a plugin by its name; raises `ApiError`."""
+def _find_own(service: Service, name: str) -> _Found | None:
+    """Return a plugin of fairlead by its name."""
     from .....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
         find_predicate,
         find_transform,
@@ -212,17 +212,11 @@ def _find_any(service: Service, name: str) -> _Found:
         with suppress(PluginUnknown):
             found = find(name)
             return _Found(name, found.version, found.config())
-    connector = _find(service, name)
-    made_by = connector.made_by
-    return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys)
-
-
-def _is_own(service: Service, name: str) -> bool:
-    """Return whether a name is that of a plugin of fairlead."""
-    with suppress(ApiError):
-        _find_any(service, name)
-        return True
-    return False
+    with suppress(PluginUnknown):
+        connector = service.plugins.find(name)
+        made_by = connector.made_by
+        return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys)
+    return None
 
 
 def _find_foreign(service: Service, name: str) -> ConnectPlugins | None:
@@ -235,10 +229,14 @@ def _find(service: Service, name: str) -> Plugin:
     try:
         return service.plugins.find(name)
     except PluginUnknown:
-        foreign = service.connect_plugins
-        hints = (foreign.hint(name) if foreign else "", hint_for(name), origin_of(name))
-        told = "; ".join(filter(None, hints))
-        raise not_found(f"Unknown plugin {name}.{f' Note: {told}' if told else ''}") from None
+        raise _unknown(service, name) from None
+
+
+def _unknown(service: Service, name: str) -> ApiError:
+    foreign = service.connect_plugins
+    hints = (foreign.hint(name) if foreign else "", hint_for(name), origin_of(name))
+    told = "; ".join(filter(None, hints))
+    return not_found(f"Unknown plugin {name}.{f' Note: {told}' if told else ''}")
 
 
 def _stored(service: Service, name: str) -> dict[str, str]:
