@@ -5,7 +5,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -149,9 +156,17 @@ class Topics:
             time.sleep(0.02)
 
     def _ends(self, places: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
+        """Ask again while a partition is new: its broker may not lead it yet."""
         latest: Any = dict.fromkeys(places, OffsetSpec.latest())
-        asked = self.admin.list_offsets(latest, isolation_level=level)
-        return [each.result(WAIT_S).offset for each in asked.values()]
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            asked = self.admin.list_offsets(latest, isolation_level=level)
+            try:
+                return [each.result(WAIT_S).offset for each in asked.values()]
+            except KafkaException as error:
+                if not _asks_again(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     def wait_for_offset(self, group: str, topic: str, at: int) -> None:
         """Wait until a group has this offset in the first partition of a topic."""
@@ -174,3 +189,13 @@ class Topics:
         for value in values:
             producer.produce(topic, value, **settings)
         producer.list_topics(topic, WAIT_S)
+
+
+def _asks_again(error: KafkaException) -> bool:
+    """Whether Kafka means this error of a partition to pass by itself."""
+    cause: KafkaError = error.args[0]
+    return cause.code() in {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
