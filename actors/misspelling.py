@@ -27,12 +27,16 @@ _LEAST_ALIKE = 0.5
 
 def hint(written: str, names: Iterable[str]) -> str:
     """Return the question whether the most similar known name was meant; "" if none is similar."""
-    names = list(names)
-    meant = meant_by(written, names)
-    if meant is None:
-        alike = get_close_matches(written[:_LONGEST_COMPARED], names, 1, cutoff=_LEAST_ALIKE)
-        meant = next(iter(alike), None)
+    meant = most_similar(written, [*names])
     return "" if meant is None else did_you_mean(meant)
+
+
+def most_similar(written: str, names: Collection[str]) -> str | None:
+    """Return the known name that is most similar to an unknown one; None if none is similar."""
+    if (meant := meant_by(written, names)) is not None:
+        return meant
+    alike = get_close_matches(written[:_LONGEST_COMPARED], names, 1, cutoff=_LEAST_ALIKE)
+    return next(iter(alike), None)
 
 
 def did_you_mean(name: str) -> str:

@@ -37,7 +37,7 @@ def spell_partition(partition: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The advance of one source partition: from the logged offset (None: none yet) to a new one."""
+    """The advance of one source partition: from the logged offset to a new one; None is none."""
 
     partition: Document
     start: Document | None

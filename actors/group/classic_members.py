@@ -10,7 +10,13 @@ follows finds them there.
 from dataclasses import replace
 
 from ...events.model import Cause, Why
-from ..classic.coordinator import ClassicCommand, ClassicCoordinator, MemberCall, PrepareRebalance
+from ..classic.coordinator import (
+    ClassicCommand,
+    ClassicCoordinator,
+    ClassicDecision,
+    MemberCall,
+    PrepareRebalance,
+)
 from ..classic.refusals import refusal_of, refuse_group
 from ..classic.state import ClassicSettings, PendingCall
 from ..messages.classic import ClassicCall, ClassicReply, LeaveGroup, SyncGroupReply
@@ -79,9 +85,16 @@ class ClassicMembers:
         if decision.record is not None:
             self._state.write_generation(decision.record)
         self.coordinator.apply(decision, now.steady_ms)
+        if isinstance(command, MemberCall) and self._kind.grants_from_log:
+            self._hear(command.call, decision, now)
         if self.coordinator.phase is not phase:
             self._state.long_poll.mark_all()
         return [self._with_log_end(each) for each in decision.answers]
+
+    def _hear(self, call: ClassicCall, decision: ClassicDecision, now: Now) -> None:
+        """Record that a worker was heard of, if its call has renewed its session."""
+        if not isinstance(call, LeaveGroup) and call.member_id in decision.renewed:
+            self._state.timers.members.hear(call.member_id, now.steady_ms)
 
     def _decide_mixed(self, rule: Rule, now: Now) -> Decision:
         """Decide something about a classic member of a group that is of its kind."""
@@ -137,7 +150,7 @@ class ClassicMembers:
             for member_id, session_ms in joinable.items():
                 self._mixed.expect(member_id, session_ms, now.steady_ms)
             for member_id in state.group.translated:
-                state.renew_session(member_id, now.steady_ms)
+                state.grant_session(member_id, now.steady_ms)
             state.long_poll.mark_all()
         elif last is not None and last.members and classic.is_idle:
             self.is_agreed = False

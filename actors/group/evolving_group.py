@@ -157,12 +157,18 @@ class EvolvingGroup:
             self._legality.check(self.group, each)
             evolve(self.group, each, self.group.end)
             self.outbox.entries.append(entry)
+        self.timers.members.forget_others({each.member_id for each in record.members})
         self.long_poll.mark_all()
 
     def renew_session(self, member_id: str, steady_ms: int) -> None:
         """Restart a member's session, if it is still in the group."""
         if member := self.group.members.get(member_id):
             self.timers.members.renew_session(member, self.soft.settings, steady_ms)
+
+    def grant_session(self, member_id: str, steady_ms: int) -> None:
+        """Restart the session of a member that has not asked for it."""
+        if member := self.group.members.get(member_id):
+            self.timers.members.grant_session(member, self.soft.settings, steady_ms)
 
 
 def _at_log_end(decision: Decision, begin: int, end: int) -> Decision:

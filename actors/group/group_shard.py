@@ -154,6 +154,13 @@ class GroupShard:
         """Return how many heartbeats came, and how many are held."""
         return Traffic(self._heartbeats, len(self.state.long_poll))
 
+    def describe_traffic(self, now: Now) -> Traffic:
+        """Return the counts, with how old the last heartbeat of each worker is."""
+        present = (each.member_id for each in self.group.workers() if not each.is_away)
+        ages = self.state.timers.members.heartbeat_ages(present, now.steady_ms)
+        interval_ms = self.settings.heartbeat_interval_ms
+        return replace(self.traffic(), heartbeat_ages=ages, heartbeat_interval_ms=interval_ms)
+
     # -- what goes out
 
     def ready(self, now: Now) -> Ready:

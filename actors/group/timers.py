@@ -16,7 +16,7 @@
 The rule of each command checks once more that its reason still holds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -194,7 +194,7 @@ class MemberTimers:
         self._heard_ms: dict[str, int] = {}
         """When each member was last heard of by this process, by member id."""
         for member in group.members.values():
-            self._wait(member, settings, steady_ms)
+            self.grant_session(member, settings, steady_ms)
             self.time_revocation(member, steady_ms)
 
     def extend(self, late_ms: int) -> None:
@@ -207,14 +207,32 @@ class MemberTimers:
 
     def renew_session(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         """Renew a member's session, counted from the arrival of its request."""
-        self._heard_ms[member.metadata.member_id] = since_ms
-        self._wait(member, settings, since_ms)
+        self.hear(member.metadata.member_id, since_ms)
+        self.grant_session(member, settings, since_ms)
+
+    def hear(self, member_id: str, at_ms: int) -> None:
+        """Record when the last heartbeat of a member came that has renewed its session."""
+        self._heard_ms[member_id] = at_ms
 
     def forget(self, member_id: str) -> None:
         """Forget a member that was removed."""
         self._heard_ms.pop(member_id, None)
 
-    def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
+    def forget_others(self, members: Collection[str]) -> None:
+        """Forget all but these members."""
+        self._heard_ms = {each: at for each, at in self._heard_ms.items() if each in members}
+
+    def heartbeat_ages(self, members: Iterable[str], now_ms: int) -> dict[str, int]:
+        """Return how old the last heartbeat of each of these members is, in milliseconds.
+
+        One that is held counts from its arrival. A member that this process has not heard of yet is
+        left out. Time for which the process was held up does not count.
+        """
+        heard = ((each, self._heard_ms.get(each)) for each in members)
+        return {each: max(0, now_ms - at_ms) for each, at_ms in heard if at_ms is not None}
+
+    def grant_session(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
+        """Start a member's session again, whether anything was heard of it or not."""
         seat = member.metadata.member_id, member.metadata.joined_epoch
         self._sessions.set(seat, since_ms + session_timeout_of(member, settings))
 

@@ -1,6 +1,7 @@
 """The commands of a group, from others or from its own timers, and their answers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -66,6 +67,11 @@ class Traffic:
     """The offsets of Kafka's clients that have expired since it started."""
     deleted_offsets: int = 0
     """Those that were deleted since then, the expired ones among them."""
+    heartbeat_ages: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How old the last heartbeat of each worker is, in ms, by member id. Those that are away are
+    left out, and those that this process has not heard of yet."""
+    heartbeat_interval_ms: int = 0
+    """How often a worker sends one if there is no news; 0: the group has no workers."""
 
 
 @dataclass(frozen=True, slots=True)

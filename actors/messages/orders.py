@@ -94,7 +94,7 @@ MUST_BE_STOPPED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AlterOffsets:
-    """Set offsets of a stopped connector.
+    """Set offsets of a stopped connector, or of any if they are only notes of what it uses.
 
     `offsets` are pairs of partition and offset, None takes that one away; of a partition that
     is there twice the last offset counts. None instead of all of them: every offset goes.
@@ -108,6 +108,8 @@ class AlterOffsets:
     stopped_ms: int | None = None
     """Only if the connector has been stopped since then, wall clock; None: whenever that was."""
     principal: str | None = None
+    are_notes: bool = False
+    """Whether no task begins at these offsets: then the connector may run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from ..messages.commands import (
     GroupCommand,
     GroupRequest,
     RequestedCommand,
+    Traffic,
 )
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
@@ -391,7 +392,7 @@ class GroupActor(HostActor[GroupRequest]):
         elif self._group_host is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
-            self.send(sender, self._group_host.traffic())
+            self.send(sender, self._describe_traffic())
         elif isinstance(message, CompactHistory | DescribeCompaction):
             self.send(sender, self.compact_or_describe(message))
         elif isinstance(message, RequestedCommand):
@@ -400,6 +401,11 @@ class GroupActor(HostActor[GroupRequest]):
             self.enqueue(message, sender)
         else:
             self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
+
+    def _describe_traffic(self) -> Traffic:
+        shard = self._group_host
+        assert isinstance(shard, GroupShard)  # noqa: S101  # as it is opened
+        return shard.describe_traffic(clocks())
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
         if self._group_host is None:

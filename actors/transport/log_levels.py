@@ -119,6 +119,15 @@ def loggers(folder: Path) -> dict[str, LoggerState]:
     return {ROOT: _state(logging.root, wanted), **found}
 
 
+def state_elsewhere(wanted: Mapping[str, LevelSet], name: str, level: str) -> LoggerState:
+    """Return the state of a logger of another process, whose level was this before any was set."""
+    above = [each for each in wanted if is_below(name, each)]
+    deciding = max(above, key=lambda each: -1 if each == ROOT else len(each), default=None)
+    if deciding is None:
+        return LoggerState(level, None)
+    return LoggerState(wanted[deciding].level, wanted[deciding].modified_ms)
+
+
 def _state(logger: logging.Logger, wanted: Mapping[str, LevelSet]) -> LoggerState:
     """Return the logger that determines the level of another one, and its setting."""
     deciding: logging.Logger = logger

@@ -46,6 +46,7 @@ _OF_NODE: Final = (
     of_node.processes,
     of_node.encryption,
     of_node.traces,
+    of_node.connect,
 )
 
 

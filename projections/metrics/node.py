@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from prometheus_client.metrics_core import Metric
 
+from .connect import ConnectBean, connect_families
 from .coordinators import CoordinatorFigures
 from .families import MS, counter, gauge
 from .processes import CERTIFICATE_END, HANDSHAKES
@@ -61,6 +62,8 @@ class NodeFigures:
     """How many TLS handshakes failed at each of them."""
     spans: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many spans of traces were sent, and dropped, by that word; empty: none are to be sent."""
+    connect: Sequence[ConnectBean] = ()
+    """What Kafka's own classes tell of connectors and tasks at the workers of this node."""
 
 
 def engines(node: NodeFigures) -> Iterator[Metric]:
@@ -92,6 +95,11 @@ def heaps(node: NodeFigures) -> Iterator[Metric]:
             most.add_metric(labels, heap.max)
             garbage.add_metric(labels, heap.gc_ms / MS)
     yield from (used, committed, most, garbage)
+
+
+def connect(node: NodeFigures) -> Iterator[Metric]:
+    """Yield the families of Kafka Connect's own classes."""
+    return connect_families(node.connect)
 
 
 def disks(node: NodeFigures) -> Iterator[Metric]:

@@ -298,3 +298,9 @@ def test_offsets_do_not_change_while_the_disk_is_full(scene: Scene) -> None:
     scene.coordinator.set_disk_space(DiskSpace(Path("/"), 1), scene.now)
     assert scene.reset().error is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.logged() == {"a.csv": {"row": 10}}
+
+
+def test_offsets_that_are_only_notes_are_removed_while_the_connector_runs(scene: Scene) -> None:
+    notes = AlterOffsets("connect", "A", "forgotten", principal="ann", are_notes=True)
+    assert scene.answer(notes).error is Error.NONE
+    assert scene.logged() == {}

@@ -7,7 +7,7 @@ import pytest
 from fairlead.actors.group.members.commit import CommitDecision, OffsetLedger, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.catalogue import commit_key
+from fairlead.events.catalogue import commit_key, offset_key
 from fairlead.events.commits import (
     Advance,
     Commit,
@@ -81,6 +81,20 @@ def test_a_commit_writes_offset_manifest_and_progress(scene: Scene) -> None:
         ),
         CommitReply((CommitVerdict(first.commit_id, Error.NONE),)),
     )
+
+
+def test_an_advance_to_no_offset_removes_the_logged_one(scene: Scene) -> None:
+    scene.commit(batch(0, None, 10))
+    away = Commit(CommitId("A", 0, TOKEN, 1), (Advance(FILE, {"row": 10}, None),), EMPTY, rows_in=0)
+    removal, *_ = scene.decide(CommitOffsets("connect", "W1", (away,))).records
+    assert removal == Tombstone(Offset, offset_key("A", FILE))
+    assert scene.ledger.offset("A", FILE) is None
+    assert scene.ledger.count("A") == 0
+    again = replace(away, commit_id=away.commit_id._replace(batch=2))
+    assert scene.commit(again) == (Error.FENCED,)
+    nothing = replace(again, advances=(Advance(FILE, None, None),))
+    assert scene.commit(nothing, batch(3, None, 20)) == (Error.NONE, Error.NONE)
+    assert scene.ledger.offset("A", FILE) == {"row": 20}
 
 
 def test_progress_adds_up(scene: Scene) -> None:

@@ -6,12 +6,13 @@ that of the offset log as the coordinator sees it: what is durable, and what it 
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from ....events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
 from ....events.commits import (
     NO_COST,
+    Advance,
     Commit,
     CommitId,
     Committed,
@@ -88,11 +89,7 @@ def _find_flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Com
 
 def _accept(commit: Commit, progress: TaskProgress | None, now_ms: int) -> list[Record]:
     connector = commit.commit_id.connector
-    records: list[Record] = [
-        Offset(connector, advance.partition, advance.end)
-        for advance in commit.advances
-        if advance.end is not None
-    ]
+    records = [*_logged(connector, commit.advances)]
     manifest = commit.manifest
     if not manifest.is_empty:
         records.append(Committed(commit, now_ms))
@@ -112,6 +109,15 @@ def _accept(commit: Commit, progress: TaskProgress | None, now_ms: int) -> list[
         )
     )
     return records
+
+
+def _logged(connector: str, advances: Iterable[Advance]) -> Iterator[Record]:
+    """Yield what is logged of advances; one to no offset removes that which is logged."""
+    for advance in advances:
+        if advance.end is not None:
+            yield Offset(connector, advance.partition, advance.end)
+        elif advance.start is not None:
+            yield Tombstone(Offset, offset_key(connector, advance.partition))
 
 
 def _dead_letters(manifest: Manifest) -> int:

@@ -21,14 +21,18 @@ from ..state.soft_state import Decision, DecisionFacts, SoftState, accept, refus
 
 
 def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: int) -> Decision:
-    """Set or delete offsets of a stopped connector; unchanged ones are not written."""
+    """Set or delete offsets of a stopped connector; unchanged ones are not written.
+
+    Those at which no task begins are deleted while it runs, too.
+    """
     name = command.connector
     config = group.connectors.get(name)
     if config is None or config.deleting:
         return refuse(soft, Error.UNKNOWN_CONNECTOR, f"Connector {name} not found")
-    if not group.is_stopped(name):
+    if not (command.are_notes or group.is_stopped(name)):
         return refuse(soft, Error.INVALID_REQUEST, MUST_BE_STOPPED.format(name))
-    if command.stopped_ms not in {None, group.target_states[name].time_ms}:
+    wanted = group.target_states.get(name)
+    if command.stopped_ms not in {None, wanted.time_ms if wanted else None}:
         message = f"connector {name} ran since its offsets were looked at: nothing was changed"
         return refuse(soft, Error.INVALID_REQUEST, f"{message}; ask again")
     changed = list(_find_changes(soft.facts, command))

@@ -5,8 +5,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from fairlead.actors.transport.ports import free_port
-from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.node import PATIENCE_SECONDS, Node, eventually
 from fairlead_tests.cluster.remains import launch, launch_fork, without_remains
 from fairlead_tests.monitoring.prometheus_server import QUICKER, Prometheus, running_prometheus
 
@@ -28,6 +30,16 @@ class WatchedNode:
     def node(self) -> Node:
         """Return the node that came up last."""
         return [each for each in self._nodes if each.folder == self.folder][-1]
+
+    def kill(self) -> None:
+        """Kill all processes of the node."""
+        launcher, *others = self.node.processes()
+        for each in (launcher, *others):
+            each.kill()
+        self.node.launcher.wait()
+        psutil.wait_procs(others, PATIENCE_SECONDS)
+        self.node.hang_up()
+        self.node.forget_log()
 
     def up(self, *disk: str) -> None:
         """Bring the node up; `disk` is a command that mounts one first."""
