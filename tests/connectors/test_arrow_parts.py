@@ -17,8 +17,9 @@ from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.engines.executors.arrow_job import run_job
 from fairlead.runtime.pipeline.spi.rows import PartedRows
 from fairlead.runtime.pipeline.spi.sink import StagedParts
-from fairlead.runtime.pipeline.stores.files.sink import arrow_parts, staging
+from fairlead.runtime.pipeline.stores.files.sink import arrow_parts
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.stores.files.sink_folder import staging
 from fairlead.runtime.pipeline.stores.files.source import reading
 
 Run = Callable[..., Any]

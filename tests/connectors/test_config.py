@@ -5,7 +5,7 @@ from msgspec import to_builtins
 
 from fairlead.actors.settings import SettingType, at_least
 from fairlead.events.model import Resource
-from fairlead.runtime.interfaces.rest.routes.connectors.plugins import describe_validation
+from fairlead.runtime.interfaces.replies.building.validations import describe_validation
 from fairlead.runtime.pipeline.connectors.error_keys import ERRORS, tolerance_of
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigDef, ConfigInvalid, Definition, Importance
@@ -123,6 +123,14 @@ def test_a_pipeline_needs_a_source_and_a_sink() -> None:
         ({"sink.path": "/in/out"}, "sink.path"),
         ({"sink.path": "/out/../in"}, "sink.path"),
         ({"sink.path": "s3://bucket"}, "sink.path"),
+        ({"sink.path": "/lake/${topic}/../../in"}, "sink.path"),
+        ({"sink.path": "/lake/${topic}", "sink.format": "json"}, "sink.path"),
+        ({"sink.path": "/lake/${topic}", "sink.partition.by": "a"}, "sink.path"),
+        (
+            {"sink.path": "/lake/${table}", "sink.option.compression": "gzip"},
+            "sink.path",
+        ),
+        ({"errors.deadletterqueue.path": "/bad/${topic}"}, "errors.deadletterqueue.path"),
         ({"source.format": "xls"}, "source.format"),
         ({"sink.mode": "overwrite"}, "sink.mode"),
         ({"tasks.max": "0"}, "tasks.max"),

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pyarrow.parquet as papq
 import pytest
@@ -73,6 +73,10 @@ PIECES: tuple[bytes, ...] = (
 """Files that take different ways through a batch."""
 
 
+QUICK: Final = ("bad rows are tolerated", "columns are added, left out and moved")
+"""The cases that are not a soak's: each runs both lanes."""
+
+
 def drawn(seed: int) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return some of them with settings, by a seed."""
     random = Random(seed)
@@ -87,7 +91,10 @@ def drawn(seed: int) -> tuple[dict[str, bytes], dict[str, str]]:
 
 @pytest.mark.parametrize(
     "case",
-    [*CASES, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(100))],
+    [
+        *(pytest.param(each, marks=[] if each in QUICK else pytest.mark.soak) for each in CASES),
+        *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(100)),
+    ],
 )
 def test_rows_bad_rows_and_errors_are_the_same_in_both_lanes(
     run: Run,

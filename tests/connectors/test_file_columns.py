@@ -15,9 +15,9 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
 from fairlead.runtime.pipeline.tasks.reports import Warned
 
 pytestmark = pytest.mark.spark

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken, SinkFull
-from fairlead.runtime.pipeline.stores.files.sink import marks
 from fairlead.runtime.pipeline.stores.files.sink.sink import explain_spark_error
+from fairlead.runtime.pipeline.stores.files.sink_folder import marks
 from fairlead_tests.connectors.sinks import (
     FILES,
     FIRST,

@@ -28,11 +28,11 @@ from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.engines.settings import known_settings
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import SchemaRefused, SinkAway
-from fairlead.runtime.pipeline.stores.files.sink import staging
 from fairlead.runtime.pipeline.stores.files.sink.columns import COLUMNS
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.stores.files.sink.writing import _SETTINGS, WriteFormat
+from fairlead.runtime.pipeline.stores.files.sink_folder import staging
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
 from fairlead_tests.connectors.held_tables import KNOWN, held, sink_at, stage_and_die
 from fairlead_tests.connectors.pipes import config_from
 

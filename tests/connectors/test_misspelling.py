@@ -4,6 +4,7 @@ import pytest
 
 from fairlead.actors.misspelling import meant_by
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.installed import hint_by_last_part
 from fairlead.runtime.pipeline.spi.config import MOST_SEARCHED, ConfigInvalid
 
 GOOD = {
@@ -91,3 +92,11 @@ def test_a_key_with_many_more_separators_than_any_known_one_has_letters_is_not_l
 ):
     assert meant_by("tasks.max" + "_" * 20, ["max", "tasks.max"]) == "tasks.max"
     assert meant_by("tasks.max" + "_" * 21, ["max", "tasks.max"]) is None
+
+
+def test_that_both_are_connectors_makes_two_classes_no_more_similar() -> None:
+    known = ["FileStreamSourceConnector"]
+    assert hint_by_last_part("NoSuchConnector", known) == ""
+    meant = "did you mean FileStreamSourceConnector?"
+    assert hint_by_last_part("org.files.FileStreamSorceConnector", known) == meant
+    assert hint_by_last_part("FileStreamSorce", known) == meant

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.stores.files.sink.staging import replace_durably
+from fairlead.runtime.pipeline.stores.files.sink_folder.staging import replace_durably
 from fairlead.runtime.pipeline.stores.kafka.sink.staging import StagingFolder, read
 from fairlead_tests.connectors.sinks import (
     FIRST,

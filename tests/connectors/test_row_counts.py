@@ -17,15 +17,15 @@ from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.formats.spark.options import SINK_OPTION
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.stores.files.sink import row_counts
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.row_counts import counter_of
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink, explain_lost_files
-from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
 from fairlead.runtime.pipeline.stores.files.sink.writing import (
     SmallBatches,
     WriteFormat,
     WrittenRows,
 )
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
+from fairlead.runtime.pipeline.stores.files.sink_folder.staging import STAGING
 from fairlead_tests.connectors.sinks import config
 
 pytestmark = pytest.mark.spark

@@ -21,8 +21,8 @@ from fairlead.runtime.pipeline.stores.files.sink.columns import (
     align_columns,
     reconcile_columns,
 )
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
 
 INT, LONG, TEXT = IntegerType(), LongType(), StringType()
 

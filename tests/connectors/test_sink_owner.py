@@ -19,9 +19,9 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.stores.files import keys as files
-from fairlead.runtime.pipeline.stores.files.sink import marks
-from fairlead.runtime.pipeline.stores.files.sink.publishing import _Publication
-from fairlead.runtime.pipeline.stores.files.sink.root import claim_sink
+from fairlead.runtime.pipeline.stores.files.sink_folder import marks
+from fairlead.runtime.pipeline.stores.files.sink_folder.publishing import _Publication
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import claim_sink
 from fairlead_tests.connectors.pipes import config_to
 from fairlead_tests.connectors.sinks import (
     FIRST,

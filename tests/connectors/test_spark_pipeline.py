@@ -19,7 +19,7 @@ from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.stores.files import keys as files
-from fairlead.runtime.pipeline.stores.files.sink.root import claim_sink
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import claim_sink
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

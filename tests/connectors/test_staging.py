@@ -13,7 +13,7 @@ from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.log.files import sync_path
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.spi.errors import SinkBroken
-from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
+from fairlead.runtime.pipeline.stores.files.sink_folder import publishing, staging
 
 BATCH = CommitId("flights", 0, Token(12, 3), 7)
 UUID = "12345678-1234-1234-1234-123456789abc"
@@ -23,7 +23,7 @@ import os, signal, sys
 from pathlib import Path
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
+from fairlead.runtime.pipeline.stores.files.sink_folder import publishing, staging
 
 rename = Path.rename
 left = [3]

@@ -13,9 +13,9 @@ from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.batches.frames import plain_rows_of
 from fairlead.runtime.pipeline.engines.settings import known_settings
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
 
 KNOWN: dict[str, str] = known_settings({}) or {}
 

@@ -28,9 +28,9 @@ from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import TaskOwnership
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.stores.files import keys as files
-from fairlead.runtime.pipeline.stores.files.sink.root import FolderKeys, claim_sink
 from fairlead.runtime.pipeline.stores.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.stores.files.sink.writing import WriteFormat
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import FolderKeys, claim_sink
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports

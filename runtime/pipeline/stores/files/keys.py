@@ -34,6 +34,7 @@ from ...formats.spark.options import (
 )
 from ...spi.config import ConfigInvalid, Importance, Width, has_reference, strip_prefix
 from ...spi.keys.kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
+from ..topics import depends_on_topic
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")
@@ -77,7 +78,9 @@ def _readable(value: Value) -> str | None:
 
 
 def local_or_none(value: Value) -> str | None:
-    """Return an error if a path is given and is not absolute."""
+    """Return an error if a path is given, and is not one absolute path for all topics."""
+    if isinstance(value, str) and depends_on_topic(value):
+        return "must be one folder for all topics"
     return _local(value) if value else None
 
 
@@ -164,7 +167,9 @@ SINK = (
         "The folder to write to. The first start of the connector creates it; if it is missing "
         "later, tasks wait for it. Files appear complete, by renames. `_fairlead` in it has the "
         "staged files and the marks of the owner: connectors of one cluster may share the folder. "
-        f"{_SEEN_BY_ALL}",
+        "With `${topic}` in it, which is the row's topic, or `${table}`, the last part of that, "
+        "each topic has a folder and columns of its own; then the format is parquet, and "
+        f"`_fairlead` lies beside these folders. {_SEEN_BY_ALL}",
         importance=Importance.HIGH,
         required=True,
         validator=_local,

@@ -31,7 +31,8 @@ from uuid import uuid4
 
 FOLDER = Path(os.environ["MATRIX_POINTS"])
 HOUSE = "fairlead.runtime.pipeline"
-FILES, POSTGRES, KAFKA = (f"{HOUSE}.stores.{each}.sink" for each in ("files", "postgres", "kafka"))
+FILES = f"{HOUSE}.stores.files"
+POSTGRES, KAFKA = (f"{HOUSE}.stores.{each}.sink" for each in ("postgres", "kafka"))
 SESSION = f"{HOUSE}.stores.postgres.tables.session"
 MUTANT = "mutant-"
 HASTY = "mutant-hasty-"
@@ -217,8 +218,8 @@ def _is_mutant(group: str) -> bool:
 
 CHANGES: dict[str, Callable[[Any], None]] = {
     f"{HOUSE}.tasks.commits": at_commits,
-    f"{FILES}.publishing": at_files,
-    f"{FILES}.sink": at_file_sink,
+    f"{FILES}.sink_folder.publishing": at_files,
+    f"{FILES}.sink.folder_sink": at_file_sink,
     f"{HOUSE}.stores.files.source.reading": at_reading,
     f"{POSTGRES}.publishing": at_postgres,
     f"{POSTGRES}.prepared": at_prepared,

@@ -21,7 +21,7 @@ import pyarrow.parquet as papq
 
 from ....engines.executors.arrow_job import OtherPython, Work, forbid_arrow, run_job
 from ....spi.rows import ArrowSchema, ArrowTable, PartedRows, Unproved
-from .staging import ATTEMPTS
+from ..sink_folder.staging import ATTEMPTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,12 +82,15 @@ def _run(spark: "SparkSession", works: Sequence[Work]) -> list[list[Any]]:
 
 
 def write_table(
-    table: ArrowTable, schema: ArrowSchema, count: int, folder: Path
+    table: ArrowTable, schema: ArrowSchema, count: int, folder: Path, first: int = 0
 ) -> list[WrittenPart]:
-    """Write a table in up to `count` parts to an existing folder; raises `OSError`."""
+    """Write a table in up to `count` parts to an existing folder; raises `OSError`.
+
+    The files have numbers from `first` on.
+    """
     rows = max(1, -(-table.num_rows // count))
     written: list[WrittenPart] = []
-    for part, start in enumerate(range(0, table.num_rows, rows)):
+    for part, start in enumerate(range(0, table.num_rows, rows), first):
         read = partial(iter, [cast("Any", table).slice(start, rows)])
         failed, text, number, size = write_part(read, part, str(folder), schema)
         if failed:
@@ -125,7 +128,7 @@ def write_part(
                 if not Path(path).exists():  # the batch was given up, and its folder removed
                     return _WRITTEN, path, errno.ENOENT, 0
                 if table is not None:
-                    held.append(_aligned(table, schema))
+                    held.append(aligned(table, schema))
                     rows += table.num_rows
                 if held and (table is None or sum(each.nbytes for each in held) >= _ROW_GROUP):
                     whole = pa.concat_tables(held)
@@ -144,7 +147,7 @@ def write_part(
     return "", name, rows, size
 
 
-def _aligned(table: pa.Table, schema: ArrowSchema) -> pa.Table:
+def aligned(table: pa.Table, schema: ArrowSchema) -> pa.Table:
     """Return rows with the columns of a schema, which may be more, or wider."""
     if table.schema == schema:
         return table

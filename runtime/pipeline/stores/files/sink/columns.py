@@ -35,8 +35,8 @@ from ....spi.errors import SchemaRefused, SinkBroken
 from ....spi.rows import ArrowSchema
 from ...staging import escape_name, make_folder
 from .. import keys
-from .root import SinkLocation
-from .staging import replace_durably
+from ..sink_folder.root import SinkLocation
+from ..sink_folder.staging import replace_durably
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,22 +54,25 @@ def reconcile_columns(
     *,
     last: StructType | None = None,
     may_evolve: bool,
+    folder: str = "",
 ) -> StructType:
     """Return the schema of all files, extended for rows of schema `incoming` if it may be.
 
-    `last` is the last result for them. Concurrent tasks are serialised by a lock. Raises
-    `SchemaRefused`.
+    `last` is the last result for them. With a `folder` the files are those of that folder in the
+    root. Concurrent tasks are serialised by a lock. Raises `SchemaRefused`.
     """
-    shown = place.root
-    path = root / COLUMNS / f"{escape_name(Resource(place.connector))}.json"
-    recorded = _read(path, shown)
+    shown = place.root / folder
+    parts = (place.connector, folder) if folder else (place.connector,)
+    file = "/".join(escape_name(Resource(each)) for each in parts)
+    path = root / COLUMNS / f"{file}.json"
+    recorded = _read(path, place.root / COLUMNS / f"{file}.json")
     if recorded is not None and recorded in (incoming, last):
         return recorded
     if duplicates := find_duplicates(incoming):
         raise SchemaRefused(flaw_of_duplicates(duplicates))
     make_folder(path.parent)
     with _locked(path.parent):
-        recorded = _read(path, shown)
+        recorded = _read(path, place.root / COLUMNS / f"{file}.json")
         if recorded is None:
             replace_durably(path, incoming.jsonValue())
             return incoming
@@ -155,8 +158,7 @@ def _read(path: Path, shown: Path) -> StructType | None:
         return None
     except (ValueError, KeyError, TypeError):
         raise SinkBroken(
-            f"{shown}/{COLUMNS}/{path.name} is corrupt: remove it, and the next batch sets the "
-            "columns again"
+            f"{shown} is corrupt: remove it, and the next batch sets the columns again"
         ) from None
 
 

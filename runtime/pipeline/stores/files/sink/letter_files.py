@@ -21,7 +21,7 @@ from ....batches.naming import describe_position
 from ....spi.errors import CursorRefused, SinkAway
 from ....spi.rows import DeadLetter, LetterPage, LetterQuery
 from ...staging import escape_name
-from .staging import STAGING
+from ..sink_folder.staging import STAGING
 
 _MOST_BYTES: Final = 8 << 20
 """How much of all files is read for one page."""

@@ -19,9 +19,9 @@ import pyarrow.parquet as papq
 from ....formats.spark.options import ENCODING
 from ....spi.errors import SinkAway
 from ..compression import CODECS
-from .publishing import RowsOf
-from .root import OpenRoot
-from .staging import STAGING
+from ..sink_folder.publishing import RowsOf
+from ..sink_folder.root import OpenRoot
+from ..sink_folder.staging import STAGING
 from .writing import WriteFormat, WrittenRows
 
 _CHUNK: Final = 1 << 20

@@ -14,9 +14,11 @@ from ....spi.connector import Delivery
 from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.types import SinkType, WrittenColumns
+from ...topics import depends_on_topic
 from .. import keys
-from .root import FolderKeys
+from ..sink_folder.root import FolderKeys, root_of
 from .sink import FileSink
+from .topic_folders import TopicFolderSink
 from .writing import WriteFormat
 
 
@@ -31,7 +33,7 @@ class FilesSinkType(SinkType):
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Start with a config; raises `ConfigInvalid` for a folder that the node does not allow."""
         super().__init__(context, config, settings)
-        context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
+        context.check_path(keys.SINK_PATH, str(root_of(config[keys.SINK_PATH])))
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
@@ -54,13 +56,17 @@ class FilesSinkType(SinkType):
         source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
-        return keys.flaws_in_writing(config)
+        flaw = _flaw_by_topic(config) if depends_on_topic(sink) else ""
+        return {keys.SINK_PATH: flaw} if flaw else keys.flaws_in_writing(config)
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
-        """Return the folder."""
-        del manifest
-        return [dataset_of_path(config[keys.SINK_PATH])]
+        """Return the folder, or those of the topics in a batch."""
+        path = config[keys.SINK_PATH]
+        if not depends_on_topic(path):
+            return [dataset_of_path(path)]
+        folders = sorted({str(Path(each.path).parent) for each in manifest.parts})
+        return [dataset_of_path(f"{root_of(path)}/{each}") for each in folders]
 
     @classmethod
     def probe(cls, config: Mapping[str, str], outside: ExternalAccess) -> ProbeResult:
@@ -96,12 +102,18 @@ class FilesSinkType(SinkType):
         return FolderKeys().shared_task_config(self.context, self.settings)
 
     @classmethod
-    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
+    def sink(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> "FileSink | TopicFolderSink":
         """Make the sink of one task; raises `ConfigInvalid` for a folder that is not allowed."""
-        context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
-        place = FolderKeys().place(context, settings)
+        path, place = config[keys.SINK_PATH], FolderKeys().place(context, settings)
+        context.check_path(keys.SINK_PATH, str(place.root))
         form = WriteFormat.of(settings, config)
         may_evolve = settings.flag(keys.SINK_AUTO_EVOLVE)
+        if depends_on_topic(path):
+            return TopicFolderSink(
+                place, path, context.warn, file_bytes=form.file_bytes, may_evolve=may_evolve
+            )
         settings_of_spark = context.spark_settings
         return FileSink(
             place, form, context.warn, may_evolve=may_evolve, spark_settings=settings_of_spark
@@ -112,7 +124,7 @@ def flaw_in_folder(text: str, config: Mapping[str, str], outside: ExternalAccess
     """Return why a folder cannot be written to; empty if it can."""
     if flaw := outside.reach.flaw_in_path(text):
         return flaw
-    path, source = Path(text), config.get(keys.SOURCE_PATH, "")
+    path, source = root_of(text), config.get(keys.SOURCE_PATH, "")
     if source and not has_reference(source) and _leads_into(path, Path(source)):
         return f"{path} leads into {source}: its output would be its input"
     there = next(each for each in (path, *path.parents) if os.path.lexists(each))
@@ -124,6 +136,18 @@ def flaw_in_folder(text: str, config: Mapping[str, str], outside: ExternalAccess
         why = (error.strerror or str(error)).lower()
         return f"{path} cannot be written to: {there}: {why}"
     return ""
+
+
+def _flaw_by_topic(config: Mapping[str, str]) -> str:
+    """Return why there cannot be a folder for each topic; empty if there can."""
+    if ".." in PurePath(config[keys.SINK_PATH]).parts:
+        return "must not lead upwards: folders of topics lie below it"
+    wrong = [each for each in config if each.startswith(SINK_OPTION)]
+    wrong += [keys.SINK_PARTITION_BY] if config.get(keys.SINK_PARTITION_BY) else []
+    if config.get(keys.SINK_FORMAT) == "parquet" and not wrong:
+        return ""
+    without = f", without {wrong[0]}" if wrong else ""
+    return f"with a folder for each topic files are written by Arrow: as parquet{without}"
 
 
 def _folders(config: Mapping[str, str]) -> list[str]:

@@ -18,8 +18,8 @@ from ....engines.spelling import path_to_write
 from ....formats.spark.options import SINK_OPTION, options_of
 from ....spi.config import ParsedConfig
 from .. import keys
+from ..sink_folder.staging import make_empty_folder
 from .arrow_parts import write_table
-from .staging import make_empty_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,13 +17,15 @@ import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import takewhile
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from ....spi.config import ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import NotReady, SinkAway, SinkBroken, SinkFull
 from ...staging import make_folder
+from ...topics import depends_on_topic
 from .. import keys
 from . import marks
 from .marks import SinkClaim
@@ -45,6 +47,12 @@ _AWAY: Final = frozenset(
     }
 )
 """Errors of an unmounted folder or a lost device, which may come back."""
+
+
+def root_of(path: str) -> Path:
+    """Return the folder with `_fairlead`: what lies above a part of a path that names a topic."""
+    parts = PurePath(path).parts
+    return Path(*takewhile(lambda each: not depends_on_topic(each), parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ class FolderKeys(NamedTuple):
     def place(self, context: Context, settings: ParsedConfig) -> SinkLocation:
         """Return a task's sink folder and claim, from its config."""
         return SinkLocation(
-            Path(settings.text(self.path)),
+            root_of(settings.text(self.path)),
             context.cluster_id,
             context.resource.connector,
             SinkClaim.read(settings.text(self.claim)),
@@ -106,8 +114,8 @@ def claim_sink(
     `before` is a task config in force, if there is one. Raises `SinkAway` or `SinkBroken`, and has
     changed nothing then.
     """
-    root, adopts = Path(settings.text(names.path)), settings.values.get(keys.SINK_ADOPT) is True
-    is_known = before is not None and before.get(names.path) == str(root)
+    root, adopts = root_of(settings.text(names.path)), settings.values.get(keys.SINK_ADOPT) is True
+    is_known = before is not None and root_of(before.get(names.path, "")) == root
     had = SinkClaim.read(before.get(names.claim, "")) if before and is_known else None
     was_obeyed = had is not None and before is not None and _says_adopt(before)
     place = SinkLocation(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
