@@ -251,6 +251,7 @@ def test_what_cannot_work_is_told(
     assert error in {None, status.error}
 
 
+@pytest.mark.spark
 def test_a_sample_has_the_first_rows_of_a_table(derby: Derby, engine: Embedded) -> None:
     derby.run("CREATE TABLE orders (id INT, item VARCHAR(20))", values(100))
     limits, run = AccessLimits(jdbc=("jdbc:derby:memory:",)), partial(engine.run, "sample")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Resource
@@ -80,6 +81,23 @@ def test_a_successor_finishes_what_counts_and_no_more_whether_or_not_the_owner_w
     assert (topics.values(topic), files_in(staging)) == ([*ONCE, '{"n":6}'], [])
     owner.end()
     successor.close()
+
+
+def test_a_batch_that_an_earlier_release_staged_is_published(
+    config: dict[str, str], topics: Topics, topic: str, log: SinkLog
+) -> None:
+    sink = sink_of(config, log.task)
+    log.acquire(sink, FIRST)
+    log.count(log.stage(sink, numbers(1)))
+    (file,) = Path(config["sink.staging.path"]).rglob("*.arrow")
+    records = pa.ipc.open_file(file).read_all()
+    assert records.column_names[-1] == "partition"
+    former = records.drop_columns(["partition"])
+    with pa.ipc.new_file(str(file), former.schema) as writer:
+        writer.write_table(former)
+    log.publish(sink)
+    sink.close()
+    assert topics.values(topic) == ONCE[:1]
 
 
 def test_without_its_mark_a_batch_comes_twice(

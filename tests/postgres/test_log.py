@@ -181,6 +181,25 @@ def test_changes_of_a_plan_that_was_not_committed_come_again_in_smaller_batches(
     assert found == {"public.t": [*range(1, 51)], "public.u": [*range(1, 10)]}
 
 
+def test_a_task_may_read_on_while_the_slot_stays_where_the_log_is(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    reading.settled = dict(reading.offsets)
+    positions, found = dict(reading.offsets), list[int]()
+    (source,) = reading.sources
+    for first in (1, 11, 21):
+        database.run("INSERT INTO t SELECT %s + i, 'x' FROM generate_series(0, 9) i", first)
+        while (plan := source.plan(positions, SMALL)).ranges:
+            found += plan.ranges[0]["id"].to_pylist()
+            positions |= {identity(each.partition): each.end or {} for each in plan.advances}
+    assert found == [*range(1, 31)]
+    reading.begin()
+    assert [each for _, each in told(reading, "id")] == found, "as none of it was logged"
+
+
 def _planned(reading: Reading) -> Any:
     (source,) = reading.sources
     plan = source.plan(reading.offsets, SMALL)

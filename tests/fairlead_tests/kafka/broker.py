@@ -116,6 +116,8 @@ class Broker:
     def __init__(self, folder: Path, kept: Kept | None = None) -> None:
         """Create a broker with its files in the folder; raises `NoPeer` without its jars."""
         self._folder = folder
+        self.data = folder / "data"
+        """The folder of its log."""
         self._kept = kept or keep()
         ports = free_ports(5)
         self.bootstrap = f"127.0.0.1:{ports[0]}"
@@ -127,10 +129,8 @@ class Broker:
         self.mutual = f"127.0.0.1:{ports[3]}"
         """The mutual-TLS listener, which requires a certificate of `authority`."""
         self.authority = Authority(folder)
-        shutil.copytree(self._kept.formatted, folder / "data")
-        told = _properties(
-            ports, folder / "data", self.authority.path, self.authority.sign("broker")
-        )
+        shutil.copytree(self._kept.formatted, self.data)
+        told = _properties(ports, self.data, self.authority.path, self.authority.sign("broker"))
         (folder / "server.properties").write_text(told)
         self._process: subprocess.Popen[bytes] | None = None
 

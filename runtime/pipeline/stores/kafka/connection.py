@@ -14,7 +14,14 @@ from ...spi.config import ConfigInvalid, Definition, Importance, Width, strip_pr
 from ...spi.keys.kinds import choice_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from ...untrusted.plain_file import flaw_in_plain_file
-from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
+from .encryption import (
+    JAVA_KEYS,
+    KEYSTORE,
+    TRUSTSTORE,
+    java_stores,
+    store_keys,
+    store_settings,
+)
 from .overrides import JAVA_NAMES, flaws_in_overrides
 
 Settings = dict[str, str | int | float | bool]
@@ -43,7 +50,14 @@ _LOCATIONS: Final = (
     TRUSTSTORE,
     KEYSTORE,
 )
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_MODULE: Final = "org.apache.kafka.common.security"
+_MODULES: Final = {
+    "PLAIN": f"{_MODULE}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_MODULE}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_MODULE}.scram.ScramLoginModule",
+}
+"""The mechanisms, and what Java logs in with."""
+_MECHANISMS: Final = (*_MODULES,)
 _JAAS: Final = "sasl.jaas.config"
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -116,6 +130,30 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
         JAVA_NAMES.get(key, key): value for key, value in strip_prefix(overrides, config).items()
     }
     return {**own, **store_settings(end, mine), **_DEFAULTS, **overridden}
+
+
+def java_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings of a client of Java's that reaches what a client of librdkafka does.
+
+    Settings of librdkafka's own, which do not say how a broker is reached, are left out. Raises
+    `ConfigInvalid`.
+    """
+    texts = {key: str(value) for key, value in settings.items()}
+    protocol, mechanism = texts.get("security.protocol", "PLAINTEXT"), texts.get(_MECHANISM)
+    stores = java_stores(texts) if "SSL" in protocol else {}
+    login: dict[str, str] = {}
+    if mechanism:
+        user, password = (
+            _quoted(texts.get(f"sasl.{each}", "")) for each in ("username", "password")
+        )
+        entry = f"{_MODULES[mechanism]} required username={user} password={password};"
+        login = {_MECHANISM: mechanism, _JAAS: entry}
+    return {SERVERS: texts[SERVERS], "security.protocol": protocol, **stores, **login}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", r"\\").replace('"', r"\"")
+    return f'"{escaped}"'
 
 
 def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[str, str]:

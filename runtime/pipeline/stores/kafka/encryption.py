@@ -1,13 +1,19 @@
-"""Conversion of the truststore and keystore keys of Java's clients to librdkafka's settings.
+"""Conversion of the store keys of Java's clients to librdkafka's settings, and back.
 
 librdkafka reads PEM, and PKCS12 only as a keystore. A PKCS12 truststore is converted to PEM here. A
-JKS store is refused, with the command that converts it to PKCS12.
+JKS store is refused, with the command that converts it to PKCS12. Java reads PEM as well, but a
+private key only as PKCS8.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
 from ...spi.config import ConfigInvalid, Definition, Importance, Width
@@ -90,6 +96,37 @@ def store_settings(end: str, options: Mapping[str, str]) -> dict[str, str]:
     if options.get(_HOST_CHECK, "https") == "":
         settings[_HOST_CHECK] = "none"
     return settings
+
+
+def java_stores(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of Java's clients for those of librdkafka that a config leads to.
+
+    Raises `ConfigInvalid` for a file that cannot be used.
+    """
+    java = {_HOST_CHECK: "" if settings.get(_HOST_CHECK) == "none" else "https"}
+    if authorities := _pem_of(settings, "ssl.ca"):
+        java |= {_TYPES[0]: "PEM", TRUSTED: authorities.decode()}
+    if (chain := _pem_of(settings, "ssl.certificate")) and (key := _pem_of(settings, "ssl.key")):
+        private = _as_pkcs8(key, settings.get("ssl.key.password", ""))
+        java |= {_TYPES[1]: "PEM", _CHAIN: chain.decode(), _KEY: private}
+    elif path := settings.get(KEYSTORE):
+        password = settings.get(_STORE_PASSWORD, "")
+        java |= {_TYPES[1]: "PKCS12", KEYSTORE: path, _STORE_PASSWORD: password}
+    return java
+
+
+def _pem_of(settings: Mapping[str, str], name: str) -> bytes:
+    """Return what a setting has as text, or in a file."""
+    path = settings.get(f"{name}.location")
+    return _read(f"{name}.location", path) if path else settings.get(f"{name}.pem", "").encode()
+
+
+def _as_pkcs8(key: bytes, password: str) -> str:
+    try:
+        private = load_pem_private_key(key, password.encode() or None)
+    except (TypeError, ValueError) as error:
+        raise ConfigInvalid(f"ssl.key: it cannot be read: {error}") from None
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 def _trusted(end: str, path: str, password: str) -> Mapping[str, str]:

@@ -30,9 +30,10 @@ RECORD: Final = pa.schema(
         ("value", pa.binary()),
         ("timestamp", pa.int64()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("partition", pa.int32()),
     ]
 )
-"""The schema of encoded records; times in ms since 1970."""
+"""The schema of encoded records; times in ms since 1970, and a partition only if it is given."""
 
 _NOT_FINITE: Final[Mapping[str, object]] = {
     "nan": "NaN",
@@ -95,6 +96,7 @@ class RecordEncoder:
             self._values(rows, topics),
             _times(rows) if "_timestamp" in there else None,
             pc.cast(rows["_headers"], RECORD.field(4).type) if "_headers" in there else None,
+            None,
         )
         made = [
             _nulls(rows, number) if each is None else each for number, each in enumerate(columns)

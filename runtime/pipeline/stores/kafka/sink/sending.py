@@ -2,7 +2,7 @@
 """A Kafka producer; its errors are raised as the exceptions of sinks."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -114,14 +114,15 @@ class RecordSender:
             end_in_background(producer.purge)  # the thread holds the last reference
 
     def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
-        columns = [each.to_pylist() for each in batch.columns]
-        for topic, key, value, time_ms, headers in zip(*columns, strict=True):
-            given: dict[str, Any] = {} if time_ms is None else {"timestamp": time_ms}
+        for topic, key, value, time_ms, headers, partition in _records_of(batch):
+            more: dict[str, Any] = {} if time_ms is None else {"timestamp": time_ms}
+            if partition is not None:
+                more["partition"] = partition
             if headers:
-                given["headers"] = [(each["key"], each["value"]) for each in headers]
+                more["headers"] = [(each["key"], each["value"]) for each in headers]
             while True:
                 try:
-                    producer.produce(topic, value, key, **given)
+                    producer.produce(topic, value, key, **more)
                     break
                 except BufferError:
                     self._drain(producer, len(producer) * 3 // 4)
@@ -163,3 +164,11 @@ class RecordSender:
             who = self._own.get("transactional.id", "this task")
             return SinkAway(f"another process publishes as {who}: {error.str()}")
         return self._trouble.reason(error, self._settings[SERVERS], SinkAway)
+
+
+def _records_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """Yield the records of a staged batch; those of an earlier release have no partitions."""
+    columns = [each.to_pylist() for each in batch.columns]
+    if "partition" not in batch.schema.names:
+        columns.append([None] * batch.num_rows)
+    return zip(*columns, strict=True)

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from ......events.commits import CommitId, Document, Manifest
 from ......events.model import Resource, Token
-from ....spi.errors import RowsRefused, SinkBroken
+from ....spi.errors import RowsRefused, SinkAway, SinkBroken
 from ....spi.sink import Sink, TaskOwnership
 from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster, TopicLimits
 from ..keys import SINK_KEY_COLUMNS
 from .encoding import RecordEncoder
+from .finished_records import FinishedRecords
 from .marks import BatchMark
 from .publishing import Publisher
 from .sending import BATCH_BYTES, RecordSender
@@ -47,7 +48,7 @@ class KafkaSink(Sink["pa.Table"]):
 
     def __init__(
         self,
-        encoder: RecordEncoder,
+        encoder: RecordEncoder | FinishedRecords,
         staging: StagingFolder,
         cluster: KafkaCluster,
         publisher: Publisher,
@@ -65,6 +66,8 @@ class KafkaSink(Sink["pa.Table"]):
         self._cluster_id = cluster_id
         self._limits: dict[str, TopicLimits] = {}
         """What topics accept."""
+        self._partitions: dict[str, int] = {}
+        """How many partitions topics had when it was last looked."""
 
     def acquire(self, ownership: TaskOwnership) -> None:
         """Check the mark against the log, and fence former owners.
@@ -185,8 +188,10 @@ class KafkaSink(Sink["pa.Table"]):
     def _refuse_unfit(self, records: pa.Table) -> int:
         """Raise `RowsRefused` for a record that its topic never accepts, before the commit.
 
-        Returns a `batch.size` that all topics accept.
+        Returns a `batch.size` that all topics accept; raises `SinkAway` while there is no such
+        partition as a record names.
         """
+        self._await_partitions(records)
         least = BATCH_BYTES
         for topic, size, has_keyless, earliest_ms, latest_ms in _extremes(records):
             if topic not in self._limits:
@@ -211,6 +216,17 @@ class KafkaSink(Sink["pa.Table"]):
                 )
             least = min(least, limits.record_bytes)
         return least
+
+    def _await_partitions(self, records: pa.Table) -> None:
+        for topic, last in _last_partitions(records):
+            if last >= self._partitions.get(topic, 0):
+                found = self._cluster.facts([topic])
+                self._partitions |= {name: each.partitions for name, each in found.items()}
+            if last >= (there := self._partitions.get(topic, 0)):
+                raise SinkAway(
+                    f"a record is for partition {last} of topic {topic}, which has {there}"
+                    " partitions. Nothing of the batch was written: it is when the topic has more"
+                )
 
     @property
     def _remedy(self) -> str:
@@ -250,6 +266,13 @@ def _extremes(records: pa.Table) -> Iterator[tuple[str, int, bool, int | None, i
         size = row["size_max"] + _FRAME
         times = row["timestamp_min"], row["timestamp_max"]
         yield row["topic"], size, row["keyless_any"], *times
+
+
+def _last_partitions(records: pa.Table) -> Iterator[tuple[str, int]]:
+    """Yield each topic of which records name partitions, with the last of these."""
+    named = records.select(["topic", "partition"]).filter(pc.is_valid(records["partition"]))
+    for row in named.group_by("topic").aggregate([("partition", "max")]).to_pylist():
+        yield row["topic"], row["partition_max"]
 
 
 def _lengths(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -11,19 +11,35 @@ from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, ExternalAccess, ProbeResult
 from ....spi.errors import Away, SinkAway
 from ....spi.keys.delivery import is_at_least_once, promise_of
+from ....spi.keys.plugin_source import RECORDS
 from ....spi.lineage import Dataset
 from ....spi.types import SinkType, WrittenColumns
 from .. import keys
 from ..cluster import KafkaCluster
-from ..connection import LOOK_S, client_settings, complaints, datasets_in, locations
+from ..connection import (
+    LOOK_S,
+    client_settings,
+    complaints,
+    datasets_in,
+    java_settings,
+    locations,
+)
 from ..converters import converter_kind
 from ..registry_keys import AVRO, is_avro, register_key, registry_access
 from ..registry_keys import complaints as avro_complaints
 from .encoding import Converter, RecordEncoder
+from .finished_records import FinishedRecords
 from .publishing import Publisher
 from .sending import RecordSender
 from .sink import KafkaSink, MarkRules
 from .staging import StagingFolder
+
+_COLUMN_KEYS = (keys.SINK_KEY_COLUMNS, keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER)
+_NO_COLUMNS = (
+    "this is for rows with columns, which the records of a plugin of Kafka Connect's are not: its"
+    " own converters (key.converter, value.converter) make keys and values, and its transforms may"
+    " change topics. Leave it out, or add a transform of fairlead's, which makes rows of them"
+)
 
 
 class KafkaSinkType(SinkType):
@@ -47,6 +63,8 @@ class KafkaSinkType(SinkType):
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return errors of keys that do not fit together, by the key to change."""
         errors = dict(complaints("sink", config, keys.PRODUCER))
+        if RECORDS in config:
+            return errors | dict.fromkeys(_of_rows(config), _NO_COLUMNS)
         if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
             errors[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
         kind = converter_kind(config.get(keys.SINK_KEY_CONVERTER, "string"))
@@ -100,16 +118,9 @@ class KafkaSinkType(SinkType):
             context.check_path(key, path)
         client = client_settings("sink", config, keys.PRODUCER)
         cluster = KafkaCluster(client, SinkAway)
-        encoder = RecordEncoder(
-            settings.text(keys.SINK_TOPIC),
-            settings.text(keys.SINK_TOPIC_COLUMN),
-            settings.items(keys.SINK_KEY_COLUMNS),
-            _converter(config, settings, keys.SINK_KEY_CONVERTER, keys.SINK_KEY_SCHEMAS),
-            _converter(config, settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
-        )
         rules = MarkRules(settings.number(keys.RETENTION_MS), settings.text(keys.UNMARKED))
         sink = KafkaSink(
-            encoder,
+            FinishedRecords() if RECORDS in config else _encoder(config, settings),
             StagingFolder(staging_root(context, settings.text(keys.STAGING))),
             cluster,
             Publisher(client, cluster, f"fairlead.{context.resource}"),
@@ -122,7 +133,9 @@ class KafkaSinkType(SinkType):
 
 
 def _probe(config: Mapping[str, str]) -> ProbeResult:
-    servers, topic = "sink.bootstrap.servers", config.get(keys.SINK_TOPIC, "")
+    servers = "sink.bootstrap.servers"
+    # Those of a plugin's records may be made for it.
+    topic = "" if RECORDS in config else config.get(keys.SINK_TOPIC, "")
     try:
         client = client_settings("sink", config, keys.PRODUCER)
         cluster = KafkaCluster(client, SinkAway, LOOK_S)
@@ -149,6 +162,29 @@ def _registries(config: Mapping[str, str]) -> Iterator[ProbeResult]:
             may_register = settings.flag(register_key(kind))
             topic = config.get(keys.SINK_TOPIC, "")
             yield probe_subject(kind, config, topic, registers=may_register)
+
+
+def _encoder(config: Mapping[str, str], settings: ParsedConfig) -> RecordEncoder:
+    return RecordEncoder(
+        settings.text(keys.SINK_TOPIC),
+        settings.text(keys.SINK_TOPIC_COLUMN),
+        settings.items(keys.SINK_KEY_COLUMNS),
+        _converter(config, settings, keys.SINK_KEY_CONVERTER, keys.SINK_KEY_SCHEMAS),
+        _converter(config, settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
+    )
+
+
+def _of_rows(config: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys of a config that say how rows become records."""
+    of_rows = (keys.SINK_TOPIC_COLUMN, *_COLUMN_KEYS)
+    yield from (key for key, value in config.items() if value and key.startswith(of_rows))
+
+
+def admin_settings(context: Context, config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings of a client of Java's for the sink's cluster; raises `ConfigInvalid`."""
+    for key, path in locations("sink", config).items():
+        context.check_path(key, path)
+    return java_settings(client_settings("sink", config, keys.PRODUCER))
 
 
 def _converter(

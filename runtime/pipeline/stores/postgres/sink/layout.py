@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from ....spi.config import ConfigInvalid
 from ....spi.errors import RowsRefused, SchemaRefused
+from ...topics import TOPIC, depends_on_topic, name_of_topic, rows_of_topics
 from ..names import TableName
 from . import keys
 
-KEY, TOPIC = "_key", "_topic"
+KEY: Final = "_key"
 METADATA: Final = (KEY, TOPIC, "_partition", "_offset", "_timestamp", "_headers")
 """The metadata columns of a record."""
 OP, DELETED = "__op", "__deleted"
@@ -56,33 +57,19 @@ class RowLayout:
     @property
     def is_of_topics(self) -> bool:
         """Whether the table of a row depends on its topic."""
-        return "${" in self.format
+        return depends_on_topic(self.format)
 
     def split(self, table: pa.Table) -> Iterator[TargetRows]:
         """Yield the rows of each table, in order; raises `SchemaRefused`, `RowsRefused`."""
         if not self.is_of_topics:
             yield self._laid_out(self._name(""), table)
             return
-        if TOPIC not in table.column_names:
-            raise SchemaRefused(
-                f"rows have no column {TOPIC} that tells their topic: name a table in "
-                f"{keys.TABLE_FORMAT}, without ${{topic}} or ${{table}}"
-            )
-        topics = table[TOPIC].cast(pa.string())
-        if topics.null_count:
-            raise RowsRefused(
-                f"a row has no {TOPIC}, which names its table: give it one by a transform, or name "
-                f"a table in {keys.TABLE_FORMAT}. Nothing of the batch was written"
-            )
-        for topic in pc.unique(topics).to_pylist():
-            rows = table if len(pc.unique(topics)) == 1 else table.filter(pc.equal(topics, topic))
+        for topic, rows in rows_of_topics(table, keys.TABLE_FORMAT):
             yield self._laid_out(self._name(topic), rows)
 
     def _name(self, topic: str) -> TableName:
-        last = topic.rpartition(".")[2]
-        text = self.format.replace("${topic}", topic).replace("${table}", last)
         try:
-            return TableName.parse(text, self.schema)
+            return TableName.parse(name_of_topic(self.format, topic), self.schema)
         except ValueError as error:
             raise ConfigInvalid(f"{keys.TABLE_FORMAT}: {error}") from None
 

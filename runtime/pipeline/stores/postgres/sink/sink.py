@@ -151,6 +151,11 @@ class PostgresSink(Sink["pa.Table"]):
         self._fitted_since = time.monotonic()
         """Since when tables are kept as they were found."""
 
+    @property
+    def parts_topics(self) -> bool:
+        """Whether the table depends on the topic."""
+        return self._layout.is_of_topics
+
     def acquire(self, ownership: TaskOwnership) -> None:
         """Terminate the sessions of former owners, and check the marker against the log."""
         with self._talking() as connection:

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Decodes the dead letters in a topic to the rows that they were.
 
 A letter of a record of Kafka becomes that record again, and is decoded as its source decodes it. A
@@ -107,7 +107,9 @@ class LetterDecoder(RecordDecoder):
             return frame
         self._restored = restore_records(records)
         found = self._records.decode(spark, self._restored)
-        found = frame_of(spark, found) if isinstance(found, pa.Table) else found
+        if isinstance(found, pa.Table):
+            held: Any = found
+            found = frame_of(spark, held)
         return found.unionByName(frame, allowMissingColumns=True) if texts.num_rows else found
 
 

@@ -233,7 +233,9 @@ class LogSource(ArrowSource):
         self._remarks.refresh_catalog(self._rows.session)
         if due := log.due(place):
             return self._open(log, offsets, due, place)
-        window = self._stream.read(place, log.following(offsets), limit)
+        window = self._stream.read(
+            place, lambda: log.place(self._counting.settled()), log.following(offsets), limit
+        )
         if window is None:
             return BatchPlan(remark=self._remarks.text)
         slot, last = slot_partition(self._slot.name), len(window.groups) - 1

@@ -28,6 +28,8 @@ _FIRST_FETCH, _MOST_FETCHED, _FETCHED_BYTES = 16, 2_000, 1 << 22
 """The first and the most messages in a fetch, and its target in bytes."""
 _REREAD_BYTES: Final = 256
 """For each so many bytes of WAL that a peek reads again, it asks for one more message."""
+_LEAST_BYTES: Final = 64
+"""The fewest bytes of WAL that a message takes, of those that were read and are not logged yet."""
 _DECLARE: Final = sql.SQL("DECLARE fairlead_peek NO SCROLL CURSOR FOR {}")
 _FETCH: Final = sql.SQL("FETCH {} FROM fairlead_peek")
 
@@ -102,11 +104,18 @@ class ChangeStream:
         return self._peek is not None
 
     def read(
-        self, place: Position, tables: Mapping[TableName, Following], limit: Limit
+        self,
+        place: Position,
+        logged: Callable[[], Position],
+        tables: Mapping[TableName, Following],
+        limit: Limit,
     ) -> Window | None:
-        """Return the next window; None: no WAL was written since the last one."""
+        """Return the next window; None: no WAL was written since the last one.
+
+        `logged` returns the place in the offset log, which may be behind that to read from.
+        """
         with self.session.connected() as connection:
-            peek = self._peek or self._begin(connection, place, limit)
+            peek = self._peek or self._begin(connection, place, logged, limit)
             if peek is None:
                 return None
             self._peek = None  # after an error, a new peek begins
@@ -124,18 +133,26 @@ class ChangeStream:
         self._quiet = 0
 
     def _begin(
-        self, connection: "psycopg.Connection[Any]", place: Position, limit: Limit
+        self,
+        connection: "psycopg.Connection[Any]",
+        place: Position,
+        logged: Callable[[], Position],
+        limit: Limit,
     ) -> _Peek | None:
         if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
         state = self.slot.check(connection, place)
-        if state.confirmed < place.lsn:  # otherwise changes that are read would be returned again
-            self.slot.advance(connection, place.lsn)
+        begin = state.confirmed
+        if begin < place.lsn:  # otherwise changes that are read would be returned again
+            begin = max(begin, min(place.lsn, logged().lsn))
+        if begin > state.confirmed:
+            self.slot.advance(connection, begin)
         if state.written == self._quiet:
             return None
         connection.execute("BEGIN READ ONLY")
         cursor = connection.cursor(binary=True)
-        most = max(limit.rows, state.reread_bytes // _REREAD_BYTES)
+        ahead = max(0, place.lsn - begin) // _LEAST_BYTES
+        most = max(limit.rows, state.reread_bytes // _REREAD_BYTES) + ahead
         cursor.execute(_DECLARE.format(self.slot.peek(state.written, most)))
         return _Peek(cursor, state, most)
 
