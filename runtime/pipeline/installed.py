@@ -11,13 +11,14 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Final, Generic, TypeVar
 
-from ...actors.misspelling import hint
+from ...actors.misspelling import did_you_mean, most_similar
 from .spi.errors import PluginUnknown
 
 T = TypeVar("T")
 
 DISTRIBUTION: Final = "fairlead-connect"
 """Not `fairlead`: on PyPI that name is the package of somebody else. One imports `fairlead`."""
+_OF_MOST = "Connector"
 LATEST = "latest"
 """Connect's name for the installed version."""
 _NUMBERS = r"\d{1,9}(?:\.\d{1,9}){0,9}"
@@ -98,8 +99,13 @@ def describe_unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def hint_by_last_part(name: str, known: Iterable[str]) -> str:
-    """Return a hint if a known name is similar to the last part of a dotted name; "" if none."""
-    return hint(name.rpartition(".")[2], known)
+    """Return a hint if a known name is similar to the last part of a dotted name; "" if none.
+
+    That both end in `Connector`, as most classes do, makes them no more similar.
+    """
+    short = {each.removesuffix(_OF_MOST): each for each in known}
+    meant = most_similar(name.rpartition(".")[2].removesuffix(_OF_MOST), short)
+    return "" if meant is None else did_you_mean(short[meant])
 
 
 def flaw_in_version(wanted: str, installed: str) -> str:

@@ -92,6 +92,7 @@ def test_a_host_is_started_by_the_first_question_and_serves_the_next() -> None:
         "seconds": 7.0,
         "config": {"a": None},
         "ms": 2_000,
+        "batches": False,
     }
     assert [each.paths for each in scene.hosts] == [["/plugins/a"]]
     scene.answers.close()

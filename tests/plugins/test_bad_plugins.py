@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,8 @@ from fairlead.runtime.pipeline.plugins.catalogue.catalogue import open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.scanning import ScannedClass
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
 from fairlead.runtime.pipeline.plugins.host import HostDied, HostLaunch, PluginFailed, PluginHost
-from fairlead.runtime.pipeline.plugins.options import HostOptions
 from fairlead_tests.plugins.bad_plugin import NAME, SERVICE, write_bad_plugin
-from fairlead_tests.plugins.installed import WORKER, installation, java_here
+from fairlead_tests.plugins.installed import QUICK, WORKER, installation, java_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
 SECONDS = 120.0
@@ -39,7 +39,7 @@ class Node:
         self.hosts: list[PluginHost] = []
         self.settings = PluginSettings(folder / "data", [folder / "path"])
         self.launch = HostLaunch(
-            installation(), java_here(), folder / "host.log", HostOptions(heap="64m")
+            installation(), java_here(), folder / "host.log", replace(QUICK, heap="64m")
         )
         self.answers = PluginAnswers(
             self.settings,

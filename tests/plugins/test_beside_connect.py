@@ -14,18 +14,24 @@ import pytest
 from rest.conftest import service_over
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.commands.connect_plugins import ConnectPlugins, LogMask
+from fairlead.runtime.interfaces.rest.commands.connect_plugins import (
+    ConnectPlugins,
+    LogMask,
+    LookedUp,
+)
 from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
 from fairlead.runtime.pipeline.plugins.catalogue.catalogue import open_catalogue
 from fairlead.runtime.pipeline.plugins.catalogue.host_scanner import HostScanner
 from fairlead.runtime.pipeline.plugins.catalogue.settings import PluginSettings
 from fairlead.runtime.pipeline.plugins.host import HostLaunch, PluginFailed, PluginHost
+from fairlead.runtime.pipeline.plugins.options import PluginSpec
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import broker_at
 from fairlead_tests.plugins.installed import (
     CONNECT_FILE,
     DEBEZIUM,
     OLDER_DEBEZIUM,
+    QUICK,
     WORKER,
     installation,
     java_here,
@@ -200,7 +206,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
                     "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
                 ),
             }
-            launch = HostLaunch(connect, java_here(), root / "host.log")
+            launch = HostLaunch(connect, java_here(), root / "host.log", QUICK)
             with (
                 real_worker(connect, properties, root) as (worker, _),
                 closing(PluginHost(launch, properties)) as host,
@@ -215,6 +221,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
 def rest_over(folder: Path, launch: HostLaunch, properties: Mapping[str, str]) -> Generator[Client]:
     """Yield REST of a node in a folder, whose plugin hosts have these properties."""
     settings = PluginSettings(folder, [Path(properties["plugin.path"])])
+    spec = PluginSpec(properties=properties)
     answers = PluginAnswers(
         settings,
         lambda: open_catalogue(settings, HostScanner(launch)),
@@ -224,7 +231,7 @@ def rest_over(folder: Path, launch: HostLaunch, properties: Mapping[str, str]) -
     with (
         running_group_process() as process,
         process.serving(folder / "groups" / "connect") as group,
-        closing(ConnectPlugins(answers, LogMask())) as plugins,
+        closing(ConnectPlugins(answers, LookedUp(LogMask()), spec=spec)) as plugins,
     ):
         service = service_over(folder, FakeGateway(group))
         yield Client(make_app(replace(service, connect_plugins=plugins)))
@@ -284,6 +291,19 @@ def test_an_unknown_class_is_not_found_where_connect_lists_all_classes_with_thei
     assert "name matches org.none.None, available connectors are: " in connects.text
     ours = beside.validate(beside.rest.put, unknown)
     assert ours.json() == {"error_code": 404, "message": "Unknown plugin org.none.None."}
+
+
+def test_a_config_of_an_unknown_class_is_told_those_of_plugins_and_the_nearest_one(
+    beside: Beside,
+) -> None:
+    unknown = {"connector.class": "org.none.FileStreamSorceConnector", "name": "nothing"}
+    ours = beside.rest.put("/connectors/nothing/config", json=unknown)
+    assert ours.status_code == HTTPStatus.BAD_REQUEST
+    assert (
+        ".FileStreamSourceConnector"
+        in ours.json()["message"].partition("available connectors are: ")[2]
+    )
+    assert "did you mean FileStreamSourceConnector" in ours.json()["message"]
 
 
 def test_another_class_than_that_of_the_path_is_refused_alike(beside: Beside) -> None:

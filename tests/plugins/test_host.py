@@ -1,15 +1,17 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from fairlead.runtime.pipeline.plugins.host import (
     HostDied,
     HostLaunch,
+    HostListener,
     HostSlow,
     PluginFailed,
     PluginHost,
@@ -26,6 +28,7 @@ from fairlead_tests.plugins.installed import (
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
 SECONDS = 120.0
+PROVIDER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
 
@@ -156,6 +159,39 @@ def test_a_question_has_a_deadline_and_the_answer_that_comes_late_is_dropped(
     assert keys[0]["name"] == "file"
 
 
+class SlowToAnswer(HostListener):
+    """Answers once it is told to."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.goes_on = Event(), Event()
+
+    def answer(self, question: str, about: Mapping[str, object]) -> object:  # noqa: ARG002
+        """Wait, and answer."""
+        self.is_asked.set()
+        return self.goes_on.wait(SECONDS)
+
+
+def test_a_question_of_a_host_holds_up_no_other_one(folder: Path, plugins: Path) -> None:
+    file, listener = folder / "own.properties", SlowToAnswer()
+    file.write_text("path=/Kx7-somewhere-Qz\n")
+    properties = {
+        **WORKER,
+        "plugin.path": str(plugins),
+        "config.providers": "props",
+        "config.providers.props.class": PROVIDER,
+        "config.providers.props.param.allowed.paths": str(folder),
+    }
+    host = PluginHost(launch(folder), properties, listener)
+    config = {"name": "a", "connector.class": SOURCE, "file": f"${{props:{file}:path}}"}
+    question = host.put("validate", config=config, ms=int(SECONDS * 1000))
+    assert listener.is_asked.wait(SECONDS), "it asks whether the value is masked"
+    keys = host.ask("keys", SECONDS, plugin="FileStreamSource", version="latest")
+    assert (keys[0]["name"], question.is_done) == ("file", False)
+    listener.goes_on.set()
+    assert question.result(SECONDS)["name"] == SOURCE
+    host.close()
+
+
 def test_a_host_that_is_killed_is_told_with_its_last_words(folder: Path, plugins: Path) -> None:
     host = PluginHost(launch(folder), {**WORKER, "plugin.path": str(plugins)})
     os.kill(host.pid, signal.SIGKILL)
@@ -171,7 +207,8 @@ def test_a_host_has_no_secret_of_the_node_and_no_file_of_its_socket(
 ) -> None:
     environ = Path(f"/proc/{host.pid}/environ").read_bytes().split(b"\0")
     names = {each.partition(b"=")[0] for each in environ if each}
-    assert names <= {b"PATH", b"HOME", b"LANG", b"LC_ALL", b"TZ", b"TMPDIR"}
+    kept = {b"PATH", b"HOME", b"LANG", b"LC_ALL", b"TZ", b"TMPDIR"}
+    assert names <= {*kept, b"MALLOC_ARENA_MAX"}
     command = Path(f"/proc/{host.pid}/cmdline").read_bytes().split(b"\0")
     assert not Path(command[-2].decode()).parent.exists()
 

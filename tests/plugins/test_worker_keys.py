@@ -18,7 +18,7 @@ from fairlead.runtime.config.connect_worker import (
 )
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.pipeline.plugins.host import HostLaunch, PluginFailed, PluginHost
-from fairlead_tests.plugins.installed import installation, java_here
+from fairlead_tests.plugins.installed import QUICK, installation, java_here
 from fairlead_tests.plugins.worker_table import own_keys
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
@@ -75,12 +75,13 @@ def test_a_key_with_few_values_has_those_of_connect(keys: dict[str, Key]) -> Non
     assert {key: few[key] for key in of_plugins - own_keys()} == ours
 
 
+REPLICAS = "offset.storage.replication.factor"
+
+
 def test_what_has_no_default_in_connect_has_one_here(keys: dict[str, Key]) -> None:
-    assert {each.name for each in keys.values() if not each.default} == {
-        *REQUIRED,
-        "group.id",
-        *TOPICS,
-    }
+    without = {each.name for each in keys.values() if not each.default}
+    assert without == {*REQUIRED, "group.id", *TOPICS} - {REPLICAS}
+    assert (keys[REPLICAS].default, REQUIRED[REPLICAS]) == ("3", "-1"), "the broker's own number"
 
 
 def test_no_password_is_shown(keys: dict[str, Key]) -> None:
@@ -125,7 +126,7 @@ def worker(tmp_path: Path) -> dict[str, str]:
 def test_a_host_is_the_worker_of_the_file_and_writes_no_secret(
     tmp_path: Path, worker: dict[str, str]
 ) -> None:
-    host = PluginHost(HostLaunch(installation(), java_here(), tmp_path / "host.log"), worker)
+    host = PluginHost(HostLaunch(installation(), java_here(), tmp_path / "host.log", QUICK), worker)
     config = {"name": "mirror", "connector.class": "SourceNobodyHas"}
     try:
         with pytest.raises(PluginFailed, match="SourceNobodyHas"):

@@ -17,13 +17,14 @@ from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
 from ..spi.errors import (
     Away,
+    BadInput,
     LostRange,
     RowsRefused,
     SchemaRefused,
     SinkBroken,
     Unreadable,
 )
-from ..spi.rows import ArrowSchema, ArrowTable, LaneCount, PartedRows, Rejects
+from ..spi.rows import TYPE_CONFLICT, ArrowSchema, ArrowTable, LaneCount, PartedRows, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .bisection import (
@@ -117,7 +118,9 @@ class Batch:
             pipeline = replace(pipeline, transforms=())
         for transform in pipeline.transforms:
             transform.conclude()
-        bad_rows = BadRows(pipeline, self.commit_id, lost, staged.failed)
+        told = pipeline.sink.rejects(spark) if pipeline.sink.rejected else ()
+        failed = (*staged.failed, *(("sink", each) for each in told))
+        bad_rows = BadRows(pipeline, self.commit_id, lost, failed)
         rejected = bad_rows.reject(spark, staged.rows_in)
         self.pipeline.source.verify(self.plan.ranges)
         staged = staged if staged.manifest.rows else self._without_files(staged)
@@ -157,13 +160,15 @@ class Batch:
             if blamed := source.blame(error):
                 raise blamed from error
             raise
-        if staged is None or any(each.count() for each in source.rejects()):
+        has_bad = self.pipeline.sink.rejected or any(each.count() for each in source.rejects())
+        if staged is None or has_bad:
             return None
         source.verify(ranges)
         return staged if staged.manifest.rows else self._without_files(staged)
 
     def _stage_held(self, table: ArrowTable, spark: "SparkSession | None" = None) -> Staged | None:
         """Stage a table without a job of Spark's; None: Spark has to stage it."""
+        self._table_of(table)
         sink, rows = self.pipeline.sink, table.num_rows
         lanes = LaneCount(len(self.plan.ranges), rows)
         if _lacks_columns(table):
@@ -229,7 +234,7 @@ class Batch:
     def _stage_rows(
         self, spark: "SparkSession", ranges: Sequence[Any], rows: "DataFrame | ArrowTable"
     ) -> Staged:
-        table = _arrow(rows)
+        table = self._table_of(rows)
         if table is not None and _lacks_columns(table):
             return _NOTHING  # transforms and the sink would miss them
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
@@ -263,6 +268,19 @@ class Batch:
             return self._stage_passing(spark, ranges)
         rows_in = incoming.rows if incoming else rows_in
         return staged if rows_in < 0 else replace(staged, rows_in=rows_in)
+
+    def _table_of(self, rows: "DataFrame | ArrowTable") -> ArrowTable | None:
+        """Return rows that are a table; None: they are a frame.
+
+        Raises `BadInput` if topics have one name for two types, and nothing keeps them apart.
+        """
+        table = _arrow(rows)
+        metadata: Any = None if table is None else cast("Any", table).schema.metadata
+        flaw: bytes | None = metadata.get(TYPE_CONFLICT) if metadata else None
+        is_parted = self.pipeline.sink.parts_topics and not self.pipeline.transforms
+        if flaw and not is_parted:
+            raise BadInput(flaw.decode())
+        return table
 
     def _stage_parts(self, spark: "SparkSession", rows: PartedRows) -> Staged | None:
         """Stage rows that Arrow reads, in this process or in tasks of Spark; None: Spark has to."""

@@ -102,7 +102,8 @@ class BadRows:
             if rows
         )
         letters = reduce(lambda one, other: one.unionAll(other), frames)
-        self._check_limit(letters, count, rows_in + unread)
+        earlier = sum(each.read for _, each in rejects)
+        self._check_limit(letters, count, rows_in + unread + earlier)
         self._log(letters, count)
         return RejectedRows(count, unread, self._staged(letters, count))
 
@@ -124,7 +125,8 @@ class BadRows:
             *further,
         ]
         if self.pipeline.tolerance.has_headers:
-            letters.append(_headers(connector, task, stage).alias("headers"))
+            own = sf.col("context") if "context" in columns else _empty_map()
+            letters.append(_headers(connector, task, stage, own).alias("headers"))
         return rejects.frame.select(*letters)
 
     def _check_limit(self, letters: "DataFrame", count: int, read: int) -> None:
@@ -183,10 +185,11 @@ def _lines(letters: "DataFrame", most: int) -> Iterator[str]:
         yield f"{row.stage}, {position}: {row.reason}".replace("\n", " ")
 
 
-def _headers(connector: str, task: int, stage: str) -> "Column":
+def _headers(connector: str, task: int, stage: str, own: "Column") -> "Column":
     """Return the context of a dead letter, under the names that Connect gives its headers.
 
     The position is among them: that of a record is Connect's, that of a row in a file is its file.
+    What the row has of its `own` replaces all else.
     """
     plugin, error_class = _STAGES[stage]
     error, reason = _full_name(error_class), sf.col("reason")
@@ -200,11 +203,16 @@ def _headers(connector: str, task: int, stage: str) -> "Column":
         "exception.stacktrace": sf.concat(sf.lit(f"{error}: "), reason),
     }
     pairs = [each for name, text in headers.items() for each in (sf.lit(name), text)]
-    nowhere = sf.create_map().cast("map<string, string>")
     position = sf.map_filter(sf.col("position"), lambda name, _: ~name.isin(*headers))
-    every = sf.map_concat(sf.create_map(*pairs), sf.coalesce(position, nowhere))
+    every = sf.map_concat(sf.create_map(*pairs), sf.coalesce(position, _empty_map()))
+    others = sf.map_filter(every, lambda name, _: ~sf.map_contains_key(own, name))
+    every = sf.map_concat(others, own)
     texts = sf.map_filter(every, lambda _, text: text.isNotNull())
     return sf.transform_keys(texts, lambda name, _: sf.concat(sf.lit("__connect.errors."), name))
+
+
+def _empty_map() -> "Column":
+    return sf.create_map().cast("map<string, string>")
 
 
 def _full_name(cls: type) -> str:

@@ -62,11 +62,15 @@ def plain_rows_of(table: ArrowTable) -> ArrowTable | None:
     if not all(map(_is_plain, cast("Any", table).schema.types)):
         return None
     try:
-        sent = _without_times(table)
-        wanted = arrow_schema_of(_spark_schema_of(sent))
-        return cast("ArrowTable", sent.cast(wanted))
+        return typed_rows_of(table)
     except pa.ArrowInvalid:  # for example a time that microseconds cannot tell
         return None
+
+
+def typed_rows_of(table: ArrowTable) -> ArrowTable:
+    """Return rows with Spark's types, without Spark; raises `pa.ArrowInvalid`."""
+    sent = _without_times(table)
+    return cast("ArrowTable", sent.cast(arrow_schema_of(_spark_schema_of(sent))))
 
 
 def rows_of(frame: "DataFrame") -> ArrowTable:

@@ -25,10 +25,10 @@ from ..spi.keys.kinds import flag_key, number_key, task_key, text_key
 from ..spi.rows import RECORD_COLUMNS
 from ..spi.sink import Sink, TaskOwnership
 from ..stores.files import keys as files
-from ..stores.files.sink.root import FolderKeys
 from ..stores.files.sink.sink import FileSink
 from ..stores.files.sink.sink_type import flaw_in_folder
 from ..stores.files.sink.writing import WriteFormat
+from ..stores.files.sink_folder.root import FolderKeys
 from ..stores.kafka import keys as kafka
 from ..stores.kafka.connection import SERVERS, connection_keys
 from ..transforms.catalogue import aliases

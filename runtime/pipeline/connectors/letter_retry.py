@@ -69,7 +69,12 @@ def _in_folder(config: Mapping[str, str]) -> _Queue:
         raise LettersRefused(f"{QUEUE_PATH} {why}")
     again = f"{path.rstrip('/')}-retry"
     keys = {SOURCE_TYPE: LETTERS, SOURCE_PATH: path, QUEUE_PATH: again}
-    return _Queue(keys, lambda _: True)
+    return _Queue(keys, _any_key)
+
+
+def _any_key(_: str) -> bool:
+    """Return True: the source has each key of the first one."""
+    return True
 
 
 def _in_topic(config: Mapping[str, str]) -> _Queue:
@@ -96,4 +101,8 @@ def _in_topic(config: Mapping[str, str]) -> _Queue:
     own = {SOURCE_TYPE: LETTER_TOPIC, TOPICS: topic, QUEUE_TOPIC: f"{topic}-retry", **cluster}
     defined = kind.keys()
     of_rows = {each.name for each in defined} - {f"source{name}" for name in names}
-    return _Queue(own, lambda key: key in of_rows or key.startswith(SOURCE_OPTION))
+
+    def is_of_rows(key: str) -> bool:
+        return key in of_rows or key.startswith(SOURCE_OPTION)
+
+    return _Queue(own, is_of_rows)

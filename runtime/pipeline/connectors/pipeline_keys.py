@@ -21,6 +21,7 @@ from ..spi.keys.common import COMMON
 from ..spi.keys.delivery import GUARANTEE_KEY
 from ..spi.keys.kinds import choice_key, number_key, text_key, with_group
 from ..spi.keys.letters import LETTER_TOPIC, LETTERS
+from ..spi.keys.plugin_source import CONNECT
 from ..spi.types import SinkType, SourceType
 from ..stores.files.letters.source_type import LettersSourceType
 from ..stores.files.sink.sink_type import FilesSinkType
@@ -56,12 +57,22 @@ _LETTER_TOPIC = EntryPoint(
     "fairlead.runtime.pipeline.stores.kafka.source.letters.source_type:LetterTopicType [kafka]",
     "fairlead.sources",
 )
+_CONNECT_SINK = EntryPoint(
+    CONNECT,
+    "fairlead.runtime.pipeline.plugins.feeds.sink_type:PluginSinkType",
+    "fairlead.sinks",
+)
+_CONNECT = EntryPoint(
+    CONNECT,
+    "fairlead.runtime.pipeline.plugins.batches.source_type:PluginSourceType",
+    "fairlead.sources",
+)
 SOURCE_TYPES = InstalledClasses[SourceType](
     "source type",
     "fairlead.sources",
     SourceType,  # type: ignore[type-abstract]
     {FILES: FilesSourceType, JDBC: JdbcSourceType, LETTERS: LettersSourceType},
-    extras=(_LETTER_TOPIC,),
+    extras=(_LETTER_TOPIC, _CONNECT),
 )
 """The classes for `source.type`."""
 
@@ -70,6 +81,7 @@ SINK_TYPES = InstalledClasses[SinkType](
     "fairlead.sinks",
     SinkType,  # type: ignore[type-abstract]
     {FILES: FilesSinkType, JDBC: JdbcSinkType},
+    extras=(_CONNECT_SINK,),
 )
 """The classes for `sink.type`."""
 

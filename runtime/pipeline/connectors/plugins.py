@@ -1,6 +1,7 @@
 """The connector classes of this installation: built-in ones and entry points."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
@@ -8,11 +9,23 @@ from ..installed import LONGEST_SHOWN, flaw_in_version, hint_by_last_part, load
 from ..spi.config import has_reference
 from ..spi.connector import Connector, Delivery
 from ..spi.errors import PluginUnknown
-from ..spi.keys.common import CONNECTOR_VERSION
+from ..spi.keys.common import CONNECTOR_CLASS, CONNECTOR_VERSION
 from .connect_configs.makers import origin_of
 from .connect_configs.table import hint_for
 
 GROUP = "fairlead.connectors"
+SOURCE_TYPE = "source.type"
+SINK_TYPE = "sink.type"
+
+
+def feeds_sink(config: Mapping[str, str]) -> bool:
+    """Return whether a config of Connect's own class names a sink of fairlead's."""
+    return SINK_TYPE in config
+
+
+def is_pipeline(config: Mapping[str, str]) -> bool:
+    """Return whether a config of Connect's own class names a source or a sink of fairlead's."""
+    return SOURCE_TYPE in config or SINK_TYPE in config
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class Plugin:
     def flaws_in_version(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return an error, by its key, if a config asks for another version of the class."""
         wanted = config.get(CONNECTOR_VERSION, "")
-        if not wanted or has_reference(wanted):
+        if not (wanted and self.made_by.version) or has_reference(wanted):
             return {}
         flaw = flaw_in_version(wanted, self.made_by.version)
         return {CONNECTOR_VERSION: flaw} if flaw else {}
@@ -52,6 +65,8 @@ class Plugins:
     plugins: tuple[Plugin, ...]
     broken: Mapping[str, str]
     """The plugins that cannot be loaded, each with the reason."""
+    others: tuple[str, ...] = ()
+    """The connector classes that are not Python's, for errors."""
 
     def find(self, name: str) -> Plugin:
         """Return a plugin by its full name, or by its short name if that is unique.
@@ -67,11 +82,34 @@ class Plugins:
             return found[0]
         raise PluginUnknown(self._complaint(name, found))
 
+    def of(self, config: Mapping[str, str]) -> Plugin:
+        """Return the plugin of a connector; raises `PluginUnknown`.
+
+        A class that is none of these, with an end of fairlead's, is one of Kafka Connect's.
+        """
+        name = config.get(CONNECTOR_CLASS, "")
+        if name and is_pipeline(config) and not self.has(name):
+            from .plugin_pipeline import PluginPipeline  # noqa: PLC0415  # as in `find_plugins`
+
+            return Plugin(PluginPipeline)
+        return self.find(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether `find` finds a plugin."""
+        with suppress(PluginUnknown):
+            self.find(name)
+            return True
+        return False
+
     def _complaint(self, name: str, plugins: Iterable[Plugin]) -> str:
         if names := ", ".join(plugin.name for plugin in plugins):
             return f"more than one connector class is called {name}: {names}"
-        hint = hint_by_last_part(name, (plugin.short_name for plugin in self.plugins))
-        available = ", ".join(plugin.name for plugin in self.plugins)
+        short = (
+            *(each.short_name for each in self.plugins),
+            *(each.rpartition(".")[2] for each in self.others),
+        )
+        hint = hint_by_last_part(name, short)
+        available = ", ".join((*(plugin.name for plugin in self.plugins), *self.others))
         remarks = "".join(
             f"; {each}"
             for each in (hint, hint_for(name), origin_of(name), *self.broken.values())

@@ -142,14 +142,18 @@ class SparkPipeline(Connector):
         source, sink = self._types
         shares = source.split(max_tasks)
         claim = queue.claim_queue(sink.context, self._config, sink.settings)
-        common = {**sink.shared_task_config(), **claim}
+        common = dict(claim)
         if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
             common[keys.TASK_COUNT] = str(len(shares))
-        return [{**self._config, **share, **common} for share in shares]
+        of_sink = sink.task_configs(len(shares))
+        return [
+            {**self._config, **share, **each, **common}
+            for share, each in zip(shares, of_sink, strict=True)
+        ]
 
     def needs_reconfiguration(self) -> bool:
-        """Return whether the source's split has to be made again."""
-        return self._types is not None and self._types[0].needs_reconfiguration()
+        """Return whether the split has to be made again."""
+        return any(each.needs_reconfiguration() for each in self._types or ())
 
     def stop(self) -> None:
         """Release the resources of both types."""
@@ -173,10 +177,11 @@ class SparkPipeline(Connector):
         spark_settings = strip_prefix(keys.SPARK_CONF, task_config)
         known = context.spark_settings
         of_task = None if known is None else {**known, **spark_settings}
+        sink = types.sink.sink(replace(context, spark_settings=of_task), task_config, settings)
         return Pipeline(
-            types.source.source(source_context, task_config, settings),
+            sink.paired(types.source.source(source_context, task_config, settings)),
             chain,
-            types.sink.sink(replace(context, spark_settings=of_task), task_config, settings),
+            sink,
             _pace(settings, types.sink),
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),

@@ -78,6 +78,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether it was waited for, or asked to run a job, in any state."""
+        ...
+
+    @property
     def detail(self) -> str:
         """The engine's activity, or why it is down, for users; has no secrets."""
         ...

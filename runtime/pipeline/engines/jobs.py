@@ -95,7 +95,9 @@ class JobEngine(Generic[J]):
         self._pyspark = threading.Lock()
         """Held during `attach` and `detach`: PySpark supports one JVM at a time."""
         self._state = EngineState.COLD
-        self._detail = "not opened"
+        self._detail = "it starts when a connector needs Spark"
+        self.is_wanted = False
+        """Whether it was waited for, or asked to run a job, in any state."""
         self._driver: Driver[J] | None = None
         """The current driver; None before the first and after the last."""
         self._runs: set[_Run] = set()
@@ -116,6 +118,7 @@ class JobEngine(Generic[J]):
     def wait_warm(self, seconds: float) -> bool:
         """Wait until the engine is warm or its start has failed; return whether it is warm."""
         with self._changed:
+            self.is_wanted = True
             self._changed.wait_for(lambda: self._state is not EngineState.WARMING, seconds)
             return self._state is EngineState.WARM
 
@@ -168,6 +171,7 @@ class JobEngine(Generic[J]):
         if not tag or "," in tag:
             raise ValueError(f"{tag!r} is no tag: it must not be empty or hold a comma")
         with self._changed:
+            self.is_wanted = True
             driver = self._driver
             if self._state is not EngineState.WARM or driver is None or driver.session is None:
                 raise EngineDown(f"the engine is {self._state.value}: {self._detail}")

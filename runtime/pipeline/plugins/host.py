@@ -2,9 +2,10 @@
 
 It is a process apart from Spark's: a plugin that ends its JVM, or fills its heap, ends no other
 task. One socket connects the two. The JVM is given its address in a private folder, which is
-removed once it has connected. Questions and answers are lines of JSON with numbers, in any order. A
-question has a deadline; when it is over, the JVM is asked at which line of code its thread is, and
-goes on.
+removed once it has connected. Questions and answers are lines of JSON with numbers, in any order;
+either side may ask. A question to the JVM has a deadline; when it is over, the JVM is asked at
+which line of code its thread is, and goes on. News of the JVM has no answer. Bytes may follow a
+line of news, and that of a question to the JVM.
 
 A thread starts the JVM, which dies with it, and reads the answers until the JVM has ended.
 """
@@ -16,7 +17,7 @@ import shlex
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,6 +28,7 @@ from typing import IO, Any, Final
 
 from ...processes.java import OLDEST, Java
 from ...processes.logged import LoggedProcess, ProcessOutput
+from .connector_logs import ConnectorLogs
 from .options import HostOptions
 from .setup import Installation
 
@@ -40,6 +42,8 @@ _SYSTEM_TRUST: Final = Path("/etc/ssl/certs/java/cacerts")
 """The certificates for Java of Debian and its like; a company's own authority is among them."""
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 """The environment of a JVM; the node's own may have secrets."""
+_THRIFTY: Final = {"MALLOC_ARENA_MAX": "2"}
+"""Else glibc keeps memory for each thread that has once had some, which plugins have many of."""
 _OPTIONS: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     # From Java 24 on, Arrow's memory cannot be used otherwise.
@@ -51,6 +55,8 @@ _OPTIONS: Final = (
     "-XX:+UseSerialGC",
     "-Dfile.encoding=UTF-8",
     "-Djava.awt.headless=true",
+    # What a plugin's threads log has the name of the connector, too.
+    "-Dlog4j2.isThreadContextMapInheritable=true",
 )
 
 
@@ -107,6 +113,11 @@ class HostLaunch:
         java = [str(self.java.command), *options, *shlex.split(own.java_options), "-cp", jars[0]]
         return [*self._wrapping(), *java, "fairlead.plugins.Boot", jars[1], address]
 
+    def output(self) -> ProcessOutput:
+        """Return where its output goes: to its log, and to those of its connectors."""
+        logs = ConnectorLogs(self.log.parent)
+        return ProcessOutput(self.log, self.hide, self.hide, logs.log_of)
+
     def _wrapping(self) -> list[str]:
         if not (parts := shlex.split(self.options.wrapper)):
             return []
@@ -125,15 +136,75 @@ def trust_options(truststore: str) -> list[str]:
     return [f"-Djavax.net.ssl.trustStore={path}"] if path else []
 
 
+class HostListener:
+    """Hears what a plugin host says by itself; this one does nothing.
+
+    `hear` and `end` are called on the thread that reads, `answer` on one of its own.
+    """
+
+    def hear(self, news: str, about: Mapping[str, Any]) -> None:
+        """Hear what has happened in the host."""
+
+    def answer(self, question: str, about: Mapping[str, Any]) -> object:
+        """Return the answer to a question of the host; None: it is not known."""
+
+    def end(self, died: HostDied) -> None:
+        """Hear of the host's end, before those who wait for answers; this is the last call."""
+
+
+class OpenQuestion:
+    """A question to a plugin host that has no answer yet."""
+
+    def __init__(
+        self, number: int, answer: "Future[Any]", where: Callable[[int, float], str]
+    ) -> None:
+        self._number = number
+        self._answer = answer
+        self._where = where
+
+    def when_done(self, call: Callable[[], object]) -> None:
+        """Call a function once there is an answer, from any thread."""
+        self._answer.add_done_callback(lambda _: call())
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an answer."""
+        return self._answer.done()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the answer, or for so long."""
+        wait([self._answer], seconds)
+
+    def where(self, seconds: float = _WHERE_SECONDS) -> str:
+        """Return the line of code at which the host works on it; "" if that is not known."""
+        return self._where(self._number, seconds)
+
+    def result(self, seconds: float) -> Any:  # noqa: ANN401  # JSON
+        """Return the answer; raises `HostSlow`, `HostDied`, and `PluginFailed`."""
+        try:
+            return self._answer.result(seconds)
+        except TimeoutError:
+            at = self.where()
+            raise HostSlow(f"no answer for {seconds:g} s{at and f': it is at {at}'}") from None
+
+
 class PluginHost:
     """A running plugin host; usable from any thread."""
 
-    def __init__(self, launch: HostLaunch, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        launch: HostLaunch,
+        properties: Mapping[str, str],
+        listener: HostListener | None = None,
+    ) -> None:
         """Start it with the properties of a Connect worker; waits until its plugins are loaded.
 
         Raises `HostDied`, and `PluginFailed` for properties that Connect refuses.
         """
         self._launch = launch
+        self.plugins = frozenset(properties.get("plugin.path", "").split(",")) - {""}
+        """The folders in which its plugins are."""
+        self._listener = listener or HostListener()
         self._numbers = count(1)
         self._waiting: dict[int, Future[Any]] = {}
         """The questions without an answer yet, by their number."""
@@ -166,12 +237,18 @@ class PluginHost:
 
         Raises `HostSlow`, `HostDied`, and `PluginFailed`.
         """
-        number, answer = self._send(question, given)
-        try:
-            return answer.result(seconds)
-        except TimeoutError:
-            self._waiting.pop(number, None)
-            raise HostSlow(f"no answer for {seconds:g} s{self._where(number)}") from None
+        return self.put(question, **given).result(seconds)
+
+    def put(self, question: str, data: bytes = b"", /, **given: object) -> OpenQuestion:
+        """Put a question without waiting for its answer, with bytes if it needs any.
+
+        Raises `HostDied`.
+        """
+        return OpenQuestion(*self._send(question, given, data), self._where)
+
+    def kill(self, why: str) -> None:
+        """End the JVM at once, for a reason that others are told."""
+        self._running.kill(why)
 
     def close(self) -> None:
         """End the JVM."""
@@ -186,23 +263,35 @@ class PluginHost:
             raise AssertionError("a host that has not started is not handed out")
         return self._process
 
-    def _send(self, question: str, given: Mapping[str, object]) -> tuple[int, "Future[Any]"]:
+    def _send(
+        self, question: str, names: Mapping[str, object], data: bytes = b""
+    ) -> tuple[int, "Future[Any]"]:
         number, answer = next(self._numbers), Future[Any]()
-        line = json.dumps({"id": number, "ask": question, "with": given}).encode() + b"\n"
         with self._lock:
             if self._link is None:
                 raise HostDied(self._explain(self._running.why))
             self._waiting[number] = answer
-            with suppress(OSError):  # its end is about to be seen by the reader
-                self._link.sendall(line)
+        size = {"bytes": len(data)} if data else {}
+        self._say({"id": number, "ask": question, "with": names, **size}, data)
         return number, answer
 
-    def _where(self, number: int) -> str:
+    def _say(self, words: Mapping[str, object], data: bytes = b"") -> None:
+        line = json.dumps(words).encode() + b"\n"
+        with self._lock, suppress(OSError):  # its end is about to be seen by the reader
+            if self._link is not None:
+                self._link.sendall(line)
+                self._link.sendall(data)
+
+    def _where(self, number: int, seconds: float) -> str:
         with suppress(HostDied, TimeoutError, PluginFailed):
             _, answer = self._send("where", {"id": number})
-            if line := answer.result(_WHERE_SECONDS):
-                return f": it is at {line}"
+            line: str = answer.result(seconds)
+            return line
         return ""
+
+    def _answer(self, question: Mapping[str, Any]) -> None:
+        answered = self._listener.answer(question["ask"], question["with"])
+        self._say({"id": question["id"], "answer": answered})
 
     # -- on the host's thread
 
@@ -223,6 +312,7 @@ class PluginHost:
             with self._lock:
                 self._link = None
         died = HostDied(self._explain(self._running.why))
+        self._listener.end(died)  # first: who waits for an answer asks for another host
         for answer in [*self._waiting.values()]:
             answer.set_exception(died)
 
@@ -232,8 +322,8 @@ class PluginHost:
             command = self._launch.command(f"{folder}/link")
             process = self._process = LoggedProcess(
                 command,
-                {name: os.environ[name] for name in _KEPT if name in os.environ},
-                ProcessOutput(self._launch.log, self._launch.hide, self._launch.hide),
+                _THRIFTY | {name: os.environ[name] for name in _KEPT if name in os.environ},
+                self._launch.output(),
                 "the plugin host",
                 lambda _: None,
             )
@@ -263,6 +353,15 @@ class PluginHost:
     def _read(self, lines: IO[bytes]) -> None:
         for line in lines:
             reply = json.loads(line)
+            if "tell" in reply:
+                about = reply["with"]
+                if size := reply.get("bytes"):
+                    about["data"] = lines.read(size)
+                self._listener.hear(reply["tell"], about)
+                continue
+            if "ask" in reply:
+                Thread(target=self._answer, args=(reply,), name="plugin-host-asks").start()
+                continue
             answer = self._waiting.pop(reply["id"], None)
             if answer is None:
                 continue  # nobody waits any longer

@@ -21,10 +21,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final, cast
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from ...processes.java import Java
+from ..engines.java import spark_home
 from .ivy import Coordinates, Ivy
 
 CONNECT: Final = "4.3.0"
@@ -46,6 +47,11 @@ _WANTED: Final = (
 _SOURCE: Final = Path(__file__).parent / "java"
 _COMPILE_SECONDS: Final = 300.0
 _RUNTIME_JAR = re.compile(r"connect-runtime-(\d+)\.(\d+)\.(\d+)([\w.-]*)\.jar")
+_ARROW: Final = re.compile(
+    r"arrow-(vector|format|memory-(core|netty|netty-buffer-patch))-\d|"
+    r"flatbuffers-java-\d|netty-(buffer|common)-\d"
+)
+"""The names of the jars that write tables of Arrow."""
 _IN_USE: Final = "connect"
 _LOGGING: Final = "log4j2.xml"
 _ABOUT: Final = "installation.json"
@@ -74,13 +80,18 @@ class Installation:
 
     @property
     def host(self) -> list[Path]:
-        """Return the jars of the host itself, which plugins do not see."""
-        return [self.folder / "host.jar"]
+        """Return the jars of the host itself, which plugins do not see; Arrow's are PySpark's."""
+        return [self.folder / "host.jar", *_arrow_jars()]
 
     @property
     def logging(self) -> Path:
         """Return the config of its log."""
         return self.folder / _LOGGING
+
+
+def _arrow_jars() -> list[Path]:
+    found = (spark_home() / "jars").glob("*.jar")
+    return sorted(each for each in found if _ARROW.match(each.name))
 
 
 def home() -> Path:
@@ -110,10 +121,11 @@ def find_installation() -> Installation:
 
 def _read_about(folder: Path) -> tuple[str, str, Mapping[str, int]]:
     """Return what an installation says of itself; raises `OSError`, `ValueError`."""
-    about = json.loads((folder / _ABOUT).read_text())
+    about: Any = json.loads((folder / _ABOUT).read_text())
     if not isinstance(about, dict) or about.keys() != {"connect", "source", "files"}:
         raise ValueError("it is of another version")
-    return about["connect"], about["source"], about["files"]
+    members = cast("dict[str, Any]", about)
+    return members["connect"], members["source"], members["files"]
 
 
 def _flaw_in(folder: Path, files: Mapping[str, int]) -> str:
@@ -219,6 +231,13 @@ def _jars(ivy: Ivy, libs: Path | None) -> list[Path]:
     return ivy.fetch(_WANTED, is_whole=True)
 
 
+def compile_path(folder: Path) -> list[Path]:
+    """Return the jars against which the host is compiled: part of itself is on the class path."""
+    boot = folder / "boot.jar"
+    own = [boot] if boot.exists() else []
+    return [*(folder / "connect").glob("*.jar"), *own, *_arrow_jars()]
+
+
 def _compile(java: Java, compiler: Path, work: Path, name: str) -> None:
     """Compile a folder of the source to a jar, by the Eclipse compiler; raises `NotSetUp`."""
     classes = work / "classes"
@@ -226,7 +245,7 @@ def _compile(java: Java, compiler: Path, work: Path, name: str) -> None:
         [
             *(str(java.command), "-XX:TieredStopAtLevel=1", "-jar", str(compiler)),
             *("-17", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(classes)),
-            *("-classpath", ":".join(str(each) for each in (work / "connect").glob("*.jar"))),
+            *("-classpath", ":".join(map(str, compile_path(work)))),
             str(_SOURCE / name),
         ],
         capture_output=True,

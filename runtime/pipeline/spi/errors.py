@@ -112,6 +112,10 @@ class PluginExited(Exception):  # noqa: N818  # names who is to blame
     """A plugin raised `SystemExit` or the like; the text names the call."""
 
 
+class FailedElsewhere(Exception):  # noqa: N818  # names where it happened
+    """Code of a plugin has failed in another process; the text is its stack trace there."""
+
+
 class CallTimedOut(Exception):  # noqa: N818  # names who is to blame
     """A plugin's call took too long; the text names the call, and where it hangs."""
 

@@ -22,6 +22,15 @@ RECORD_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "
 """The columns with the place of a Kafka record, by their names in a bad row's position."""
 
 
+COLUMNS_OF_TOPICS: Final = b"fairlead.columns"
+"""The metadata of a table with records of several topics: JSON with the columns of each topic.
+
+Each has the name of its column in the table, which is another one where two topics give one name to
+two types.
+"""
+TYPE_CONFLICT: Final = b"fairlead.conflict"
+"""The metadata of such a table: what is wrong, unless each topic has a target of its own."""
+
 RECORD_COLUMNS: Final = {
     "key": "binary",
     "value": "binary",
@@ -96,12 +105,17 @@ class Rejects:
     Optional columns `format` and `columns` say how `raw` is read again: `csv` or `json` is the text
     that the source had, with the names of the csv values in their order; `row` is an object of JSON
     with the values that the source has read. Without them nobody reads it again.
+    The optional column `context`, a map of strings, replaces what Connect's error headers say of
+    a row otherwise, by their names without the prefix.
     A job after the batch's own job reads this frame if `count` is not 0; it must return the same
     rows then.
     """
 
     count: Callable[[], int]
     """Returns the number of rows; called after the batch's job, which counts them."""
+
+    read: int = 0
+    """How many rows of earlier batches these are among; 0: they are of this batch."""
 
 
 class DeadLetter(NamedTuple):

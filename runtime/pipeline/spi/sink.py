@@ -4,12 +4,14 @@ All methods of one object are called from one thread.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ....events.commits import CommitId, Manifest
 from ....events.model import Resource, Token
-from .rows import ArrowSchema, ArrowTable, PartedRows
+from .rows import ArrowSchema, ArrowTable, PartedRows, Rejects
+from .source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +56,11 @@ class Sink(ABC, Generic[Rows]):
         return self.takes_arrow
 
     @property
+    def parts_topics(self) -> bool:
+        """Whether the rows of each topic go to a target of their own, with columns of its own."""
+        return False
+
+    @property
     def counts_rows(self) -> bool:
         """Whether `stage` sets `Manifest.rows`; if not, the pipeline counts the rows."""
         return False
@@ -65,6 +72,13 @@ class Sink(ABC, Generic[Rows]):
         A bisection for bad rows still stages.
         """
         return False
+
+    def paired(self, source: Source[Any]) -> Source[Any]:
+        """Return the source of its task as this sink needs it; by default itself.
+
+        A sink that holds rows beyond their batch returns one that advances once these are safe.
+        """
+        return source
 
     def acquire(self, ownership: TaskOwnership) -> None:  # some sinks have no mark to check
         """Acquire the sink for a task, before the first `stage` or `publish` under its token.
@@ -119,6 +133,19 @@ class Sink(ABC, Generic[Rows]):
         Returns a manifest without files. After an error the rows may be written again.
         """
         raise NotImplementedError(f"{type(self).__name__} only stages")
+
+    @property
+    def rejected(self) -> int:
+        """How many rows of earlier batches become dead letters with this one; see `rejects`."""
+        return 0
+
+    def rejects(self, spark: "SparkSession") -> Sequence[Rejects]:
+        """Return the rows of earlier batches that have turned out to be bad since they were read.
+
+        Called if `rejected` is not 0, after the batch's job.
+        """
+        del spark
+        return ()
 
     @abstractmethod
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:

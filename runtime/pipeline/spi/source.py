@@ -127,6 +127,14 @@ class Source(Renamed, ABC, Generic[R]):
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Confirm the offsets of a committed batch to the external system, if it needs that."""
 
+    def conclude(self, offsets: Mapping[str, Document]) -> BatchPlan[R]:
+        """Return a last batch when the task is asked to end; by default none.
+
+        It should read nothing more: it is for what only counts by now.
+        """
+        del offsets
+        return BatchPlan()
+
     def release(self) -> None:
         """Drop external state of a STOPPED connector, if its config asks for that.
 

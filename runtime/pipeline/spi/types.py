@@ -251,6 +251,17 @@ class SinkType(_Type):
         """Return the keys to add to all task configs; raises `NotReady`."""
         return {}
 
+    def task_configs(self, tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return the keys to add to each task config; raises `NotReady`.
+
+        An unchanged sink must return equal keys, since each change restarts tasks.
+        """
+        return [self.shared_task_config()] * tasks
+
+    def needs_reconfiguration(self) -> bool:
+        """Tell whether to call `task_configs` again; it is polled and must be cheap."""
+        return False
+
     @classmethod
     @abstractmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> Sink[Any]:

@@ -11,6 +11,7 @@ from ..spi.context import Context
 from ..spi.errors import Away, BadInput, CallTimedOut, NotReady
 from ..spi.keys import common as keys
 from .contention import IdlePauses
+from .failures import LastFailure
 from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
@@ -34,6 +35,7 @@ class ConnectorLoop:
     ) -> None:
         """Store the factory of the connector; `complete` adds the node's services to a context."""
         self.halt = Halt()
+        self.failure: LastFailure | None = None  # a paused connector is not FAILED, as in Connect
         self._launch = launch
         self._make = make
         self._report = report

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from ....events.commits import Commit, Cost
 from ....events.model import (
@@ -18,6 +19,10 @@ from ....events.model import (
 )
 from ....projections.launches import Launch
 from ..spi.rows import LaneCount
+
+SPLITS_AGAIN: Final = f"{NOTE}it splits its work again: its former tasks are fenced first"
+"""The reason in the status of a connector whose tasks may not begin to write (DATA_PLANE §1.11)."""
+_JAVA_FRAME: Final = "\n\tat "
 
 
 class Ending(Enum):
@@ -78,7 +83,12 @@ class StatusChanged:
 
     @property
     def why(self) -> str:
-        """The headline, then the lines of the trace that do not repeat the reason."""
+        """The headline, then the lines of the trace that do not repeat the reason.
+
+        A stack trace of Java is kept as it is, with its last line break, as in Connect.
+        """
+        if _JAVA_FRAME in self.trace:
+            return f"{self.headline}\n{self.trace}"
         lines = self.trace.splitlines()
         beyond = [line for line in lines if not (line and self.reason.startswith(line))]
         return "\n".join((self.headline, *beyond)).rstrip()

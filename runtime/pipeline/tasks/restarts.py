@@ -12,7 +12,15 @@ from ....actors.timing import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
 from ..engines.engine import EngineExhaustedError
 from ..spi.config import ConfigInvalid
-from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull, SourceAway
+from ..spi.errors import (
+    Away,
+    BadInput,
+    FailedElsewhere,
+    PluginUnknown,
+    SinkBroken,
+    SinkFull,
+    SourceAway,
+)
 from ..spi.keys import common as keys
 from .failures import LastFailure, failure_of
 from .ledger import Fenced
@@ -181,6 +189,11 @@ class Restarts:
         return len(self._failures)
 
     @property
+    def are_used_up(self) -> bool:
+        """Whether another failure would not be followed by a restart."""
+        return 0 <= self.policy.budget <= self.count
+
+    @property
     def history(self) -> str:
         """The failures in the window, one per line."""
         return "\n".join(line for _, line in self._failures)
@@ -227,8 +240,9 @@ def _handle_failure(
         report(RunState.FAILED, *failure)
         halt.wait(_BROKEN_PAUSE_S)
         return failure
-    # Bad input is tried again, but the task stays FAILED until a user has repaired it.
-    restarts.is_unproven = isinstance(error, BadInput)
+    # It is tried again, but stays FAILED: until a user has repaired its input, or until a plugin of
+    # Connect's, which says nothing of its work, has run for a while.
+    restarts.is_unproven = isinstance(error, BadInput | FailedElsewhere)
     delay = None if isinstance(error, _HOPELESS) else restarts.add_failure(reason)
     if delay is not None:
         budget = restarts.policy.budget

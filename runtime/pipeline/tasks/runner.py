@@ -4,8 +4,8 @@ No method waits for user code. Starts and stops return at once, and a watch thre
 deadlines. Results arrive as reports, from any thread.
 
 A launch gets a slot, which runs a connector (`ConnectorLoop`), a task (`Task`), or, if the
-connector is paused or stopped, only reports that (`Suspended`). A slot ends in steps, each after a
-time:
+connector is paused or stopped, only reports that (`Suspended`). Classes that are not Python's have
+other bodies, which are given from outside. A slot ends in steps, each after a time:
 
     stop    drain: the batch at work is finished
     cancel  the batch is given up, and its Spark job cancelled
@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition, Thread
+from typing import Protocol, runtime_checkable
 
 from ....events.model import Resource, Resources, RunState, Token
 from ....projections.launches import Launch
@@ -29,10 +30,10 @@ from ..engines.engine import Engine
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector, Pipeline
 from ..spi.context import NO_LIMITS, AccessLimits, Context, Shared
-from ..spi.keys import common as keys
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
 from .contention import BatchSlots
+from .failures import LastFailure
 from .ledger import Ledger
 from .plugins.calls import LeftBehind, StillHanging
 from .reports import Ending, Hung, Report, Started, StatusReports, Stopped
@@ -50,6 +51,40 @@ _MOST_LEFT_BEHIND = 5
 _FOR_EVER_S = 3600.0
 
 
+class Body(Protocol):
+    """The work of a launch, on a thread of its own."""
+
+    halt: Halt
+    """Asks it to end."""
+    failure: LastFailure | None
+    """Why it was FAILED when it ended."""
+
+    def run(self, error: Exception | None = None) -> Ending:
+        """Run until the end; `error` is that of a thread that was left behind."""
+        ...
+
+    def leave(self, *, any_call: bool = False) -> Exception | None:
+        """Leave a plugin's call behind that is overdue; return its error, None if none is."""
+        ...
+
+    def cancel(self) -> None:
+        """Ask it to end now; it is asked again until it has ended."""
+        ...
+
+
+@runtime_checkable
+class TurningBody(Body, Protocol):
+    """The work of a launch that can pause in its place."""
+
+    def turn(self, target: RunState) -> None:
+        """Move it to another target state, RUNNING or PAUSED, without an end."""
+        ...
+
+
+MakeBody = Callable[[Launch, Callable[[Report], None]], TurningBody | None]
+"""Returns the body of a launch whose class is not one of Python's; None: it is not known."""
+
+
 class Suspended:
     """A resource of a paused or stopped connector: it is assigned, but does not run."""
 
@@ -59,12 +94,13 @@ class Suspended:
         self.halt = Halt()
         self._launch = launch
         self._status = StatusReports(launch, report)
-        self._failure = memory.failure if memory else None
+        self.failure = memory.failure if memory else None
 
-    def run(self, _: Exception | None = None) -> Ending:
+    def run(self, error: Exception | None = None) -> Ending:
         """Report the state, and wait for the end; a task that had failed stays FAILED."""
-        if self._failure:
-            self._status.report(RunState.FAILED, *self._failure)
+        del error
+        if self.failure:
+            self._status.report(RunState.FAILED, *self.failure)
         else:
             is_stopped = self._launch.target_state is RunState.STOPPED
             is_connector = not self._launch.resource.is_task
@@ -87,7 +123,7 @@ class _Slot:
     """One running resource; its deadlines are monotonic times in seconds."""
 
     launch: Launch
-    body: Task | ConnectorLoop | Suspended
+    body: Body
     cancel_at: float | None = None
     hung_at: float | None = None
     was_reported_hung: bool = False
@@ -101,7 +137,8 @@ class Runner:
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is reported as
     hung. `slots` limits how many batches run on the engine at once. `reach` limits what connectors
     can access on this node. `by_arrow` and `spark_settings` are those of `Context`. `hide` masks
-    the secrets in a text.
+    the secrets in a text. `others` makes the bodies of classes that are not Python's. `shared`
+    has what this worker's tasks share.
     """
 
     def __init__(  # noqa: PLR0913  # five of them have defaults
@@ -118,6 +155,8 @@ class Runner:
         by_arrow: bool = True,
         hide: Callable[[str], str] = str,
         spark_settings: Mapping[str, str] | None = None,
+        others: MakeBody = lambda _launch, _report: None,
+        shared: Shared | None = None,
     ) -> None:
         self._host = TaskHost(engine, ledger, report, slots=slots or BatchSlots(4))
         self._ledger = ledger
@@ -128,8 +167,9 @@ class Runner:
         self._by_arrow = by_arrow
         self._hide = hide
         self._spark_settings = spark_settings
+        self._others = others
         self._hung_s = hung_ms / 1000
-        self._shared = Shared()
+        self._shared = shared or Shared()
         self._slots: dict[Resource, _Slot] = {}
         """The running resources; a slot is removed when its thread has ended."""
         self._left_behind: dict[Resource, list[Thread]] = {}
@@ -159,6 +199,18 @@ class Runner:
             slot = self._slots.get(resource)
             if slot:
                 self._drain(slot)
+
+    def turn(self, resource: Resource, target_state: RunState) -> None:
+        """Move a resource to another target state, RUNNING or PAUSED, without an end.
+
+        Only a body of a class that is not Python's does.
+        """
+        with self._changed:
+            slot = self._slots.get(resource)
+            if slot and isinstance(slot.body, TurningBody):
+                slot.body.turn(target_state)
+            elif slot:
+                self._drain(slot)  # its class has come or gone meanwhile: it begins anew
 
     def abandon(self) -> None:
         """Cancel everything: the worker may no longer be a member of the group."""
@@ -199,9 +251,14 @@ class Runner:
         slot.thread = Thread(target=target, args=args, name=name, daemon=True)
         slot.thread.start()
 
-    def _body(self, launch: Launch) -> Task | ConnectorLoop | Suspended:
-        is_task = launch.resource.is_task
-        if launch.target_state is not RunState.RUNNING:
+    def _body(self, launch: Launch) -> Body:
+        is_task, target = launch.resource.is_task, launch.target_state
+        is_paused = target is RunState.PAUSED and launch.is_of_connect
+        if (is_paused or target is RunState.RUNNING) and (
+            other := self._others(launch, self._report)
+        ):
+            return other
+        if target is not RunState.RUNNING:
             return Suspended(launch, self._report, self._memory(launch) if is_task else None)
         return self._task(launch) if is_task else self._connector_loop(launch)
 
@@ -239,7 +296,7 @@ class Runner:
 
     def _make_connector(self, launch: Launch) -> Connector:
         config = launch.connector_config
-        plugin = self._plugins.find(config.get(keys.CONNECTOR_CLASS, ""))
+        plugin = self._plugins.of(config)
         for key, flaw in plugin.flaws_in_version(config).items():
             raise ConfigInvalid(f"{key}: {flaw}")
         return plugin.made_by()
@@ -264,6 +321,8 @@ class Runner:
         except BaseException:
             self._end(slot, ending)
             raise
+        if slot.launch.resource.is_task:
+            self._memory(slot.launch).failure = slot.body.failure
         self._end(slot, ending)
 
     def _end(self, slot: _Slot, ending: Ending) -> None:
@@ -313,7 +372,7 @@ class Runner:
     def _leave_if_late(self, slot: _Slot) -> None:
         """Replace a thread whose plugin call is overdue."""
         is_hung = slot.hung_at is not None and time.monotonic() >= slot.hung_at
-        error: Exception | None = slot.body.leave(any_call=is_hung)
+        error = slot.body.leave(any_call=is_hung)
         if error is None:
             return
         resource = slot.launch.resource

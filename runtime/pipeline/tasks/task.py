@@ -27,10 +27,11 @@ from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, RateLimit, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
 from .contention import BatchSlots, EngineLosses, IdlePauses
-from .failures import reason_of, reporting_end
+from .failures import LastFailure, reason_of, reporting_end
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
+from .plugins.results import check_plan
 from .range_bisection import BatchSplit
 from .reports import BadRowsRemark, BatchClock, BatchDone, Ending, LaneRemark, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, run_with_restarts
@@ -91,6 +92,7 @@ class Task:
         self._last_clock = BatchClock()
         """The clock of the last batch; empty before the first."""
         self._has_run = False
+        self.failure: LastFailure | None = None
         self.wake = Event()
         """Set when there may be new input, or no engine any more: then it looks at once."""
         self._deferred: dict[str, object] = {}
@@ -105,7 +107,7 @@ class Task:
         """
         self.halt.wait(self._memory.not_before - time.monotonic())
         try:
-            self._memory.failure = run_with_restarts(
+            self.failure = run_with_restarts(
                 self._attempt, self.halt, self._restarts, self._status.report, error
             )
         except Fenced as fenced:
@@ -142,7 +144,9 @@ class Task:
                     self._status.report(RunState.RUNNING)
                 polling = self._host.pauses.register()
                 with reporting_end(pipeline.lineage), calls.holding(polling):
-                    self._loop(pipeline)
+                    offsets = dict(self._host.ledger.offsets(self._launch.resource.connector))
+                    self._loop(pipeline, offsets)
+                    self._conclude(pipeline, offsets)
                 if not self.halt.is_cancelled:  # a cancelled task may have a batch to publish
                     self._commits.sweep(pipeline)
         except Exception as error:  # noqa: BLE001  # failures are raised again
@@ -195,9 +199,8 @@ class Task:
     def _waiting_state(self) -> RunState:
         return RunState.RESTARTING if self._has_run else RunState.UNASSIGNED
 
-    def _loop(self, pipeline: Pipeline) -> None:
+    def _loop(self, pipeline: Pipeline, offsets: dict[str, Document]) -> None:
         self._unproven_until = time.monotonic() + _EMPTY_PROOF_S
-        offsets = dict(self._host.ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace)
         self._rate = RateLimit.of(pipeline.pace)
         first = True
@@ -234,6 +237,17 @@ class Task:
             if not plan.backlog:
                 # Let a slow stream of input accumulate; where batches are fast, the pause is short.
                 self.halt.wait(min(clock.worked, pipeline.pace.linger_s - clock.total))
+
+    def _conclude(self, pipeline: Pipeline, offsets: dict[str, Document]) -> None:
+        """Commit what only counts now that the task ends; nothing if it is cancelled."""
+        if self.halt.is_cancelled:
+            return
+        plan = check_plan(pipeline.source.conclude(offsets), offsets)
+        if plan.ranges:
+            commit = self._commits.stage_held(pipeline, plan)
+            commit = commit or self._commits.stage(pipeline, plan, lambda: None)
+            sequence = self._commits.commit(pipeline, commit)
+            self._commits.publish(pipeline, commit, sequence)
 
     def _wait_for_input(self, pipeline: Pipeline, poll_s: float) -> None:
         self._rate.note_idle()

@@ -2,9 +2,12 @@
 
 import subprocess
 import zipfile
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fairlead_tests.java_peer import QUICK
 from fairlead_tests.plugins.installed import fetched, installation, java_here
 
 NAME = "bad.BadSinkConnector"
@@ -81,17 +84,35 @@ public class BadSinkConnector extends SinkConnector {
 
 def write_bad_plugin(folder: Path, key: str = "does") -> Path:
     """Write a folder with one jar of the plugin, whose config has one key."""
-    (compiler,) = fetched(ECJ)
+    return write_plugin(folder, {NAME: SOURCE.replace("KEY", key)}, {SERVICE: [NAME]})
+
+
+def write_plugin(
+    folder: Path, sources: Mapping[str, str], services: Mapping[str, Sequence[str]]
+) -> Path:
+    """Write a folder with `bad.jar`, compiled of the sources of some classes, with services."""
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as work:
-        source = Path(work, "bad/BadSinkConnector.java")
-        source.parent.mkdir()
-        source.write_text(SOURCE.replace("KEY", key))
-        class_path = ":".join(map(str, installation().class_path))
-        command = [str(java_here().command), "-jar", str(compiler), "-17", "-nowarn"]
-        command += ["-classpath", class_path, "-d", f"{work}/classes", str(source)]
-        subprocess.run(command, check=True, timeout=300)
-        with zipfile.ZipFile(folder / "bad.jar", "w") as jar:
-            jar.write(f"{work}/classes/bad/BadSinkConnector.class", "bad/BadSinkConnector.class")
-            jar.writestr(f"META-INF/services/{SERVICE}", NAME)
+    with zipfile.ZipFile(folder / "bad.jar", "w") as jar:
+        for path, compiled in _compiled(tuple(sources.items())).items():
+            jar.writestr(path, compiled)
+        for service, names in services.items():
+            jar.writestr(f"META-INF/services/{service}", "\n".join(names))
     return folder
+
+
+@cache
+def _compiled(sources: tuple[tuple[str, str], ...]) -> Mapping[str, bytes]:
+    """Return the classes by their paths; each process of a run compiles them once."""
+    (compiler,) = fetched(ECJ)
+    with TemporaryDirectory() as work:
+        written = [Path(work, f"{name.replace('.', '/')}.java") for name, _ in sources]
+        for path, (_, source) in zip(written, sources, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+        class_path = ":".join(map(str, installation().class_path))
+        classes = Path(work, "classes")
+        command = [str(java_here().command), *QUICK, "-jar", str(compiler), "-17", "-nowarn"]
+        command += ["-classpath", class_path, "-d", str(classes), *map(str, written)]
+        subprocess.run(command, check=True, timeout=300)
+        found = sorted(classes.rglob("*.class"))
+        return {str(each.relative_to(classes)): each.read_bytes() for each in found}

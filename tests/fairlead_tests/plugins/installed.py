@@ -55,8 +55,12 @@ def installation() -> Installation:
             pytest.skip(f"Kafka Connect could not be had: {error}")
 
 
+@cache
 def fetched(*coordinates: str) -> Sequence[Path]:
-    """Return the files of artifacts, or skip the test where they cannot be had."""
+    """Return the files of artifacts, or skip the test where they cannot be had.
+
+    Ivy is a JVM each time, even if it has all of them: a process asks it once.
+    """
     wanted = [Coordinates.parse(each) for each in coordinates]
     try:
         return Ivy(java_here()).fetch(wanted, is_whole=False)

@@ -1,5 +1,7 @@
 """The owner of a node's JVM: it keeps the JVM running and lets the node's workers share it.
 
+The JVM is started for the first worker that needs it.
+
 Each worker has a channel to the owner, and a gateway of its own into the JVM once the JVM is warm.
 When the channel closes for any reason, the owner closes the gateway, which releases the worker's
 objects in the JVM, and cancels the worker's present and future jobs. A JVM that ends is restarted
@@ -83,12 +85,11 @@ class JvmOwner:
         self._serial = count(1)
 
     def open(self) -> None:
-        """Start the JVM, and accept workers; must be called on the main thread.
+        """Accept workers; the JVM is started for the first of them.
 
         Raises `OSError` if it cannot listen on its socket.
         """
         listener = listen(self._path)
-        self._engine.open()
         for target, name in (
             (self._ping, "spark-ping"),
             (lambda: self._accept(listener), "accept"),
@@ -102,6 +103,8 @@ class JvmOwner:
         if self._silence.is_over:
             self._engine.kill(f"the JVM was killed: {self._silence}")
             self._silence = self._new_silence()
+        if self._engine.state is EngineState.COLD and self._clients:
+            self._engine.open()
         state, detail = self._engine.state, self._engine.detail
         if state is EngineState.DOWN:
             self._why = detail

@@ -10,22 +10,30 @@ its jars were replaced meanwhile: the classes of the former host were halves of 
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock, Timer
 from typing import Any, Final
 
-from ..host import HostSlow, PluginFailed, PluginHost
+from ..host import HostDied, HostSlow, PluginFailed, PluginHost
 from .catalogue import Catalogue, ConnectPlugin
 from .settings import PluginSettings
 
 KEYS_SECONDS: Final = 30.0
+KAFKA_SECONDS: Final = 15.0
+"""How long a broker of Kafka may take to answer at all."""
 VALIDATE_SECONDS: Final = 90.0
-"""How long a plugin may take to validate a config, as in Connect."""
+"""How long a plugin may take to validate a config, or to judge offsets, as in Connect."""
+_NAME: Final = "rest"
+"""What the clients of Kafka are called that read and change offsets."""
 _SLACK: Final = 5.0
 """How much longer the host is waited for: it tells what a plugin does when its time is over."""
 _FRESH_SECONDS: Final = 3.0
 """How long a catalogue is taken as it was, for lists."""
+
+
+class KafkaAway(Exception):  # noqa: N818  # says what is the case
+    """No broker of Kafka has answered; the text says why."""
 
 
 @dataclass(slots=True)
@@ -77,9 +85,15 @@ class PluginAnswers:
 
     def find(self, name: str) -> ConnectPlugin | None:
         """Return the plugin of a class or an alias; any of its versions."""
-        return next(
-            (each for each in self.listed() if name in {each.class_name, *each.aliases}), None
-        )
+        return next((each for each in self.listed() if each.answers_to(name)), None)
+
+    def refusal(self, name: str) -> str:
+        """Return why configs may not name a class or an alias that is here; "" if they may."""
+        is_meant = (each for each in self.catalogue().plugins if each.answers_to(name))
+        found = next(is_meant, None)
+        if found is None or self._settings.allows(found.class_name):
+            return ""
+        return self._settings.refusal(found.class_name)
 
     def keys(self, name: str, version: str) -> list[dict[str, Any]]:
         """Return the definitions of a plugin's keys, as Connect's REST does.
@@ -87,36 +101,77 @@ class PluginAnswers:
         Raises `HostDied`, `HostSlow`, `PluginFailed`.
         """
         keys: list[dict[str, Any]] = self._ask(
-            "keys", KEYS_SECONDS, {"plugin": name, "version": version}
+            lambda host: host.ask("keys", KEYS_SECONDS, plugin=name, version=version)
         )
         return keys
 
     def validate(
-        self, config: Mapping[str, str | None], seconds: float = VALIDATE_SECONDS
+        self,
+        config: Mapping[str, str | None],
+        seconds: float = VALIDATE_SECONDS,
+        *,
+        batches: bool = False,
     ) -> dict[str, Any]:
         """Return the validation of a config, as Connect's REST does; the plugin may look outside.
 
+        `batches` is for a source whose records go to a sink of fairlead's.
+
         Raises `HostDied`, `HostSlow`, `PluginFailed`.
         """
-        given = {"config": config, "ms": int(seconds * 1000)}
-        infos: dict[str, Any] = self._ask("validate", seconds + _SLACK, given)
+        ms = int(seconds * 1000)
+        infos: dict[str, Any] = self._ask(
+            lambda host: host.ask(
+                "validate", seconds + _SLACK, config=config, ms=ms, batches=batches
+            )
+        )
         return infos
+
+    def at_work(self, question: str, **about: object) -> Any:  # noqa: ANN401  # JSON
+        """Return the answer of Kafka's own worker, which runs nothing here, to a question.
+
+        Raises `KafkaAway`, `HostDied`, `HostSlow`, `PluginFailed`.
+        """
+
+        def ask(host: PluginHost) -> Any:  # noqa: ANN401  # JSON
+            ms = int(KAFKA_SECONDS * 1000)
+            if why := host.ask("work", KAFKA_SECONDS + _SLACK, name=_NAME, ms=ms, tasks=[]):
+                raise KafkaAway(why)
+            return host.ask(question, VALIDATE_SECONDS + _SLACK, **about)
+
+        return self._ask(ask)
+
+    def ask_for_offsets(self, **about: object) -> Any:  # noqa: ANN401  # JSON
+        """Return what a source says to other offsets in fairlead's log, as Connect tells it.
+
+        Raises `HostDied`, `HostSlow`, `PluginFailed`.
+        """
+        return self._ask(
+            lambda host: host.ask(
+                "ask for offsets", VALIDATE_SECONDS + _SLACK, batches=True, **about
+            )
+        )
+
+    def set_levels(self, levels: Mapping[str, str]) -> None:
+        """Set the levels of the host's loggers, if there is one; each later one has them, too."""
+        with self._lock, suppress(HostDied):
+            if self._serving is not None:
+                self._serving.host.put("levels", levels=levels)
 
     def close(self) -> None:
         """End the host, if there is one."""
         with self._lock:
             self._end()
 
-    def _ask(self, question: str, seconds: float, names: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON
+    def _ask(self, ask: Callable[[PluginHost], Any]) -> Any:  # noqa: ANN401  # JSON
         paths = self._paths()
         try:
             with self._host(paths) as host:
-                return host.ask(question, seconds, **names)
+                return ask(host)
         except PluginFailed as failed:
             if failed.is_overdue or (now := self._paths()) == paths:
                 raise
         with self._host(now) as host:
-            return host.ask(question, seconds, **names)
+            return ask(host)
 
     def _paths(self) -> list[str]:
         # What could not be scanned would be scanned again by each question.

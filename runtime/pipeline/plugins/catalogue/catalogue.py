@@ -41,6 +41,20 @@ class ConnectPlugin:
     aliases: tuple[str, ...]
     """Its short names, none of which another class could have."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of the class, and its short ones."""
+        return self.class_name, *self.aliases
+
+    @property
+    def is_connector(self) -> bool:
+        """Whether it is a connector."""
+        return self.type in _CONNECTORS
+
+    def answers_to(self, name: str) -> bool:
+        """Return whether a name is that of the class, or one of its short names."""
+        return name in self.names
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
@@ -156,7 +170,7 @@ def _find_doubles(plugins: Iterable[ConnectPlugin]) -> Iterator[PluginFlaw]:
     """
     places: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for each in plugins:
-        if each.type in _CONNECTORS:
+        if each.is_connector:
             places[each.class_name, each.version].append(each.location)
     for (name, version), locations in places.items():
         if len(locations) > 1:

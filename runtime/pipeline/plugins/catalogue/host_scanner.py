@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +30,7 @@ class HostScanner:
         """The release of its Java."""
         return self.launch.java.release
 
-    @cached_property
+    @property
     def own(self) -> frozenset[tuple[str, str]]:
         """Type and class of Connect's own plugins, by the service files of its jars."""
         own: set[tuple[str, str]] = set()

@@ -15,7 +15,8 @@ def flaw_in_ownership(location: Path) -> str:
 
     Links are followed, as Connect follows them. Raises `OSError`.
     """
-    return next(filter(None, map(_flaw, _all_below(location))), "")
+    flaws = (flaw for each in _all_below(location) if (flaw := _flaw(each)))
+    return next(flaws, "")
 
 
 def _all_below(location: Path) -> Iterator[Path]:

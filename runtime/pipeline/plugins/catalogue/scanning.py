@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ class Scanner(Protocol):
         ...
 
     @property
-    def own(self) -> Iterable[tuple[str, str]]:
+    def own(self) -> Collection[tuple[str, str]]:
         """Type and class of Connect's own plugins, whose names make aliases ambiguous."""
         ...
 
@@ -201,8 +201,8 @@ def _parse(content: bytes) -> ScanResult:
     """Return a result by its JSON; raises `ValueError`."""
     fields: Any = json.loads(content)
     try:
-        classes = [ScannedClass(*each) for each in fields["classes"]]
-        own = [(kind, name) for kind, name in fields["own"]]
-        return ScanResult(**{**fields, "classes": classes, "own": own})
+        fields["classes"] = [ScannedClass(*each) for each in fields["classes"]]
+        fields["own"] = [(kind, name) for kind, name in fields["own"]]
+        return ScanResult(**fields)
     except (TypeError, KeyError):
         raise ValueError("it has other members") from None

@@ -21,3 +21,10 @@ class PluginSettings:
     def allows(self, class_name: str) -> bool:
         """Return whether configs may name a class of a plugin."""
         return any(fnmatchcase(class_name, pattern) for pattern in self.allow)
+
+    def refusal(self, class_name: str) -> str:
+        """Return why configs may not name a class that is here."""
+        return (
+            f"configs may not name {class_name} on this node, where plugin.allow is"
+            f" {','.join(self.allow)}: add a pattern for it, and start the node again"
+        )

@@ -3,7 +3,7 @@
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -43,7 +43,7 @@ def jars_of(location: Path) -> list[Path]:
 
 
 @contextmanager
-def opened_jar(path: Path) -> Iterator[zipfile.ZipFile]:
+def opened_jar(path: Path) -> Generator[zipfile.ZipFile]:
     """Yield an open jar; raises `PluginRefused` if it is damaged, also while it is read."""
     try:
         with zipfile.ZipFile(path) as jar:

@@ -94,7 +94,9 @@ def _parse_plugin(given: object) -> ListedPlugin:
     if not isinstance(name, str) or not isinstance(artifacts, list) or not artifacts:
         raise PluginRefused("each plugin of the list has a name and a list of artifacts")
     _refuse_others(plugin, frozenset({"name", "artifacts"}), name)
-    return ListedPlugin(name, tuple(_parse_artifact(each, name) for each in artifacts))
+    return ListedPlugin(
+        name, tuple(_parse_artifact(each, name) for each in cast("list[object]", artifacts))
+    )
 
 
 def _parse_artifact(given: object, plugin: str) -> FileArtifact | MavenArtifact:

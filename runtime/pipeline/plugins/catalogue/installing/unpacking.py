@@ -14,7 +14,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -109,7 +109,7 @@ def unpack(source: IO[bytes], folder: PluginFolder) -> None:
 
 
 @contextmanager
-def _refusing_damage() -> Iterator[None]:
+def _refusing_damage() -> Generator[None]:
     try:
         yield
     except _DAMAGED as error:

@@ -1,7 +1,5 @@
 package fairlead.plugins;
 
-import java.lang.reflect.Field;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -15,14 +13,12 @@ import org.apache.kafka.connect.runtime.CachedConnectors;
 import org.apache.kafka.connect.runtime.Worker;
 import org.apache.kafka.connect.runtime.WorkerConfig;
 import org.apache.kafka.connect.runtime.distributed.DistributedConfig;
-import org.apache.kafka.connect.runtime.distributed.DistributedHerder;
 import org.apache.kafka.connect.runtime.isolation.PluginUtils;
 import org.apache.kafka.connect.runtime.isolation.Plugins;
 import org.apache.kafka.connect.runtime.rest.entities.ConfigInfos;
 import org.apache.kafka.connect.runtime.rest.entities.ConfigKeyInfo;
 import org.apache.kafka.connect.runtime.rest.errors.BadRequestException;
 import org.apache.kafka.connect.runtime.rest.errors.ConnectRestException;
-import org.apache.kafka.connect.storage.MemoryConfigBackingStore;
 import org.apache.kafka.connect.storage.MemoryOffsetBackingStore;
 import org.apache.kafka.connect.storage.MemoryStatusBackingStore;
 import org.apache.kafka.connect.util.FutureCallback;
@@ -35,37 +31,22 @@ import org.apache.maven.artifact.versioning.InvalidVersionSpecificationException
  * and its clients have the address of no broker: it looks at configs, and reaches nobody.
  */
 final class Validation {
-    private static final String NOBODY = "127.0.0.1:1";
-    private static final String UNUSED = "unused";
-    /** What the herder's clients would need to reach a broker: files and secrets that it has no use for. */
-    private static final List<String> SECURITY = List.of("security.protocol", "sasl.", "ssl.");
     private static final int SERVER_ERROR = 500;
 
     private final Plugins plugins;
     private final AbstractHerder herder;
 
-    Validation(Plugins plugins, Map<String, String> properties) {
+    Validation(Plugins plugins, Map<String, String> properties, Link link) {
         this.plugins = plugins;
         Plugins.compareAndSwapLoaders(plugins.delegatingLoader());
-        DistributedConfig config = offline(properties);
+        DistributedConfig config = IdleHerder.offline(properties);
         ConnectorClientConfigOverridePolicy policy = plugins.newPlugin(
             config.getString(WorkerConfig.CONNECTOR_CLIENT_POLICY_CLASS_CONFIG),
             config,
             ConnectorClientConfigOverridePolicy.class);
-        Worker worker = new Worker(UNUSED, Time.SYSTEM, plugins, config, new NoOffsets(), policy);
-        Map<String, String> own = new HashMap<>(properties);
-        own.keySet().removeIf(key -> SECURITY.stream().anyMatch(key::startsWith));
-        herder = new DistributedHerder(
-            offline(own),
-            Time.SYSTEM,
-            worker,
-            UNUSED,
-            new MemoryStatusBackingStore(),
-            new MemoryConfigBackingStore(worker.configTransformer()),
-            "http://" + NOBODY + "/",
-            null,
-            policy,
-            List.of());
+        Worker worker = new Worker(IdleHerder.UNUSED, Time.SYSTEM, plugins, config, new NoOffsets(), policy);
+        References.tellOf(worker, link);
+        herder = IdleHerder.of(worker, properties, policy, new MemoryStatusBackingStore(), connector -> { });
     }
 
     /** Returns the definitions of a plugin's keys; a range of versions is in Maven's syntax, or "latest". */
@@ -93,35 +74,13 @@ final class Validation {
         }
     }
 
-    /** Returns the config of a worker that knows its cluster's id: otherwise it asks a broker, and waits for it. */
-    private static DistributedConfig offline(Map<String, String> properties) {
-        Map<String, String> all = new HashMap<>(properties);
-        all.put(WorkerConfig.BOOTSTRAP_SERVERS_CONFIG, NOBODY);
-        all.putIfAbsent(DistributedConfig.CONFIG_TOPIC_CONFIG, UNUSED);
-        all.putIfAbsent(DistributedConfig.OFFSET_STORAGE_TOPIC_CONFIG, UNUSED);
-        all.putIfAbsent(DistributedConfig.STATUS_STORAGE_TOPIC_CONFIG, UNUSED);
-        DistributedConfig config = new DistributedConfig(all);
-        set(WorkerConfig.class, "kafkaClusterId", config, UNUSED);
-        return config;
-    }
-
     /**
      * Has the herder forget the connectors that it has made, and those that it could not make. It remembers that a
      * version is not there, but not which are: the second config with such a version would end in a
      * NullPointerException.
      */
     private void forget() {
-        set(AbstractHerder.class, "cachedConnectors", herder, new CachedConnectors(plugins));
-    }
-
-    private static void set(Class<?> owner, String name, Object target, Object value) {
-        try {
-            Field field = owner.getDeclaredField(name);
-            field.setAccessible(true);
-            field.set(target, value);
-        } catch (ReflectiveOperationException error) {
-            throw new IllegalStateException("this version of Connect is not supported", error);
-        }
+        IdleHerder.set(AbstractHerder.class, "cachedConnectors", herder, new CachedConnectors(plugins));
     }
 
     /** A validation that has not ended in time; its thread cannot be taken back, so this JVM is to be replaced. */

@@ -1,0 +1,160 @@
+# pyright: basic
+"""The records of a source task of Kafka Connect, as the batches of a pipeline.
+
+Connect's own loop polls the plugin in a host, and hands over what it would write in one transaction
+(`transaction.boundary`): tables of Arrow, and the offsets that they lead to. It waits until that
+batch is committed and published. Then the plugin hears of its records, and is polled again. A batch
+whose plan is discarded is planned again: it stays here until it counts. What the plugin reads of
+its offsets comes from the log, or from the batch that was committed last.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+import pyarrow as pa
+
+from .....events.commits import Advance, Document, identity
+from ...spi.context import Context
+from ...spi.errors import BadInput
+from ...spi.rows import COLUMNS_OF_TOPICS, TYPE_CONFLICT, ArrowTable
+from ...spi.source import ArrowSource, BatchPlan, Limit
+from ..host import HostDied
+from ..running.runs import HandedBatch, HostedRun
+from .host_run import HangWatch, join, put, require_at_work, stop
+
+_AT: Final = "_fairlead_at"
+"""The column with the place of a row in its batch, where that has several tables."""
+_TOPIC_OF_TABLE: Final = b"fairlead.topic"
+"""The metadata of a table with its topic."""
+_CONFLICT: Final = (
+    "column {0} is {1} in records of {2} and {3} in those of {4}: a target has one type"
+    " for each name, so have one for each topic (${{topic}} in the name of the table or folder,"
+    " without transforms of fairlead), or write these topics by connectors of their own"
+)
+
+
+class PluginSource(ArrowSource):
+    """The source of one task."""
+
+    def __init__(
+        self,
+        context: Context,
+        config: Mapping[str, str],
+        task: Mapping[str, str],
+        beside: Sequence[str],
+        cluster: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start nothing yet; `beside` names the columns to keep beside those of values.
+
+        A `cluster` of Kafka takes the records as they are, as the settings of the client that
+        creates its topics; None: rows are wanted.
+        """
+        self._context = context
+        self._config = config
+        self._task = task
+        self._beside = [f"_{each.removeprefix('_')}" for each in beside]
+        self._cluster = cluster
+        self._stack = ExitStack()
+        self._run: HostedRun | None = None
+        self._has_started = False
+        self._hang = HangWatch()
+        self._planned: tuple[HandedBatch, Any] | None = None
+        """The batch at work, with its rows."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[ArrowTable]:
+        """Return the batch that the task has handed over; Connect's own keys bound it.
+
+        Raises `NotReady`, `SourceAway`, `FailedElsewhere`, `BadInput`.
+        """
+        del limit
+        run = self._run = self._run or join(self._stack, self._context, self._config)
+        require_at_work(run)
+        if not self._has_started:
+            number = self._context.resource.task
+            configs: dict[str, object] = {
+                "config": self._config,
+                "own": self._task,
+                "tasks": number + 1,
+                "paused": False,
+            }
+            if self._cluster is None:
+                configs["beside"] = self._beside
+            else:
+                configs["cluster"] = self._cluster
+            put(run, "start task", task=number, **configs)
+            self._has_started = True
+        if run.batch is None:
+            return BatchPlan(remark=self._hang.look(run))
+        if self._planned is None or self._planned[0] is not run.batch:
+            self._planned = run.batch, self._rows(run.batch)
+        batch, rows = self._planned
+        starts = ((each, offsets.get(identity(each)), end) for each, end in batch.offsets)
+        # To remove what is not there is no advance.
+        advances = tuple(Advance(*each) for each in starts if each[1:] != (None, None))
+        return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog=True)
+
+    def _rows(self, batch: HandedBatch) -> Any:  # noqa: ANN401  # pyarrow has no types
+        tables = [pa.ipc.open_stream(each).read_all() for each in batch.tables]
+        if not tables:
+            return pa.table({})
+        if self._cluster is not None:
+            return tables[0]
+        try:
+            rows = _concat([(_topic_of(each), each) for each in tables])
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise BadInput(
+                f"a batch has records of one topic whose columns changed their types: {error}"
+            ) from None
+        return rows.sort_by(_AT).drop_columns([_AT]) if len(tables) > 1 else rows
+
+    def acknowledge(self, advances: Sequence[Advance]) -> None:
+        """Tell the task that its batch is committed and published."""
+        del advances
+        if self._run is not None and self._run.batch is not None:
+            batch, self._run.batch, self._planned = self._run.batch, None, None
+            try:
+                self._run.put("committed", number=batch.number, **self._run.place)
+            except HostDied:
+                return  # the next task resumes behind it
+
+    def close(self) -> None:
+        """Stop the task."""
+        with self._stack:
+            if self._run is not None and self._has_started:
+                stop(self._run, self._run.put_if_alive("stop task", **self._run.place))
+
+
+def _topic_of(table: Any) -> str:  # noqa: ANN401  # pyarrow has no types
+    return str(table.schema.metadata[_TOPIC_OF_TABLE].decode())
+
+
+def _concat(parts: Sequence[tuple[str, Any]]) -> Any:  # noqa: ANN401  # pyarrow has no types
+    """Return the rows of tables, each of one topic, as one table that tells their columns.
+
+    Where two topics give one name to two types, the second has another name there.
+    """
+    types: dict[str, tuple[Any, str]] = {}
+    """The type of each column, and the topic that it is from."""
+    names: dict[str, dict[str, str]] = {}
+    conflict, renamed = "", list[Any]()
+    for topic, table in parts:
+        of_topic = names.setdefault(topic, {})
+        for column in table.schema:
+            if column.name in of_topic:
+                continue
+            name = column.name
+            kind, other = types.setdefault(name, (column.type, topic))
+            if kind != column.type:
+                conflict = conflict or _CONFLICT.format(name, column.type, topic, kind, other)
+                name = f"{name} ({topic})"
+                types[name] = column.type, topic
+            of_topic[column.name] = name
+        renamed.append(table.rename_columns([of_topic[each] for each in table.column_names]))
+    shown = {topic: {**own} for topic, own in names.items()}
+    for own in shown.values():
+        own.pop(_AT, None)
+    told = {COLUMNS_OF_TOPICS: json.dumps(shown).encode()}
+    told |= {TYPE_CONFLICT: conflict.encode()} if conflict else {}
+    return pa.concat_tables(renamed, promote_options="default").replace_schema_metadata(told)

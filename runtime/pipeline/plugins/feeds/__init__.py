@@ -1,0 +1,1 @@
+"""Sink connectors of Kafka Connect that are fed by sources of fairlead's."""

@@ -1,0 +1,118 @@
+# pyright: basic
+"""Records that a plugin could not write, until they are dead letters.
+
+Connect tells of them as soon as they fail, and again when they are put again. They become letters
+of the batch with which their own one counts: so each is there once, whatever happens in between.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from ...spi.rows import RECORD_PLACE, Rejects
+from ..running.runs import ErrantRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_BESIDE: Final = {*RECORD_PLACE.values(), "_key", "_timestamp", "_headers"}
+_TEXTS: Final = pa.map_(pa.string(), pa.string())
+_HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_LETTER: Final = pa.schema(
+    [
+        ("position", _TEXTS),
+        ("reason", pa.string()),
+        ("raw", pa.string()),
+        ("context", _TEXTS),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("sent_ms", pa.int64()),
+        ("record_headers", _HEADERS),
+    ]
+)
+
+
+class ErrantRecords:
+    """The errant records of one task."""
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        """Begin without any; `hide` takes secrets out of their reasons."""
+        self._hide = hide
+        self._known: dict[tuple[str, int, int], ErrantRecord] = {}
+        self._taken: Sequence[ErrantRecord] = ()
+        """Those that count with the batch at work."""
+        self._rows = 0
+        """How many rows do."""
+
+    def take(self, found: Sequence[ErrantRecord], counts: int, rows: int) -> int:
+        """Note what was found; return how many of all are of batches that count.
+
+        Those have so many `rows`.
+        """
+        self._known.update((each.place, each) for each in found)
+        self._taken = [each for each in self._known.values() if each.batch <= counts]
+        self._rows = max(rows, len(self._taken))
+        return len(self._taken)
+
+    def clear(self) -> None:
+        """Forget those that count with the batch at work."""
+        for each in self._taken:
+            del self._known[each.place]
+        self._taken = ()
+
+    @property
+    def count(self) -> int:
+        """How many count with the batch at work."""
+        return len(self._taken)
+
+    def rejects(self, spark: "SparkSession") -> Sequence[Rejects]:
+        """Return those that count with the batch at work."""
+        if not self._taken:
+            return ()
+        from ...batches.frames import frame_of  # noqa: PLC0415  # loads Spark's libraries
+
+        letters = [self._letter(each) for each in self._taken]
+        frame = frame_of(spark, pa.Table.from_pylist(letters, _LETTER))
+        return (Rejects(frame, lambda: len(letters), self._rows),)
+
+    def _letter(self, record: ErrantRecord) -> dict[str, Any]:
+        place = dict(zip(RECORD_PLACE, map(str, record.place), strict=True))
+        row = _row(record)
+        values = {name: each for name, each in row.items() if name not in _BESIDE}
+        value = values["_value"] if values.keys() == {"_value"} else values or None
+        return {
+            "position": [*place.items()],
+            "reason": self._hide(record.reason),
+            "raw": _text(value),
+            "context": [(name, self._hide(each)) for name, each in record.context.items()],
+            "key": _bytes(row.get("_key")),
+            "value": _bytes(value),
+            "sent_ms": row.get("_timestamp"),
+            "record_headers": row.get("_headers"),
+        }
+
+
+def _row(record: ErrantRecord) -> dict[str, Any]:
+    if not record.row:
+        return {}
+    row: dict[str, Any] = pa.ipc.open_stream(record.row).read_all().to_pylist()[0]
+    return row
+
+
+def _bytes(value: object) -> bytes | None:
+    """Return bytes, or a text's; None for all else."""
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
+
+
+def _text(value: object) -> str | None:
+    """Return a text, or JSON of what is none."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str | None) else json.dumps(value, default=_plain)
+
+
+def _plain(value: object) -> str:
+    return b64encode(value).decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,100 @@
+"""Sink connectors of Kafka Connect, as sinks of pipelines.
+
+The plugin makes its task configs in a host, as it does for Connect; each task gets one, behind a
+prefix. It is asked for as many as the source has shares for.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...spi.config import Definition, ParsedConfig, strip_prefix
+from ...spi.connector import Delivery, Promise
+from ...spi.context import Context
+from ...spi.errors import ContractBroken
+from ...spi.keys.common import QUEUE, TASKS_MAX, TOLERANCE
+from ...spi.keys.kinds import list_key
+from ...spi.keys.plugin_sink import IS_RAW, KEY_COLUMNS, OF_SINK, SINK_OF_PLUGIN, SINK_OF_TASK
+from ...spi.sink import Sink
+from ...spi.types import SinkType
+from ..batches.connector import SplittingConnector
+from .errant import ErrantRecords
+from .feed import Feed
+from .records import PlacedRows
+from .sink import PluginSink
+
+_WHY = (
+    "Kafka Connect's sink connectors are at least once: rows that were put to the plugin and not"
+    " committed are put again after a failure; with an upsert by key that leaves each row once"
+)
+
+
+class PluginSinkType(SinkType):
+    """A sink connector of Kafka Connect."""
+
+    delivery = Delivery.AT_LEAST_ONCE
+    prefixes = (OF_SINK,)
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        """Start nothing yet."""
+        super().__init__(context, config, settings)
+        self._connector: SplittingConnector | None = None
+        self._tasks = 0
+        """How many task configs it makes."""
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return its own key; those of the plugin are checked by the plugin."""
+        return (
+            list_key(
+                KEY_COLUMNS,
+                "The columns of a record's key, for a plugin that is fed with rows: the key is a"
+                " struct of them. With it a deleted row (`__op=d`) is a tombstone.",
+            ),
+        )
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return at least once, with the reason."""
+        del config
+        return Promise(Delivery.AT_LEAST_ONCE, (_WHY,))
+
+    def task_configs(self, tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return the task configs of the plugin.
+
+        Raises `NotReady`, `SourceAway`, `FailedElsewhere`, and `ContractBroken` if it makes fewer.
+        """
+        if self._connector is None or tasks != self._tasks:
+            self.stop()
+            own = {**strip_prefix(SINK_OF_PLUGIN, self.config), TASKS_MAX: str(tasks)}
+            self._connector, self._tasks = SplittingConnector(self.context, own), tasks
+        configs = self._connector.split()
+        if len(configs) != tasks:
+            raise ContractBroken(
+                f"the plugin makes {len(configs)} task configs, and the source is read by {tasks} "
+                f"tasks: set {TASKS_MAX}={len(configs)}"
+            )
+        return [{f"{SINK_OF_TASK}{key}": value for key, value in each.items()} for each in configs]
+
+    def needs_reconfiguration(self) -> bool:
+        """Return whether the plugin asks to split again, or there is something to say of it."""
+        return self._connector is not None and self._connector.wants_split
+
+    def stop(self) -> None:
+        """Stop the plugin's connector."""
+        if self._connector is not None:
+            self._connector.stop()
+
+    @classmethod
+    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> Sink[Any]:
+        """Make the sink of one task."""
+        is_raw = config.get(IS_RAW) == "true"
+        own = strip_prefix(SINK_OF_PLUGIN, config)
+        keeps = config.get(TOLERANCE) == "all" and any(each.startswith(QUEUE) for each in config)
+        feed = Feed(
+            context, own, strip_prefix(SINK_OF_TASK, config), is_raw=is_raw, keeps_errors=keeps
+        )
+        topics = [each.strip() for each in own.get("topics", "").split(",") if each.strip()]
+        topic = topics[0] if len(topics) == 1 else ""
+        keys = settings.items(KEY_COLUMNS)
+        placed = PlacedRows(topic, context.resource.task, is_raw=is_raw, keys=keys)
+        return PluginSink(feed, placed, ErrantRecords(context.hide))

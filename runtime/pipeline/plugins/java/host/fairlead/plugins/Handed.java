@@ -1,0 +1,26 @@
+package fairlead.plugins;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.internals.Plugin;
+import org.apache.kafka.connect.storage.Converter;
+
+/** The records of the batch at work, in the form that the other process takes. */
+interface Handed {
+    /** Returns what converts keys; {@code own} is the converter of the connector's config. */
+    Plugin<Converter> keys(Plugin<Converter> own);
+
+    /** Returns what converts values, likewise. */
+    Plugin<Converter> values(Plugin<Converter> own);
+
+    /** Adds a record whose key and value were converted last. */
+    void add(ProducerRecord<byte[], byte[]> sent);
+
+    boolean isEmpty();
+
+    void clear();
+
+    /** Returns them as streams of Arrow; throws a DataException for what no column can hold. */
+    List<ByteBuffer> encode();
+}

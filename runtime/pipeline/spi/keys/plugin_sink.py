@@ -1,0 +1,19 @@
+"""The keys of sinks that are connectors of Kafka Connect, whose type is `connect`."""
+
+from typing import Final
+
+OF_SINK: Final = "sink.connect."
+"""Before each key of such a sink."""
+SINK_OF_PLUGIN: Final = "sink.connect.config."
+"""Before each key of the plugin's config."""
+SINK_OF_TASK: Final = "sink.connect.task."
+"""Before each key that the plugin has given to one task."""
+IS_RAW: Final = "sink.connect.is.raw"
+"""Whether such a sink gets the bytes of records, which the plugin's converters read: `true`."""
+KEY_COLUMNS: Final = "sink.key.columns"
+"""Which columns are the key of a record."""
+RECORD_TOPIC: Final = "sink_topic"
+RECORD_PARTITION: Final = "sink_partition"
+"""What names the records that rows become, in a partition of offsets beside those of the source."""
+RECORD_OFFSET: Final = "sink_offset"
+"""The offset of the next one."""

@@ -1,0 +1,16 @@
+"""The keys of sources that are connectors of Kafka Connect."""
+
+from typing import Final
+
+CONNECT: Final = "connect"
+"""The type of such a source."""
+OF_PLUGIN: Final = "source.connect.config."
+"""Before each key of the plugin's config."""
+OF_TASK: Final = "source.connect.task."
+"""Before each key that the plugin has given to one task."""
+OF_CLUSTER: Final = "source.connect.cluster."
+"""Before each setting of the client that creates topics; they are given to a task as it starts."""
+RECORDS: Final = "source.connect.records"
+"""Whether records are handed over as Kafka gets them, converted by the plugin's own converters."""
+METADATA: Final = "source.metadata.columns"
+"""Which columns have what a record has beside its value: those of the Kafka source."""
