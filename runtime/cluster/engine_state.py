@@ -7,10 +7,14 @@ from typing import Final
 
 from ...events.log.process import ProcessId, process_of
 from ..pipeline.engines.engine import Engine, EngineState
-from .node_files import DOWN, STARTING, UP, EngineFile
+from .node_files import DOWN, OFF, STARTING, UP, EngineFile
 
 LOGGER = logging.getLogger(__name__)
-_WORDS: Final = {EngineState.WARM: UP, EngineState.WARMING: STARTING}
+_WORDS: Final = {
+    EngineState.COLD: OFF,
+    EngineState.WARMING: STARTING,
+    EngineState.WARM: UP,
+}
 
 
 def state_of(engine: Engine, restarts: int) -> EngineFile:

@@ -5,6 +5,7 @@
   so they are passed in a file: every user of the machine can read a command line.
 - `engine.json`: the state of the JVM that the workers share, written by the engine process;
   `engine.WORKER.json` that of a worker's own.
+- `plugins.WORKER.json`: the metrics and loggers of a worker's plugin hosts, written by the worker.
 - `slow.json`: the processes that do not answer, for `status` and `/health`. It exists only while
   there are any.
 """
@@ -12,7 +13,7 @@
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from ...events.log.files import sync_path
-from ...events.log.process import ProcessId, is_alive
+from ...events.log.process import ProcessId, is_alive, process_of
 from ..pipeline.engines.engine import JvmHeap
+from ..pipeline.plugins.running.figures import Bean
 from .spec import AssignorSpec
 
 OWNER_ONLY: Final = 0o600
@@ -29,9 +31,10 @@ NODE: Final = "node.json"
 ASSIGNORS: Final = "assignors.json"
 SLOW: Final = "slow.json"
 ENGINE: Final = "engine.json"
-UP, STARTING, DOWN = "running", "starting", "backing-off"
-"""The states of an engine."""
+UP, STARTING, DOWN, OFF = "running", "starting", "backing-off", "off"
+"""The states of an engine; it is off as long as no connector has needed it."""
 ENGINES: Final = "engine*.json"
+PLUGINS: Final = "plugins.*.json"
 
 
 def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> None:
@@ -154,6 +157,42 @@ def _read_engine(file: Path) -> EngineFile | None:
         return engine
     why = "the process that owns the workers' JVM has ended, and the JVM with it"
     return replace(engine, pid=None, state=DOWN, detail=why, heap=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginsFile:
+    """The metrics of a worker's plugin hosts, and the levels of their loggers by name."""
+
+    beans: Sequence[Bean]
+    loggers: Mapping[str, str]
+
+
+def plugins_file(run_folder: Path, worker: str) -> Path:
+    """Return the file of a worker's plugin hosts."""
+    return run_folder / f"plugins.{quote(worker, safe='')}.json"
+
+
+def write_plugins(file: Path, plugins: PluginsFile) -> None:
+    """Write what the plugin hosts of this process tell; errors are ignored."""
+    with suppress(OSError):
+        owner = process_of(os.getpid())
+        write_json(file, {"owner": owner, "beans": plugins.beans, "loggers": plugins.loggers})
+
+
+def read_plugins(run_folder: Path) -> dict[str, PluginsFile]:
+    """Return the metrics and loggers of plugin hosts by worker; without those that have ended."""
+    found = ((path, _read_plugins(path)) for path in sorted(run_folder.glob(PLUGINS)))
+    return {unquote(path.name[8:-5]): each for path, each in found if each is not None}
+
+
+def _read_plugins(file: Path) -> PluginsFile | None:
+    try:
+        content: dict[str, Any] = json.loads(file.read_bytes())
+        if not is_alive(ProcessId(*content["owner"])):
+            return None
+        return PluginsFile([Bean(*each) for each in content["beans"]], content["loggers"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

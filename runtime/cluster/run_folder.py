@@ -23,6 +23,7 @@ from .node_files import (
     ENGINES,
     NODE,
     OWNER_ONLY,
+    PLUGINS,
     NodeFile,
     read_node,
     write_json,
@@ -170,7 +171,7 @@ class RunFolder:
         os.close(self._lock)
 
     def _forget_engines(self) -> None:
-        for each in self.path.glob(ENGINES):
+        for each in (*self.path.glob(ENGINES), *self.path.glob(PLUGINS)):
             each.unlink(missing_ok=True)
 
     def key(self, *, may_replace: bool = False) -> bytes:

@@ -17,6 +17,7 @@ from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ...events.retention import UNLIMITED, Retention
+from ..pipeline.plugins.options import PluginSpec
 from ..pipeline.spi.context import NO_LIMITS, AccessLimits
 from .kafka_security import NO_SECURITY, KafkaSecurity
 
@@ -140,6 +141,8 @@ class NodeSpec:
     """What its processes log, and where to."""
     kafka: KafkaSpec | None = None
     """The listener for Kafka clients, None if it is off."""
+    plugins: PluginSpec = field(default_factory=PluginSpec)
+    """Which plugins of Kafka Connect there are."""
 
     @property
     def shards(self) -> int:

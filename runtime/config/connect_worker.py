@@ -11,11 +11,11 @@ A worker's file starts a node as it is. Each key of it is one of these:
 clients of Kafka: both, as in Connect. A test compares all this with Connect's own list of keys.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ...actors.settings import sounds_secret
-from .references.resolving import is_reference
+from ...actors.settings import HIDDEN, sounds_secret
+from .references.resolving import is_reference, resolve
 from .references.secret_patterns import redact
 from .secrets import logins_in, passwords_in
 
@@ -127,9 +127,11 @@ REQUIRED: Final[Mapping[str, str]] = {
     "bootstrap.servers": "127.0.0.1:1",
     "key.converter": _JSON,
     "value.converter": _JSON,
+    "offset.storage.topic": "connect-offsets",
+    "offset.storage.replication.factor": "-1",
 }
-"""What plugin hosts are given where a key has no value that Connect requires. No broker is at that
-address."""
+"""What plugin hosts are given where a key has no value. No broker is at that address; the topic is
+that of Kafka's sample file, with as many replicas as the broker makes by itself."""
 SHARED: Final = (
     "group.id",
     "offset.flush.interval.ms",
@@ -184,6 +186,20 @@ def secrets_of(properties: Mapping[str, str]) -> frozenset[str]:
     whole = {text for key, text in properties.items() if hides_secret(key, text)}
     parts = {part for text in whole for part in logins_in(text) | passwords_in(text)}
     return frozenset(whole | parts)
+
+
+def resolve_properties(
+    properties: Mapping[str, str], own: str, learn: Callable[[Mapping[str, str]], None]
+) -> dict[str, str]:
+    """Return properties without references; `own` is the node's folder, in which none reads.
+
+    `learn` is called with the secrets among them, and what to show instead of each. Raises
+    `ReferenceBroken`.
+    """
+    references: dict[str, str] = {}
+    plain = resolve(properties, references, own=own)
+    learn({**dict.fromkeys(secrets_of(plain), HIDDEN), **references})
+    return plain
 
 
 def complete(given: Mapping[str, str]) -> dict[str, str]:

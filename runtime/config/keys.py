@@ -188,7 +188,8 @@ class NodeSettings(PluginKeys):
     offset_flush_interval_ms: int = _setting(
         kinds.MILLISECONDS,
         60_000,
-        "Accepted for Connect's sake; each batch commits its own offsets.",
+        "How often connectors of Kafka Connect's own classes commit their offsets; a sink of"
+        " theirs is asked then which rows are safe. All others commit with each batch.",
         SAME,
     )
     offset_flush_timeout_ms: int = _setting(

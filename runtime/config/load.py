@@ -29,7 +29,7 @@ from ..pipeline.engines.settings import (
     without_parameters,
 )
 from ..pipeline.plugins.catalogue.settings import PluginSettings
-from ..pipeline.plugins.options import HostOptions
+from ..pipeline.plugins.options import HostOptions, PluginSpec
 from ..pipeline.spi.context import AccessLimits
 from ..security.rest_listeners import REST_PORT, RestListener, parse_listeners
 from .connect_worker import SHARED, SSL, complete, flaw_in
@@ -158,13 +158,22 @@ class Config(NodeSettings):
         given = {key: text for key, text in self.connect_worker.items() if text or key not in KEYS}
         return complete({**given, **{key: str(getattr(self, KEYS[key])) for key in SHARED}})
 
-    def host_options(self) -> HostOptions:
-        """Return the options of the JVMs that run plugins of Kafka Connect."""
-        return HostOptions(
+    def plugin_spec(self) -> PluginSpec:
+        """Return what the node's processes are told of Kafka Connect's plugins."""
+        plugins = self.plugins()
+        host = HostOptions(
             heap=self.plugin_host_heap,
             java_options=self.plugin_host_java_options,
             truststore=self.plugin_host_truststore,
             wrapper=self.plugin_host_wrapper,
+        )
+        return PluginSpec(
+            tuple(map(str, plugins.path)),
+            tuple(plugins.allow),
+            host,
+            self.plugin_host_idle_ms,
+            self.plugin_isolation,
+            self.worker_properties(),
         )
 
     def place(self, port: int | None = None) -> str:

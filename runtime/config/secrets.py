@@ -12,6 +12,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -61,8 +62,13 @@ def logins_in(value: str) -> frozenset[str]:
 
 def mask(text: str, secrets: Collection[str]) -> str:
     """Replace secrets in a text, those first that have others in them: no part of one remains."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+    return mask_as(text, dict.fromkeys(secrets, HIDDEN))
+
+
+def mask_as(text: str, shown: Mapping[str, str]) -> str:
+    """Replace secrets in a text as `mask` does, each by what to show instead."""
+    for secret in sorted(shown, key=len, reverse=True):
+        text = text.replace(secret, shown[secret])
     return text
 
 
@@ -119,14 +125,17 @@ class Vault:
             for key, value in config.items()
         }
 
-    def open(self, connector: str, config: Mapping[str, str]) -> OpenedConfig:
+    def open(
+        self, connector: str, config: Mapping[str, str], left: Collection[str] = ()
+    ) -> OpenedConfig:
         """Return a config with plain values, and the secrets that must be redacted.
 
-        Raises `CannotUnseal` (also for a secret that is too long to redact), `ReferenceBroken`.
+        References that begin with one of `left` are left as they are. Raises `CannotUnseal` (also
+        for a secret that is too long to redact), `ReferenceBroken`.
         """
         unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
         secrets: dict[str, str] = {}
-        resolved = resolve(unsealed, secrets, self._own_folder)
+        resolved = resolve(unsealed, secrets, self._own_folder, left)
         sealed = [resolved[key] for key in config if is_sealed(config[key])]
         inside = {part for value in sealed for part in passwords_in(value)}
         secrets |= dict.fromkeys((*sealed, *inside, *map(unquote, inside)), HIDDEN)
@@ -135,14 +144,21 @@ class Vault:
         return OpenedConfig(resolved, secrets)
 
     def conceal(
-        self, connector: str, task_config: Mapping[str, str], stored: Mapping[str, str]
+        self,
+        connector: str,
+        task_config: Mapping[str, str],
+        stored: Mapping[str, str],
+        left: Collection[str] = (),
+        further: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, str]:
         """Seal the secrets of a task config, which a connector made from its plain config.
 
         A value that is the same as in the connector's config is replaced by the stored one; any
-        other value that contains a secret, in any spelling, is sealed. Raises as `reveal` does.
+        other value that contains a secret, in any spelling, is sealed. `further` has secrets that
+        are not in the config, with what to show instead; `left` and errors are as of `open`.
         """
-        revealed, secrets = self.open(connector, stored)
+        revealed, secrets = self.open(connector, stored, left)
+        secrets = {**further, **secrets}
         redaction = Redaction()
         redaction.learn(secrets)
 

@@ -115,14 +115,19 @@ class ProcessOutput:
     """Reads a pipe until its end and writes it to a log; disk errors do not stop the reading."""
 
     def __init__(
-        self, log: Path, hide: Callable[[str], str] = str, hide_in_tail: Callable[[str], str] = str
+        self,
+        log: Path,
+        hide: Callable[[str], str] = str,
+        hide_in_tail: Callable[[str], str] = str,
+        log_of: Callable[[str], Path | None] = lambda _: None,
     ) -> None:
         """Write to a log of at most 16 MiB, with one older log besides it.
 
         `hide` masks secrets in each line; `hide_in_tail` masks more of them in what others than
-        the owner of the log may read.
+        the owner of the log may read. `log_of` returns a second log for a line, or None.
         """
         self.log = log
+        self._log_of = log_of
         self._hide = hide
         self._hide_in_tail = hide_in_tail
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
@@ -150,10 +155,16 @@ class ProcessOutput:
                 line = self._hide(read.decode("utf-8", "backslashreplace")).encode()
                 if not line.startswith(_FRAMES):
                     self._last.append(line.decode().rstrip()[:_LINE_LENGTH])
-                with suppress(OSError):  # a full disk costs the log, not the process
-                    with self.log.open("ab") as log:
-                        log.write(line)
-                    rotate_log(self.log)
+                for path in (self.log, self._log_of(line.decode())):
+                    if path is not None:
+                        _append(path, line)
+
+
+def _append(path: Path, line: bytes) -> None:
+    with suppress(OSError):  # a full disk costs the log, not the process
+        with path.open("ab") as log:
+            log.write(line)
+        rotate_log(path)
 
 
 def _describe_exit(code: int) -> str:

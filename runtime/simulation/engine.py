@@ -6,7 +6,7 @@ per batch, and asks for one commit at a time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Protocol
 
@@ -183,6 +183,12 @@ class SimulatedEngine:
     def stop(self, resource: Resource) -> None:
         """Stop a resource gracefully."""
         self._stop_within(self._world.schedule.traits.slowest_stop_ms, resource)
+
+    def turn(self, resource: Resource, state: RunState) -> None:
+        """Pause or resume a task in its place."""
+        task = self.tasks[resource]
+        task.launch = replace(task.launch, target_state=state)
+        self._worker.report(StatusChanged(resource, task.token, state))
 
     def abandon(self) -> None:
         """Cancel everything."""

@@ -36,6 +36,7 @@ from ..node.worker.core.contract import (
     StopResource,
     SupervisorMessage,
     TellSupervisor,
+    TurnResource,
 )
 from ..node.worker.core.worker_core import WorkerCore
 from .classic_invariants import MemberPosition, RoundInvariants
@@ -289,17 +290,19 @@ class SimulatedWorker:
                 self._tell_supervisor(message)
             case AnswerCommit():
                 self.engine.answer(effect)
-            case StartResource() | StopResource() | AbandonAll():
+            case StartResource() | StopResource() | TurnResource() | AbandonAll():
                 self._run(effect)
             case Exit(reason):
                 self._finish(reason)
 
-    def _run(self, effect: StartResource | StopResource | AbandonAll) -> None:
+    def _run(self, effect: StartResource | StopResource | TurnResource | AbandonAll) -> None:
         match effect:
             case StartResource(launch):
                 self.engine.start(launch)
             case StopResource(resource):
                 self.engine.stop(resource)
+            case TurnResource(resource, state):
+                self.engine.turn(resource, state)
             case AbandonAll(reason):
                 self.world.story.tell("{} stops everything: {}", self.name, reason)
                 self.engine.abandon()

@@ -30,7 +30,7 @@ VARYING = (
     (r"\b[0-9a-f]{8}\b", "ID"),
     (r"\d[\d,.]*", "N"),
     (r"not measured yet|N s, pN N s \(N measured\)|N s \(N measured\)", "DOWNTIME"),
-    (r"still has .*", "still has RESOURCES"),
+    (r".* still has .*", ""),  # a drain may be done before the first look
     (r"^N TIME .*", "N TIME MOVE"),
     (r"N > N", "N"),
     (r"^flights(-N)? wN wN", "RESOURCE wN wN"),

@@ -124,6 +124,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "plugin.host.truststore": "",
         "plugin.host.wrapper": "",
         "plugin.host.idle.ms": 60_000,
+        "plugin.isolation": "worker",
         "paths.allow": "",
         "jdbc.allow": "",
         "sql.allow": "",

@@ -14,6 +14,8 @@ NOTHING_GIVEN = {
     "group.id": "connect",
     "key.converter": JSON,
     "value.converter": JSON,
+    "offset.storage.topic": "connect-offsets",
+    "offset.storage.replication.factor": "-1",
     "offset.flush.interval.ms": "60000",
     "offset.flush.timeout.ms": "5000",
     "task.shutdown.graceful.timeout.ms": "5000",

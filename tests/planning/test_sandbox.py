@@ -134,7 +134,7 @@ def test_what_it_does_wrong_is_told(site: Path) -> None:
     ],
 )
 def test_how_its_process_ended_is_told(site: Path, does: str, said: str) -> None:
-    seconds = 10 if "sleep" in does else PATIENCE_S  # its process has to start within them
+    seconds = 5 if "sleep" in does else PATIENCE_S  # its process has to start within them
     source = ASSIGNOR.replace("return counting.assign_deferred(group)", does)
     assert said in why(opened(site, source, seconds), a_snapshot())
 

@@ -21,7 +21,7 @@ from fairlead.runtime.pipeline.engines.engine import Cancelled, EngineDown, Engi
 from fairlead.runtime.pipeline.engines.executors.cluster import SparkCluster
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
+from fairlead.runtime.pipeline.stores.files.sink_folder.staging import STAGING
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 from fairlead_tests.spark_engine.runs import has_failed, has_read, run
 from fairlead_tests.tasks.numbers import Reports

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -40,12 +39,10 @@ def check() -> Iterator[QueryCheck]:
         made.close()
 
 
-def jvm() -> psutil.Process | None:
-    for each in psutil.Process().children():
-        with suppress(psutil.ZombieProcess):  # of another test
-            if "py4j.GatewayServer" in each.cmdline():
-                return each
-    return None
+def jvm(check: QueryCheck) -> psutil.Process | None:
+    """Return the JVM of a check; others may have one in this process, too."""
+    known = check._jvm
+    return psutil.Process(known._process.pid) if known is not None else None
 
 
 def test_it_ends_with_a_process_that_is_killed() -> None:
@@ -61,12 +58,12 @@ def test_it_ends_when_it_is_idle_and_is_started_again(
 ) -> None:
     monkeypatch.setattr(query_check, "IDLE_SECONDS", 0.2)
     check.columns_of("a INT")
-    first = jvm()
+    first = jvm(check)
     if first is not None:
         first.wait(60)
     monkeypatch.undo()
     assert list(check.columns_of("b INT").types) == ["b"]
-    assert jvm() not in {first, None}
+    assert jvm(check) not in {first, None}
 
 
 def test_a_java_that_hangs_at_its_start_is_ended(
@@ -85,7 +82,7 @@ def test_a_question_that_takes_too_long_ends_it(
     check: QueryCheck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check.columns_of("a INT")
-    java = jvm()
+    java = jvm(check)
     assert java is not None
     monkeypatch.setattr(query_check, "LONGEST_SECONDS", 0.5)
     java.suspend()
@@ -94,5 +91,5 @@ def test_a_question_that_takes_too_long_ends_it(
     monkeypatch.undo()
     assert list(check.columns_of("b INT").types) == ["b"]
     check.close()
-    assert jvm() is None
+    assert jvm(check) is None
     assert threading.active_count() < 20

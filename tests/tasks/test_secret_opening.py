@@ -1,6 +1,6 @@
 """Configs are opened for the runner; what they led to is in nothing that leaves it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from threading import Thread
 
@@ -39,6 +39,7 @@ class Telltale:
         self._report(TaskConfigsChanged("a", TOKEN, (part,)))
 
     def stop(self, resource: Resource) -> None: ...
+    def turn(self, resource: Resource, target_state: RunState) -> None: ...
     def abandon(self) -> None: ...
     def wake(self) -> None: ...
     def running(self) -> Resources:
@@ -85,3 +86,32 @@ def test_a_launch_and_a_split_of_its_connector_are_taken_one_after_the_other() -
     start.join(60)
     assert not start.is_alive()
     assert runner._sealed["a"].connector_config == config
+
+
+class Host:
+    """Resolves `${file:…}` itself, and has looked something up."""
+
+    def providers_for(self, config: Mapping[str, str]) -> Collection[str]:
+        return ("file",) if config else ()
+
+    def secrets_of(self, connector: str) -> Mapping[str, str]:
+        return {FILE: "${file:f:password}"} if connector == "a" else {}
+
+
+def test_what_a_host_resolves_is_left_to_it_and_sealed_in_task_configs() -> None:
+    stored = {"url": "${file:f:password}@host", "token": VAULT.seal("a", SEALED)}
+    seen = list[Report]()
+
+    class Splitting(Telltale):
+        def start(self, launch: Launch) -> None:
+            assert launch.connector_config == {**stored, "token": SEALED}
+            own = {"url": launch.connector_config["url"], "login": f"me:{FILE}", "plain": "p"}
+            self._report(TaskConfigsChanged("a", TOKEN, (own,)))
+
+    runner = DecryptingRunner(VAULT, seen.append, Splitting, hosted=Host())
+    runner.start(Launch(RESOURCE, TOKEN, stored, stored))
+    (split,) = seen
+    assert isinstance(split, TaskConfigsChanged)
+    (own,) = split.configs
+    login = VAULT.seal("a", f"me:{FILE}")
+    assert own == {"url": stored["url"], "login": login, "plain": "p"}

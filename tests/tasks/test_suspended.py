@@ -56,3 +56,14 @@ def test_a_task_that_failed_stays_failed_while_it_is_paused_until_it_is_restarte
     paused = replace(launch, target_state=RunState.PAUSED)
     assert run_until_told(runner, reports, paused, RunState.FAILED) == failed
     run_until_told(runner, reports, replace(paused, token=NEW), RunState.PAUSED)
+
+
+def test_a_body_of_pythons_that_is_to_pause_in_its_place_ends_instead(
+    root: Path, runner: Runner, reports: Reports
+) -> None:
+    """The worker takes it for one of Kafka Connect's: its plugin has gone meanwhile."""
+    launch = replace(numbers_launch(root, OLD), target_state=RunState.PAUSED)
+    runner.start(launch)
+    reports.wait_status(state=RunState.PAUSED)
+    runner.turn(launch.resource, RunState.RUNNING)
+    reports.wait_stopped(launch.token)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from ....actors.settings import word
 from ....events.placement import split_list
+from ...pipeline.plugins.options import BY_WORKER, ISOLATIONS
 from . import kinds
 from .rest import RestKeys
 from .setting import SAME, Domain, setting
@@ -42,6 +44,7 @@ def _check_repositories(text: str) -> str:
 _HEAP: Final = Domain(
     _check_heap, f"a size as Java spells it, such as 1g; at least {HOST_HEAP_MIN_MIB}m", "bytes"
 )
+_ISOLATION: Final = Domain(word(*ISOLATIONS), " or ".join(ISOLATIONS))
 _PATH: Final = Domain(str.strip, "folders and jars, with commas between them, or nothing")
 _CLASSES: Final = Domain(
     _check_patterns, "names of classes, with * and ? for any letters and commas between them"
@@ -94,4 +97,10 @@ class PluginKeys(RestKeys):
     )
     plugin_host_idle_ms: int = setting(
         kinds.MILLISECONDS, 60_000, "How long such a JVM waits for more to do before it ends."
+    )
+    plugin_isolation: str = setting(
+        _ISOLATION,
+        BY_WORKER,
+        "Whether all connectors of a worker share such a JVM, but for those that have ended it"
+        " twice in ten minutes, or each connector has one of its own.",
     )

@@ -9,7 +9,7 @@ References lead to any file of the node's user, except those in the node's own f
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 
@@ -19,6 +19,7 @@ from ...pipeline.untrusted.plain_file import read_plain_file, why_not
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file|dir|directory):(?P<place>[^{}]*)\}")
 _OTHER: Final = re.compile(r"\$\{(?!(?:env|file|dir|directory|sealed):)([A-Za-z][\w-]*):[^{}]*\}")
+_ANY: Final = re.compile(r"\$\{([^}:]*):[^{}]*\}")
 _MOST_BYTES: Final = 256 << 10
 """The most that the references of one config may read: parsing it takes less than a second."""
 _WHY: Final = {
@@ -36,6 +37,12 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.fullmatch(value) is not None
 
 
+def refers_to(value: str, providers: Collection[str]) -> bool:
+    """Return whether a value is exactly one reference, and begins with one of the providers."""
+    found = _ANY.fullmatch(value.strip())
+    return found is not None and found[1] in providers
+
+
 def unknown_provider(value: str) -> tuple[str, bool] | None:
     """Return a reference that nothing resolves, and whether it is the whole value; None: none."""
     found = _OTHER.search(value)
@@ -43,17 +50,23 @@ def unknown_provider(value: str) -> tuple[str, bool] | None:
 
 
 def resolve(
-    config: Mapping[str, str], resolved: dict[str, str] | None = None, own: str = ""
+    config: Mapping[str, str],
+    resolved: dict[str, str] | None = None,
+    own: str = "",
+    left: Collection[str] = (),
 ) -> dict[str, str]:
     """Replace the references in a config by their values; raises `ReferenceBroken`.
 
     Values are not searched for further references. Each value is added to `resolved`, with its
-    reference. `own` is the node's folder, from which nothing is read.
+    reference. `own` is the node's folder, from which nothing is read. References that begin with
+    one of `left` are left as they are: others resolve them.
     """
     references = {} if resolved is None else resolved
     files = _Files(own)
 
     def substitute(key: str, reference: "re.Match[str]") -> str:
+        if reference["kind"] in left:
+            return reference[0]
         value = _look_up(key, reference, files)
         references[value] = reference[0]
         return value

@@ -37,9 +37,7 @@ class RestBrief:
     """The brokers behind the listener for Kafka's clients, and the fields of `UpstreamSpec`, as
     `brokers` and `upstream`; None: there is no listener."""
     plugins: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Which plugins of Kafka Connect there are, and how their JVM is started: the folders `path`,
-    the patterns `allow`, the fields `host` of `HostOptions`, `idle_ms`, and the `properties` of a
-    worker, with references."""
+    """The fields of `PluginSpec`."""
     settings: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """The value of each setting of the node, without secrets, and the source of it."""
 

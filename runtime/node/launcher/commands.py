@@ -92,6 +92,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         retention=config.retention(),
         log=config.log_output(),
         kafka=kafka_spec(config),
+        plugins=config.plugin_spec(),
     )
 
 

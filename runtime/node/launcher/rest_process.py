@@ -224,7 +224,7 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         traces=config.trace_values() if config.traces_endpoint else None,
         spark_conf=dict(config.spark_conf),
         kafka=_brokers(config),
-        plugins=_plugins(config),
+        plugins=asdict(config.plugin_spec()),
         settings={each.key: (each.value, each.source) for each in list_settings(config, sources)},
     )
     return RestStart(
@@ -232,17 +232,6 @@ def prepare_rest(config: Config, sources: Mapping[str, str] = DEFAULTS) -> RestS
         brief.encode(),
         (own, *dict.fromkeys((*listeners, *(admin or ())))),
     )
-
-
-def _plugins(config: Config) -> Mapping[str, Any]:
-    plugins = config.plugins()
-    return {
-        "path": [*map(str, plugins.path)],
-        "allow": [*plugins.allow],
-        "host": asdict(config.host_options()),
-        "idle_ms": config.plugin_host_idle_ms,
-        "properties": config.worker_properties(),
-    }
 
 
 def _brokers(config: Config) -> Mapping[str, Any] | None:

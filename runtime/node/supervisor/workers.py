@@ -26,7 +26,7 @@ from ...cluster.messages import (
     WorkerSays,
     WorkerUp,
 )
-from ...cluster.node_files import engine_file
+from ...cluster.node_files import engine_file, plugins_file
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec, WorkerTraits
 from ..worker.actor import WorkerActor
@@ -253,12 +253,13 @@ class NodeWorkers:
         return True
 
     def _remove(self, child: WorkerChild) -> None:
-        """Remove a worker, its objects in the assignor process, and the state of its engine.
+        """Remove a worker, its objects in the assignor process, and its files.
 
-        A worker that was killed could not remove that itself.
+        A worker that was killed could not remove the files itself.
         """
         del self._children[child.name]
         folder = RunFolder(self._host.node.data_dir).path
         engine_file(folder, child.name).unlink(missing_ok=True)
+        plugins_file(folder, child.name).unlink(missing_ok=True)
         if self._forgets and (asked := self._assignor.at) is not None:
             self._host.actor.send(asked.address, ForgetWorker(child.name))

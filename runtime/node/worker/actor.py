@@ -31,9 +31,11 @@ from .core.contract import (
     StartResource,
     StopResource,
     TellSupervisor,
+    TurnResource,
 )
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
+from .plugins.rights import ActorRights, RightsQuestion
 from .runner import WorkerRunner
 from .watchdog import Watchdog
 
@@ -81,6 +83,9 @@ class WorkerActor(Actor):
             self._begin(message, sender)
         elif isinstance(message, Failure):
             LOGGER.warning("refused: %s", message.reason)
+        elif isinstance(message, RightsQuestion):
+            self._settle()  # what that thread has reported before comes first
+            message.answer.set_result(self._is_up and message.ask(self._core, _steady_ms()))
         elif self._is_up and not isinstance(message, ReportsWait):
             if isinstance(message, GroupAt):
                 self._addresses[SendToGroup] = message.address
@@ -148,7 +153,9 @@ class WorkerActor(Actor):
     def _begin(self, order: StartWorker, supervisor: Address) -> None:
         self._name = order.name
         self._addresses = {SendToGroup: order.group, TellSupervisor: supervisor}
-        self._core, self._runner, self._ledger, self._log = assemble(order, self._report)
+        self._core, self._runner, self._ledger, self._log = assemble(
+            order, self._report, ActorRights(self.post)
+        )
         self._watchdog = Watchdog()
         self._is_up = True
         self._tell_name()
@@ -203,10 +210,8 @@ class WorkerActor(Actor):
                     self.send(to, message)  # else there is no recipient yet: the core repeats it
             case AnswerCommit():
                 self._ledger.answer(effect)
-            case StartResource(launch):
-                self._runner.start(launch)
-            case StopResource(resource):
-                self._runner.stop(resource)
+            case StartResource() | StopResource() | TurnResource():
+                self._order_runner(effect)
             case AbandonAll(reason):
                 LOGGER.warning("%s stops everything: %s", self._name, reason)
                 self._runner.abandon()
@@ -214,6 +219,15 @@ class WorkerActor(Actor):
             case Exit(reason):
                 LOGGER.error("%s ends itself: %s", self._name, reason)
                 self.die(EXIT_KILLED)
+
+    def _order_runner(self, effect: StartResource | StopResource | TurnResource) -> None:
+        match effect:
+            case StartResource(launch):
+                self._runner.start(launch)
+            case StopResource(resource):
+                self._runner.stop(resource)
+            case TurnResource(resource, target_state):
+                self._runner.turn(resource, target_state)
 
 
 def log_report(report: CoreReport) -> None:

@@ -14,23 +14,28 @@ from ....actors.worker.classic.membership import ClassicMembership
 from ....actors.worker.group_membership import GroupMembership
 from ....actors.worker.instructions import Identity
 from ....actors.worker.membership import Membership
-from ....events.entries.codec import CONTROL
+from ....events.catalogue import entry_key
+from ....events.entries.codec import CONTROL, decode
 from ....events.log.reader import LogReader
 from ....events.model import ClientAssignor
+from ....events.records import ConnectorConfig
 from ....projections.follow.member import MemberFollower
 from ...cluster.identity import cluster_id
 from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder
+from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.engines.java import environment
+from ...pipeline.spi.keys.common import CONNECTOR_CLASS
 from ...processes.isolation import limit_memory
 from .cleanup_duty import CleanupDuty
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
+from .plugins.rights import ActorRights
 from .runner import NoopRunner, WorkerRunner
 
 if TYPE_CHECKING:
-    from .engines import OpenEngine
+    from .engines import WorkerEngine
 
 
 _OF_WORK: Final = (".spark_runner", "...pipeline.connectors.spark_pipeline")
@@ -68,17 +73,19 @@ def load_work(kind: str) -> None:
     gc.freeze()  # objects that the forks' garbage collectors skip stay in shared memory
 
 
-def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> WorkerParts:
-    """Build a worker that has not begun yet; the engine of its runner starts already.
+def assemble(
+    order: StartWorker, report: Callable[[CoreReport], None], rights: ActorRights
+) -> WorkerParts:
+    """Build a worker that has not begun yet; the engine of its runner may start already.
 
-    `report` gets the runner's reports, from any thread.
+    `report` gets the runner's reports, from any thread; `rights` answers those threads.
     """
     node, membership = order.node, membership_of(order)
     if node.engine.memory_bytes:
         limit_memory(node.engine.memory_bytes, is_for_children=False)
-    opened = _open_engine(order)  # first: it warms up while the rest is loaded
     folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
+    opened = _engine_of(order, reader)  # first: it warms up while the rest is loaded
     may_lead = bool(order.traits.classic_mode)
     log = MemberFollower(node.group_id, membership.member_id, reader, sees_configured=may_lead)
     cluster = cluster_id(RunFolder(node.data_dir).key())
@@ -89,17 +96,30 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
 
     duty = CleanupDuty(node.group_id, log, reader)
-    runner = SparkRunner(node, order.name, opened, ledger, duty, report)
+    runner = SparkRunner(node, order.name, opened, ledger, duty, report, rights=rights)
     return WorkerParts(core, runner, ledger, log)
 
 
-def _open_engine(order: StartWorker) -> "OpenEngine | None":
-    """Open the engine of a worker; None for the no-op engine."""
+def _engine_of(order: StartWorker, log: LogReader) -> "WorkerEngine | None":
+    """Return the engine of a worker; None for the no-op engine.
+
+    It is opened already unless all connectors are of classes that run elsewhere.
+    """
     if order.node.engine.kind == "noop":
         return None
-    from .engines import open_engine  # noqa: PLC0415  # heavy, and only here
+    from .engines import make_engine  # noqa: PLC0415  # heavy, and only here
 
-    return open_engine(order.node, order.name)
+    engine = make_engine(order.node, order.name)
+    configs = [decode(each) for each in log.scan(*entry_key(ConnectorConfig, ()))]
+    plugins = find_plugins()
+    is_own = [
+        plugins.has(each.config.get(CONNECTOR_CLASS, ""))
+        for each in configs
+        if isinstance(each, ConnectorConfig)
+    ]
+    if any(is_own) or not is_own:
+        engine.engine.open()
+    return engine
 
 
 def membership_of(order: StartWorker) -> GroupMembership:

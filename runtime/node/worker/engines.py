@@ -1,4 +1,4 @@
-"""Opens the engine of a worker, before the other modules that run its work are loaded.
+"""Makes the engine of a worker, before the other modules that run its work are loaded.
 
 Starting the JVM takes as long as the rest of a worker's start, so both happen at the same time.
 """
@@ -21,22 +21,20 @@ from ...pipeline.engines.settings import is_connect
 from ...pipeline.engines.shared.client import SharedEngine
 
 
-class OpenEngine(NamedTuple):
-    """An engine that is being opened, and the redaction of its logs and errors."""
+class WorkerEngine(NamedTuple):
+    """An engine, and the redaction of its logs and errors."""
 
     engine: Engine
     redaction: Redaction
 
 
-def open_engine(node: NodeSpec, worker: str) -> OpenEngine:
-    """Start to open a worker's engine, with redacted logs; it warms up in the background."""
+def make_engine(node: NodeSpec, worker: str) -> WorkerEngine:
+    """Return a worker's engine, with redacted logs; once opened it warms up in the background."""
     # At INFO, py4j logs each connection.
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction = Redaction()
     redaction.watch_logs()
-    engine = _engine_of(node, worker, redaction)
-    engine.open()
-    return OpenEngine(engine, redaction)
+    return WorkerEngine(_engine_of(node, worker, redaction), redaction)
 
 
 def _engine_of(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:

@@ -31,6 +31,10 @@ class ResourceRunner(Protocol):
         """Stop a resource gracefully."""
         ...
 
+    def turn(self, resource: Resource, target_state: RunState) -> None:
+        """Pause or resume a running task of Connect's own class, in its place."""
+        ...
+
     def abandon(self) -> None:
         """Cancel everything at once."""
         ...
@@ -87,6 +91,11 @@ class NoopRunner:
         if launch is not None:
             LOGGER.info("ends %s under %s", resource, launch.token)
             self._report(Stopped(resource, launch.token, Ending.STOPPED))
+
+    def turn(self, resource: Resource, target_state: RunState) -> None:
+        """Report a resource as in another target state."""
+        launch = self._launches[resource]
+        self._report(StatusChanged(resource, launch.token, target_state))
 
     def abandon(self) -> None:
         """Report everything as stopped."""

@@ -7,10 +7,10 @@ in configs are decrypted for it, and redacted in its reports.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol
 
 from ....actors.timing import Attempts, Backoff
 from ....events.model import ErrorClass, Resource, Resources, RunState, Token
@@ -24,11 +24,10 @@ from ...config.references.redaction import Redaction
 from ...config.references.resolving import ReferenceBroken
 from ...config.secrets import CannotUnseal, Vault
 from ...pipeline.connectors.plugins import find_plugins
-from ...pipeline.engines.engine import Engine, EngineState
+from ...pipeline.engines.engine import EngineState
 from ...pipeline.engines.settings import is_connect, known_settings
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
-from ...pipeline.spi.keys import common as keys
 from ...pipeline.tasks.contention import BatchSlots
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import (
@@ -44,9 +43,11 @@ from ...pipeline.tasks.runner import Runner
 from .cleanup_duty import CleanupDuty
 from .cleanups import Cleanup
 from .core.contract import CoreReport, EngineStarted, EngineWarm
-from .engines import OpenEngine
+from .engines import WorkerEngine
 from .group_ledger import GroupLedger
 from .janitor import Janitor
+from .plugins.hosted import HostedPlugins
+from .plugins.rights import ActorRights
 from .runner import TaskRunner
 
 LOGGER = logging.getLogger(__name__)
@@ -60,6 +61,18 @@ WARM_SECONDS: Final = 0.1
 """How often an engine that is down is checked for being warm."""
 
 
+class HostReferences(Protocol):
+    """Which references in configs are not resolved here, but by plugin hosts."""
+
+    def providers_for(self, config: Mapping[str, str]) -> Collection[str]:
+        """Return the beginnings of those references in a config that a host resolves."""
+        ...
+
+    def secrets_of(self, connector: str) -> Mapping[str, str]:
+        """Return the secrets that hosts have looked up for a connector, and what to show."""
+        ...
+
+
 class DecryptingRunner:
     """Wraps a runner: it takes configs with sealed secrets; the connectors see plain values."""
 
@@ -69,10 +82,12 @@ class DecryptingRunner:
         report: Callable[[Report], None],
         make_runner: Callable[[Callable[[Report], None]], TaskRunner],
         redaction: Redaction | None = None,
+        hosted: HostReferences | None = None,
     ) -> None:
         self._vault = vault
         self._tell = report
         self._redaction = redaction or Redaction()
+        self._hosted = hosted
         self._lock = Lock()
         """Held while `_sealed` is used: reports come from any thread."""
         self._sealed: dict[str, Launch] = {}
@@ -86,12 +101,13 @@ class DecryptingRunner:
         name = launch.resource.connector
         with self._lock:
             self._sealed[name] = launch
+        left = self._hosted.providers_for(launch.connector_config) if self._hosted else ()
         try:
             opened = replace(
                 launch,
-                connector_config=self._unseal(name, launch.connector_config),
-                config=self._unseal(name, launch.config),
-                split=tuple(self._unseal(name, each) for each in launch.split),
+                connector_config=self._unseal(name, launch.connector_config, left),
+                config=self._unseal(name, launch.config, left),
+                split=tuple(self._unseal(name, each, left) for each in launch.split),
             )
         except (CannotUnseal, ReferenceBroken) as error:
             self._unopened[launch.resource] = launch.token
@@ -103,6 +119,10 @@ class DecryptingRunner:
         """Stop a resource gracefully, after its current batch."""
         if not self._has_ended(resource):
             self._runner.stop(resource)
+
+    def turn(self, resource: Resource, target_state: RunState) -> None:
+        """Pause or resume a running task of Connect's own class, in its place."""
+        self._runner.turn(resource, target_state)
 
     def abandon(self) -> None:
         """Cancel everything at once."""
@@ -125,8 +145,10 @@ class DecryptingRunner:
             self._tell(Stopped(resource, token, Ending.STOPPED))
         return token is not None
 
-    def _unseal(self, connector: str, config: Mapping[str, str]) -> Mapping[str, str]:
-        opened = self._vault.open(connector, config)
+    def _unseal(
+        self, connector: str, config: Mapping[str, str], left: Collection[str]
+    ) -> Mapping[str, str]:
+        opened = self._vault.open(connector, config, left)
         self._redaction.learn(opened.secrets)
         return opened.config
 
@@ -146,9 +168,13 @@ class DecryptingRunner:
     def _tell_split(self, report: TaskConfigsChanged) -> None:
         with self._lock:
             stored = self._sealed[report.connector].connector_config
+        hosted = self._hosted
+        left = hosted.providers_for(stored) if hosted else ()
+        further: Mapping[str, str] = hosted.secrets_of(report.connector) if hosted else {}
         try:
             configs = tuple(
-                self._vault.conceal(report.connector, config, stored) for config in report.configs
+                self._vault.conceal(report.connector, config, stored, left, further)
+                for config in report.configs
             )
         except (CannotUnseal, ReferenceBroken) as error:
             self._tell(_unseal_failure(Resource(report.connector), report.token, error))
@@ -164,16 +190,18 @@ def _unseal_failure(resource: Resource, token: Token, error: Exception) -> Statu
 class SparkRunner:
     """Runs connectors and tasks on an engine, which it reopens when it goes down."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another part of the worker
         self,
         node: NodeSpec,
         worker: str,
-        opened: OpenEngine,
+        opened: WorkerEngine,
         ledger: GroupLedger,
         duty: CleanupDuty,
         report: Callable[[CoreReport], None],
+        *,
+        rights: ActorRights,
     ) -> None:
-        """Use an engine that is warming up already."""
+        """Use an engine that is warming up already, or that is opened when a task needs it."""
         self._engine, redaction = opened
         self._duty = duty
         self._report = report
@@ -183,7 +211,10 @@ class SparkRunner:
             RunFolder(node.data_dir).lone_batches,
             self._metrics.tell_slots,
         )
-        self._runner = make_runner(self._engine, ledger, node, self._hear, redaction, self._slots)
+        self._hosted = HostedPlugins(node, worker, find_plugins(), ledger, redaction, rights)
+        self._runner = make_runner(
+            opened, ledger, node, self._hear, slots=self._slots, hosted=self._hosted
+        )
         self._janitor = make_janitor(ledger, node, redaction)
         self._file = engine_file(RunFolder(node.data_dir).path, worker)
         self._is_own = not node.engine.is_shared
@@ -200,7 +231,10 @@ class SparkRunner:
         """When the engine may be reopened, monotonic clock."""
         is_session = is_connect(node.engine.master)
         self._attempts = Attempts(SESSION_BACKOFF_MS if is_session else ENGINE_BACKOFF_MS)
-        threading.Thread(target=self._await_warm, name="engine-warm", daemon=True).start()
+        if self._engine.state is EngineState.COLD:
+            report(EngineWarm())  # no work of now needs it: there is nothing to wait for
+        else:
+            threading.Thread(target=self._await_warm, name="engine-warm", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
         """Run a launch."""
@@ -209,6 +243,10 @@ class SparkRunner:
     def stop(self, resource: Resource) -> None:
         """Stop a resource gracefully."""
         self._runner.stop(resource)
+
+    def turn(self, resource: Resource, target_state: RunState) -> None:
+        """Pause or resume a running task of Connect's own class, in its place."""
+        self._runner.turn(resource, target_state)
 
     def abandon(self) -> None:
         """Cancel everything at once."""
@@ -220,18 +258,21 @@ class SparkRunner:
 
     def close_engine(self, seconds: float) -> None:
         """Close the engine."""
+        self._hosted.close()
         self._engine.close(seconds)
         if self._is_own:
             self._file.unlink(missing_ok=True)
         self._metrics.close()
 
     def look(self, now_ms: int) -> None:
-        """Reopen the engine if it is down and its back-off is over; call the janitor."""
+        """Open the engine if it is needed and its back-off, if any, is over; call the janitor."""
         if now_ms < self._look_at_ms:
             return
         self._look_at_ms = now_ms + LOOK_MS
         if self._engine.state is EngineState.WARM:
             self._attempts.reset()
+        elif self._engine.state is EngineState.COLD and self._engine.is_wanted:
+            self._engine.open()
         elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
             level = logging.WARNING if self._is_own else logging.DEBUG
             LOGGER.log(level, "the engine is down (%s): starting it again", self._engine.detail)
@@ -286,14 +327,16 @@ class SparkRunner:
 
 
 def make_runner(
-    engine: Engine,
+    opened: WorkerEngine,
     ledger: Ledger,
     node: NodeSpec,
     report: Callable[[Report], None],
-    redaction: Redaction,
+    *,
     slots: BatchSlots,
+    hosted: HostedPlugins,
 ) -> DecryptingRunner:
     """Build the runner of a worker's connectors and tasks."""
+    engine, redaction = opened
 
     def runner(tell: Callable[[Report], None]) -> Runner:
         return Runner(
@@ -307,10 +350,12 @@ def make_runner(
             by_arrow=node.engine.by_arrow,
             hide=redaction.hide,
             spark_settings=known_settings(node.engine.conf, node.engine.master),
+            others=hosted.body,
+            shared=hosted.shared,
         )
 
     vault = Vault(RunFolder(node.data_dir).key(), str(node.data_dir))
-    return DecryptingRunner(vault, report, runner, redaction)
+    return DecryptingRunner(vault, report, runner, redaction, hosted)
 
 
 def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
@@ -318,7 +363,7 @@ def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> J
     vault, plugins = Vault(RunFolder(node.data_dir).key(), str(node.data_dir)), find_plugins()
 
     def pipeline(cleanup: Cleanup) -> Pipeline:
-        made_by = plugins.find(cleanup.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
+        made_by = plugins.of(cleanup.connector_config).made_by
         config, secrets = vault.open(cleanup.resource.connector, cleanup.config)
         redaction.learn(secrets)
         cluster = ledger.cluster_id

@@ -20,8 +20,8 @@ from fairlead.runtime.pipeline.spi.keys.common import COMMON
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead.runtime.pipeline.spi.transform import Transform
-from fairlead.runtime.pipeline.stores.files.sink import publishing, staging
-from fairlead.runtime.pipeline.stores.files.sink.root import SinkLocation, open_root
+from fairlead.runtime.pipeline.stores.files.sink_folder import publishing, staging
+from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation, open_root
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, Report, StatusChanged, Stopped
 
 T = TypeVar("T")
@@ -152,6 +152,7 @@ class LocalEngine:
         self.detail = "a driver of the tests"
         self.pid: int | None = None
         self.heap: JvmHeap | None = None
+        self.is_wanted = True
         self.cancelled: list[str] = []
         self._cut = threading.Event()
         self._life = 0

@@ -47,6 +47,7 @@ from fairlead.runtime.node.worker.core.contract import (
     StartResource,
     StopResource,
     TellSupervisor,
+    TurnResource,
 )
 from fairlead.runtime.node.worker.core.worker_core import WorkerCore
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
@@ -212,6 +213,8 @@ def _effect(effect: Effect) -> str:
             return f"start {launch.resource} under {launch.token}"
         case StopResource(resource):
             return f"stop {resource}"
+        case TurnResource(resource, state):
+            return f"turn {resource} to {state.value}"
         case AbandonAll():
             return "abandon all"
 

@@ -21,7 +21,7 @@ from .....actors.messages.members import (
 )
 from .....events.commits import Commit, CommitId
 from .....events.group import Group
-from .....events.model import Resource, Resources
+from .....events.model import Resource, Resources, RunState
 from .....projections.launches import Launch
 from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 from ....pipeline.tasks.reports import Report
@@ -76,6 +76,14 @@ class StopResource:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnResource:
+    """Move a task that runs to another target state, RUNNING or PAUSED, without an end."""
+
+    resource: Resource
+    target_state: RunState
+
+
+@dataclass(frozen=True, slots=True)
 class AbandonAll:
     """Cancel all running resources at once; a `Stopped` report follows for each."""
 
@@ -105,6 +113,7 @@ Effect = (
     | TellSupervisor
     | StartResource
     | StopResource
+    | TurnResource
     | AbandonAll
     | AnswerCommit
     | Exit

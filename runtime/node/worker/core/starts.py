@@ -11,11 +11,11 @@ from dataclasses import replace
 from heapq import nsmallest
 
 from .....actors.timing import earliest
-from .....events.model import NOTHING, Resource, Resources
+from .....events.model import NOTHING, Resource, Resources, RunState
 from .....projections.launches import Launch, launches
 from ....pipeline.spi.keys.common import OF_TASKS
 from ....pipeline.tasks.reports import StatusChanged
-from .contract import MemberLog, StartResource, StopResource
+from .contract import MemberLog, StartResource, StopResource, TurnResource
 
 REST_MS = 1_000
 """The pause before a resource that ended by itself is restarted."""
@@ -28,6 +28,8 @@ So a worker that is slow to be heard starts the next ones later.
 """
 STARTING_MS = 1_000
 """How long a resource counts as starting at most: its plugin may wait for something, or hang."""
+
+Order = StartResource | StopResource | TurnResource
 
 
 class Starts:
@@ -70,7 +72,7 @@ class Starts:
         self._stopping.update(self._running)
         return frozenset(self._running)
 
-    def align(self, now_ms: int, awaited: Resources) -> list[StartResource | StopResource]:
+    def align(self, now_ms: int, awaited: Resources) -> list[Order]:
         """Return the starts and stops that make the running resources match the log.
 
         `awaited` are the resources with reports that the log does not show yet.
@@ -108,6 +110,13 @@ class Starts:
         if isinstance(report, StatusChanged) and report.resource in self._starting:
             self._reported.add(report.resource)
 
+    def is_current(self, launch: Launch) -> bool:
+        """Return whether a resource runs as a launch wants, and is to go on."""
+        running = self._running.get(launch.resource)
+        if running is None or launch.resource in self._stopping:
+            return False
+        return core_of(running) == core_of(launch)
+
     def begins_again(self, resource: Resource) -> bool:
         """Return whether a resource was stopped only to be restarted with a changed launch."""
         return resource in self._stopping and resource in self._allowed
@@ -144,12 +153,16 @@ class Starts:
         """Return when the oldest of the starting resources no longer counts as such."""
         return next(iter(self._starting.values()))
 
-    def _turn_to(self, launch: Launch, now_ms: int) -> StartResource | StopResource | None:
+    def _turn_to(self, launch: Launch, now_ms: int) -> Order | None:
         resource = launch.resource
         running = self._running.get(resource)
         if running is not None:
-            if core_of(running) == core_of(launch) or resource in self._stopping:
+            if resource in self._stopping:
                 return None
+            if core_of(running) == core_of(launch):
+                self._running[resource] = launch
+                is_same = running.target_state is launch.target_state
+                return None if is_same else TurnResource(resource, launch.target_state)
             self._stopping.add(resource)
             return StopResource(resource)
         if resource in self._rests:
@@ -165,11 +178,16 @@ class Starts:
 def core_of(launch: Launch) -> Launch:
     """Return the part of a launch whose change requires a restart.
 
-    A task has a few keys of its connector's config. Keys that its own config repeats are left out:
-    they change again when the connector has updated its task configs, which would be a second
-    restart.
+    A task has a few keys of its connector's config; one of Kafka Connect's class has all of them,
+    such as converters and transforms, and pauses in its place. Keys that its own config repeats are
+    left out: they change again when the connector has updated its task configs, which would be a
+    second restart.
     """
     if not launch.resource.is_task:
         return launch
     whole = {**launch.connector_config, **launch.config}
+    if launch.is_of_connect:
+        paused = launch.target_state is RunState.PAUSED  # it pauses in its place
+        state = RunState.RUNNING if paused else launch.target_state
+        return replace(launch, connector_config=whole, target_state=state)
     return replace(launch, connector_config={key: whole.get(key, "") for key in OF_TASKS})

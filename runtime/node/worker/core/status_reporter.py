@@ -164,6 +164,11 @@ class StatusReporter:
             return NOTHING
         return frozenset((*self._statuses, *map(Resource, self._sent_splits)))
 
+    def is_pending(self, resource: Resource) -> bool:
+        """Return whether the log does not show yet what was reported of a resource."""
+        is_split = not resource.is_task and resource.connector in self._splits
+        return is_split or resource in self._statuses
+
     def next_tick_ms(self) -> int | None:
         """Return when reports are sent next, None if none is pending."""
         return self._said_at_ms + AGAIN_MS if self._statuses or self._splits else None

@@ -42,9 +42,10 @@ from .....actors.worker.instructions import (
     Stop,
 )
 from .....events.group import Group
-from .....events.model import Resource
+from .....events.model import Resource, RunState, Token
+from .....projections.launches import launches
 from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
-from ....pipeline.tasks.reports import Hung, Stopped
+from ....pipeline.tasks.reports import SPLITS_AGAIN, Hung, Stopped
 from .assignor_client import AssignorClient, MetadataQuestions, ShareNotices
 from .commit_queue import CommitQueue
 from .computing import Computing
@@ -127,6 +128,40 @@ class WorkerCore:
             self._commits.next_tick_ms(),
         )
         return self._look_at_ms if due_ms is None else min(due_ms, self._look_at_ms)
+
+    # -- what threads ask
+
+    def may_write(self, resource: Resource, token: Token, now_ms: int) -> bool:
+        """Return whether a task may write under a token, by the log's present end and the clock.
+
+        It may not after the worker's deadline, nor if the log does not grant it, or not as it runs.
+        And it may not while its connector is about to fence the tasks of before (DATA_PLANE §1).
+        """
+        if self.end_ms is None or now_ms >= self.end_ms:
+            return False
+        connector = Resource(resource.connector)
+        self._log.watch(self._reporter.awaited | {connector})
+        group = self._log.catch_up()
+        found = launches(group, self._log.member_id, frozenset({resource})).get(resource)
+        if found is None or found.token != token or not self._starts.is_current(found):
+            return False
+        status = group.statuses.get(connector)
+        return status is None or status.reason != SPLITS_AGAIN
+
+    def has_logged(self, resource: Resource) -> bool:
+        """Return whether the log shows all that was reported of a resource, or never will."""
+        return not self._reporter.is_pending(resource)
+
+    def has_ended(self, resource: Resource) -> bool:
+        """Return whether no member is to run a task any more, by the log's present end."""
+        name, number = resource
+        self._log.watch(self._reporter.awaited | {Resource(name)})
+        group = self._log.catch_up()
+        config = group.connectors.get(name)
+        if config is None or config.deleting or group.target_state(name) is RunState.STOPPED:
+            return True
+        split = group.task_configs.get(name)
+        return split is None or number >= len(split.tasks)
 
     # -- what comes in
 

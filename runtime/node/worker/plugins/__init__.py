@@ -1,0 +1,1 @@
+"""The plugins of Kafka Connect in a worker process."""
