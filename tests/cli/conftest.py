@@ -2,7 +2,9 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -46,6 +48,20 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return ran
 
 
+def in_each_pause(monkeypatch: pytest.MonkeyPatch, do: Callable[[float], object]) -> None:
+    """Do something in place of each pause of a command; what other threads do sleeps as ever.
+
+    Some thread that an earlier test has left may sleep at any moment.
+    """
+    sleep = time.sleep
+
+    def pause(seconds: float) -> None:
+        is_command = threading.current_thread() is threading.main_thread()
+        (do if is_command else sleep)(seconds)
+
+    monkeypatch.setattr("time.sleep", pause)
+
+
 class Asked(NamedTuple):
     """A request that the server had."""
 
@@ -80,11 +96,18 @@ def cluster() -> Iterator[Cluster]:
     told = Cluster()
     for path, found in answered.ANSWERS.items():
         told.answer("GET", path, found)
+    with serving(told):
+        yield told
+
+
+@contextmanager
+def serving(told: Cluster) -> Generator[None]:
+    """Have a server give the answers of a cluster in the context."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(told))
     told.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield told
+    yield
     server.shutdown()
     thread.join()
     server.server_close()

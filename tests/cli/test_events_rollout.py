@@ -1,11 +1,10 @@
 """`events` and `rollout`: what happened, and the configs that a connector has had."""
 
 import json
-import time
 from typing import Any
 
 import pytest
-from cli.conftest import Asked, Cluster, Run
+from cli.conftest import Asked, Cluster, Run, in_each_pause
 
 from fairlead_tests.cli import answered
 
@@ -75,7 +74,7 @@ def test_a_watch_tells_each_event_once(
             raise KeyboardInterrupt
         eventful.answer("GET", "/groups/connect/events?start=7", found)
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    in_each_pause(monkeypatch, sleep)
     ended = run("events", "-w", "--for", "flights", "--url", eventful.url)
     assert ended.out.splitlines() == [
         "2013-01-01T00:26:40.000Z  Normal   flights: connector flights created",

@@ -1,14 +1,12 @@
 """`top`, `logs`, `log-level` and `get --watch`: what is going on now."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
-from cli.conftest import Asked, Cluster, Run
+from cli.conftest import Asked, Cluster, Run, in_each_pause
 
 from fairlead_tests.cli import answered
 
@@ -22,17 +20,14 @@ flights-1  0          0           0 bytes  0 bytes
 
 def after_each_pause(monkeypatch: pytest.MonkeyPatch, *events: Callable[[], object]) -> None:
     """Let something happen in each pause of a command; the pause after the last is its end."""
-    left, sleep = list(events), time.sleep
+    left = list(events)
 
-    def pause(seconds: float) -> None:
-        if current_thread() is not main_thread():  # one that an earlier test has left
-            sleep(seconds)
-        elif not left:
+    def pause(_: float) -> None:
+        if not left:
             raise KeyboardInterrupt
-        else:
-            left.pop(0)()
+        left.pop(0)()
 
-    monkeypatch.setattr("time.sleep", pause)
+    in_each_pause(monkeypatch, pause)
 
 
 def busier(**done: int) -> dict[str, Any]:

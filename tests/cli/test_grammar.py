@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import Cluster, Run
+from cli.conftest import Cluster, Run, in_each_pause
 
 from fairlead.runtime.interfaces.cli.catalogue import HABITS, VERBS
 from fairlead.runtime.interfaces.cli.main import load_verb
@@ -366,7 +366,7 @@ def test_drain_with_wait_tells_what_is_left_until_it_is_nothing(
     def give_up(_: float) -> None:
         _workers(cluster, left.pop(0))
 
-    monkeypatch.setattr("time.sleep", give_up)
+    in_each_pause(monkeypatch, give_up)
     _workers(cluster, held)
     told = run("drain", "worker", "w1", "--wait", "--url", cluster.url)
     url = answered.URL_1
@@ -392,7 +392,7 @@ def _workers(cluster: Cluster, held: list[dict[str, Any]]) -> None:
 def test_top_adds_up_the_tasks_of_connectors_and_workers(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+    in_each_pause(monkeypatch, lambda _: None)
     for words, names in (
         ("top", ["flights-0", "flights-1"]),
         ("top tasks flights/1", ["flights-1"]),

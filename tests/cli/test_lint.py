@@ -5,9 +5,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
-from cli.conftest import Run
+from cli.conftest import Cluster, Run
+
+from fairlead.runtime.interfaces.replies.connectors import ConfigKeyInfo
 
 GOOD = """\
 name: a
@@ -76,6 +79,18 @@ def test_all_files_are_checked_whatever_is_wrong_with_one(run: Run) -> None:
     assert {place for place, _, _ in heads[4:]} == {"connectors/more/4.properties"}
 
 
+def test_of_a_plugin_of_connect_the_keys_of_its_sink_are_checked(run: Run) -> None:
+    plugin = "name: orders\nconfig:\n  connector.class: io.debezium.MakerConnector\n  x: y\n"
+    Path("a.yaml").write_text(plugin)
+    alone = run("lint", "a.yaml")
+    assert (alone.code, "0 errors, 1 warning" in alone.out) == (0, True)
+    sink = "  sink.type: files\n  sink.path: /lake\n"
+    Path("a.yaml").write_text(f"{plugin}{sink}  sink.format: parquet\n  sink.formt: x\n")
+    found = run("lint", "a.yaml")
+    assert found.code == 1
+    assert found.out.startswith("a.yaml:8: error: orders: Invalid value x for configuration")
+
+
 @pytest.mark.parametrize("content", ["\x00", "\xff", "[" * 3000, "!!python/object:os.system {}"])
 def test_hostile_files_are_findings(content: str, run: Run) -> None:
     Path("a.yaml").write_bytes(content.encode("latin-1"))
@@ -113,6 +128,41 @@ def test_a_generated_config_with_all_keys_is_yaml(run: Run) -> None:
         2,
         True,
     )
+
+
+def test_a_config_of_a_plugin_of_connects_has_the_keys_that_the_cluster_tells(
+    run: Run, cluster: Cluster
+) -> None:
+    def key(name: str, importance: str, *, required: bool) -> dict[str, object]:
+        default = None if required else "x"
+        about = "What it is\n about"
+        info = ConfigKeyInfo(
+            name, "STRING", required, default, importance, about, None, 0, "NONE", name, ()
+        )
+        return {**msgspec.to_builtins(info)}
+
+    keys = [
+        key("file", "HIGH", required=False),
+        key("batch.size", "LOW", required=False),
+        key("topic", "HIGH", required=True),
+    ]
+    cluster.answer("GET", "/connector-plugins/FileStreamSource/config", keys)
+    asked = ("generate", "connector", "--class", "FileStreamSource", "--url", cluster.url)
+    assert run(*asked).out.splitlines() == [
+        'name: "my-connector"',
+        "config:",
+        "  connector.class: FileStreamSource",
+        "  # What it is about. Required.",
+        "  topic:",
+        "  # What it is about",
+        '  # file: "x"',
+    ]
+    assert "\n  sink.type: postgres\n" in run(*asked, "--sink", "postgres").out
+    cluster.answer(
+        "GET", "/connector-plugins/Nope/config", {"message": "Unknown plugin Nope."}, 404
+    )
+    unknown = run("generate", "connector", "--class", "Nope", "--url", cluster.url)
+    assert (unknown.code, "Unknown plugin Nope." in unknown.err) == (1, True)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cli.conftest import Cluster, Run
+from cli.conftest import Cluster, Run, in_each_pause
 
 import fairlead
 from fairlead.runtime.config.load import load_config
@@ -144,7 +144,7 @@ def test_ctrl_c_ends_a_verb_without_a_traceback(
     def press(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("time.sleep", press)
+    in_each_pause(monkeypatch, press)
     ended = run("wait", "flights", "--for", "paused", "--url", cluster.url)
     assert ended == (130, "", "\nfairlead: interrupted: what was done before stays\n")
 

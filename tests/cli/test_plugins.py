@@ -17,6 +17,12 @@ PLUGINS = Path("fairlead-data/plugins")
 JAR = jar_bytes("a.B")
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing set up: scans have tests of their own, and each would start a JVM here."""
+    monkeypatch.setattr(setup, "home", lambda: tmp_path / "set-up")
+
+
 def write_list(artifact: str, name: str = "a.yaml") -> str:
     """Write a list of one plugin with one artifact."""
     Path(name).write_text(f"plugins:\n- name: mine\n  artifacts:\n  - {artifact}\n")

@@ -186,6 +186,11 @@ VERBS: Final = {
         "verbs.connectors.applying",
         apply="Create the connectors in files, or change their configs to those in the files.",
     ),
+    "import": Verb(
+        CHANGE,
+        "importing.verb:import_connectors",
+        "Import the connectors of a running Kafka Connect, one after the other, or return them.",
+    ),
     **_list_verbs(
         CHANGE,
         "verbs.connectors.states",
@@ -253,6 +258,7 @@ HABITS: Final = {
     "taint": "cordon WORKER",
     "tail": "logs -f",
     "watch": "get KIND --watch",
+    "migrate": "import --from URL --worker-config FILE",
     "restore": "docs operating/backup",
     "validate": "lint FILE",
     "completion": "--install-completion SHELL",

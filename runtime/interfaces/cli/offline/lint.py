@@ -19,6 +19,7 @@ from ..output.printing import FAILED, Failed, Output, say, show
 from ..requests.files import STANDARD_INPUT, Recursive, list_files, read_connectors
 
 _LINE: Final = re.compile(r" in line (\d+)")
+_OWN: Final = "fairlead."
 _NAMED_KEY: Final = re.compile(r"configuration (\S+?)(?::| which)|\bkey (\S+?)[:,]")
 
 
@@ -62,7 +63,8 @@ def lint(
     """Check configs in files without a node; the exit code is 1 if one has an error.
 
     They are checked as a node does it that has the same plugins, but for what is outside:
-    databases, brokers and folders. Each finding has its file and line.
+    databases, brokers and folders. Each finding has its file and line. The keys of a plugin of
+    Kafka Connect are checked by nodes alone, which have its code.
     """
     findings = [*check_files(list_files(files, recursive=recursive))]
     if output is not Output.TABLE:
@@ -122,10 +124,11 @@ def _check(
     try:
         check_name(name)
         named = with_name(name, config)
-        plugin = find_plugins().find(class_name)
+        plugin = find_plugins().of(named)
         checked = check_config(plugin, Vault(os.urandom(32)), named, {})
     except PluginUnknown as error:
-        yield LintLevel.ERROR, "connector.class", str(error)
+        is_own = "." not in class_name or class_name.startswith(_OWN)
+        yield LintLevel.ERROR if is_own else LintLevel.WARNING, "connector.class", str(error)
         return
     except ApiError as error:
         yield LintLevel.ERROR, "name", error.message

@@ -5,7 +5,7 @@ runs the node adds one. Each verb that adds plugins ends with a scan of those th
 names what it has found.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -290,7 +290,7 @@ def remove_plugins(
 
 
 @contextmanager
-def _failures(kind: type[Failed] = Failed) -> Iterator[None]:
+def _failures(kind: type[Failed] = Failed) -> Generator[None]:
     """Raise `Failed` for what refuses a plugin in the context."""
     from ....pipeline.plugins.catalogue.installing.refusals import PluginRefused  # noqa: PLC0415
 
@@ -335,7 +335,7 @@ def _open_catalogue(options: LocalOptions) -> "Catalogue":
             find_installation(),
             find_java(),
             config.data_path / "logs" / "plugin-scan.log",
-            config.host_options(),
+            config.plugin_spec().host,
         )
     except (NotSetUp, JavaNotFound) as error:
         return open_catalogue(config.plugins(), NoScanner(str(error)))

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from .....actors.settings import SettingType
-from ....pipeline.spi.config import Definition
+from ....pipeline.spi.config import Definition, Importance
+from ...replies.connectors import ConfigKeyInfo
 from ..adapters.parameters import Option
 from ..output.printing import format_json
+from ..requests.client import find_client
+from ..requests.options import RemoteOptions, with_options
+from ..requests.plugins import fetch_keys
 from .config_keys import ENDS, FILES, KeyCatalogue, is_usual, pattern_of, read_catalogue
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -109,14 +113,27 @@ def _value_schema(key: Definition) -> Schema:
     return {**described, "type": ["string", "number", "boolean"]}
 
 
+@with_options(RemoteOptions)
 def generate_connector(
+    options: RemoteOptions,
     name: Annotated[
         str, Option("--name", metavar="NAME", help="The connector's name.")
     ] = "my-connector",
     source: Annotated[
         str, Option("--source", metavar="TYPE", help="Where rows come from.")
     ] = FILES,
-    sink: Annotated[str, Option("--sink", metavar="TYPE", help="Where rows go.")] = FILES,
+    sink: Annotated[
+        str | None, Option("--sink", metavar="TYPE", help=f"Where rows go; without it {FILES}.")
+    ] = None,
+    plugin: Annotated[
+        str,
+        Option(
+            "--class",
+            metavar="CLASS",
+            help="A connector of Kafka Connect's, whose keys the cluster is asked for; with --sink"
+            " one that feeds that sink.",
+        ),
+    ] = "",
     *,
     every: Annotated[bool, Option("--all", help="With all keys, not the usual ones.")] = False,
 ) -> None:
@@ -124,20 +141,49 @@ def generate_connector(
 
     `fairlead lint` and `fairlead apply` take it once what is required is filled in.
     """
-    sys.stdout.writelines(f"{line}\n" for line in _write_config(name, source, sink, every=every))
+    if plugin:
+        keys = [*map(_as_definition, fetch_keys(find_client(options), plugin))]
+        lines = _write_plugin_config(name, plugin, keys, sink, every=every)
+    else:
+        lines = _write_config(name, source, sink or FILES, every=every)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _as_definition(key: ConfigKeyInfo) -> Definition:
+    return Definition(
+        key.name,
+        SettingType.STRING,
+        key.documentation or key.display_name,
+        key.default_value,
+        required=key.required,
+        importance=Importance(key.importance),
+    )
+
+
+def _write_plugin_config(
+    name: str, plugin: str, keys: Sequence[Definition], sink: str | None, *, every: bool
+) -> Iterator[str]:
+    yield f"name: {format_json(name)}"
+    yield "config:"
+    yield f"  connector.class: {plugin}"
+    yield from _write_keys(keys, {"tasks.max": "1"}, every=every)
+    if sink is not None:
+        yield from _write_end("sink", sink, every=every)
 
 
 def _write_config(name: str, source: str, sink: str, *, every: bool) -> Iterator[str]:
-    keys = read_catalogue()
-    of_ends = {"source": keys.keys_of("source", source), "sink": keys.keys_of("sink", sink)}
     yield f"name: {format_json(name)}"
     yield "config:"
     yield f"  connector.class: {PIPELINE}"
-    yield from _write_keys(keys.common, {"tasks.max": "1"}, every=every)
+    yield from _write_keys(read_catalogue().common, {"tasks.max": "1"}, every=every)
     for end, kind in (("source", source), ("sink", sink)):
-        yield ""
-        yield f"  {end}.type: {kind}"
-        yield from _write_keys(of_ends[end], {}, every=every)
+        yield from _write_end(end, kind, every=every)
+
+
+def _write_end(end: str, kind: str, *, every: bool) -> Iterator[str]:
+    yield ""
+    yield f"  {end}.type: {kind}"
+    yield from _write_keys(read_catalogue().keys_of(end, kind), {}, every=every)
 
 
 def _write_keys(
@@ -147,7 +193,9 @@ def _write_keys(
     for key in sorted(keys, key=lambda each: not each.required):
         if key.name in written or not (every or is_usual(key)):
             continue
-        meaning = f"{key.documentation}{' Required.' if key.required else ''}"
+        meaning = " ".join(key.documentation.split())
+        if key.required:
+            meaning = f"{meaning.removesuffix('.')}. Required."
         yield from textwrap.wrap(
             meaning,
             WIDTH,

@@ -11,7 +11,12 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "down": ("down", "down --data-dir /var/lib/fairlead"),
     "worker": ("worker", "worker --name w9 --tag gpu --capacity 4"),
     "prepare": ("prepare",),
-    "demo": ("demo", "demo cdc --seconds 60", "demo --workers 4 --keep ./demo"),
+    "demo": (
+        "demo",
+        "demo cdc --seconds 60",
+        "demo cdc --plugin",
+        "demo --workers 4 --keep ./demo",
+    ),
     "doctor": ("doctor", "doctor --config fairlead.toml -o json"),
     "simulate": ("simulate --seed 7", "simulate --seeds 0-100", "simulate --crew mixed"),
     "status": ("status", "status --group orders", "status --context prod -o json"),
@@ -64,6 +69,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "generate connector": (
         "generate connector --source files --sink postgres > flights.yaml",
         "generate connector --source kafka --all",
+        "generate connector --class FileStreamSource --sink postgres",
     ),
     "examples": ("examples", "examples flights.yaml", "examples systemd prometheus --to files"),
     "docs": ("docs", "docs stores/kafka"),
@@ -100,6 +106,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "apply -f connectors/ -R --dry-run",
         "apply -f config.json -n flights",
         "apply -f connectors/ --prune -l team=a --yes",
+    ),
+    "import": (
+        "import --from http://connect:8083 --worker-config connect-distributed.properties",
+        "import orders --from http://connect:8083 --worker-config worker.properties --yes",
+        "import orders --from http://connect:8083 --worker-config worker.properties --back --yes",
     ),
     "delete": (
         "delete flights",

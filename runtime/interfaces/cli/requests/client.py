@@ -104,11 +104,11 @@ class Client:
             parts = urlsplit(base)
             self._connection = ClusterConnection(self._address, authorization, files, socket)
         except ValueError as error:
-            raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}: {error}") from None
+            raise Misused(f"{origin} is no http URL: {strip_user(base)!r}: {error}") from None
         is_socket = parts.scheme == "unix" and parts.path and not parts.netloc
         if not is_socket and (parts.scheme not in {"http", "https"} or not parts.hostname):
-            raise Misused(f"{origin} is no http URL: {_strip_user(base)!r}")
-        self.base = _strip_user(self._address)
+            raise Misused(f"{origin} is no http URL: {strip_user(base)!r}")
+        self.base = strip_user(self._address)
         """Its URL without user name and password."""
         self.origin = origin
         """What has said that this cluster is meant."""
@@ -344,7 +344,7 @@ def _extract_message(body: object) -> str:
         return ""
 
 
-def _strip_user(url: str) -> str:
+def strip_user(url: str) -> str:
     """Return a URL without user and password."""
     scheme, slashes, rest = url.partition("://")
     host, slash, path = rest.partition("/")

@@ -84,8 +84,8 @@ def read_connectors(file: Path, name_of_nameless: str = "") -> list[tuple[str, d
 def _connector(file: Path, found: object, name_of_nameless: str) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
-    _refuse_plugins(file, found)
     members = cast("Mapping[str, object]", found)
+    _refuse_plugins(file, members)
     given = members.get("name", name_of_nameless)
     name = given if isinstance(given, str) else ""
     if not name.strip():

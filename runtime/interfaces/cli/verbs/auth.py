@@ -63,7 +63,10 @@ RIGHT_OF: Final[Mapping[str, Right]] = {
         Right.OPERATE,
     ),
     **dict.fromkeys(
-        ("create", "sample", "apply", "patch", "edit", "scale", "delete", "rollout", "log-level"),
+        (
+            *("create", "import", "sample", "apply", "patch", "edit", "scale", "delete"),
+            *("rollout", "log-level"),
+        ),
         Right.ADMINISTER,
     ),
 }

@@ -201,12 +201,19 @@ def demo(
         Path | None,
         Option("--keep", metavar="DIR", help="A new folder for all files, kept afterwards."),
     ] = None,
+    *,
+    plugin: Annotated[
+        bool,
+        Option("--plugin", help="cdc: by Debezium's plugin for Kafka Connect, which is fetched."),
+    ] = False,
 ) -> None:
     """Watch a year of flights pass; a worker joins, one is killed, no row is lost."""
+    if plugin and scene is not Scene.CDC:
+        raise Misused("--plugin is for `demo cdc`: its connectors are Debezium's then")
     if scene is Scene.CDC:
         from ....demo.cdc.show import demo_cdc  # noqa: PLC0415
 
-        raise Ended(demo_cdc(seconds, workers, keep))
+        raise Ended(demo_cdc(seconds, workers, keep, by_debezium=plugin))
     from ....demo.show import demo as run  # noqa: PLC0415
 
     raise Ended(run(seconds, workers, keep))
