@@ -72,7 +72,7 @@ def choose(page: Page, url: str, *, may_validate: bool = True) -> None:
     page.route("**/connector-plugins/**", lambda it: answer(it, may_validate=may_validate))
     page.goto(f"{url}#/new")
     page.get_by_label("The config as text").fill(f"connector.class: {FOREIGN}\n")
-    expect(page.get_by_text("and does not run them yet")).to_be_visible()
+    expect(page.get_by_label("Rows go to")).to_be_visible()
 
 
 def test_keys_have_their_help_and_errors_as_one_types(browser: Browser, url: str) -> None:
@@ -88,6 +88,25 @@ def test_keys_have_their_help_and_errors_as_one_types(browser: Browser, url: str
         expect(page.get_by_text("It is not there.")).to_be_visible()
         expect(page.get_by_role("button", name="Look at ten rows")).to_have_count(0)
         assert grave_findings(page) == []
+
+
+def test_a_plugin_begins_with_kafka_and_may_have_a_sink_instead(browser: Browser, url: str) -> None:
+    with opened(browser, url) as page:
+        choose(page, url)
+        page.goto(f"{url}#/overview")
+        page.goto(f"{url}#/new")
+        text = page.get_by_label("The config as text")
+        expect(text).to_have_value(
+            "connector.class: SparkPipeline\nsource.type: files\nsink.type: files\n"
+        )
+        page.get_by_label("connector.class").fill("FileStreamSource")
+        expect(text).to_have_value("connector.class: FileStreamSource\n")
+        page.get_by_label("Rows go to").select_option("files")
+        expect(text).to_have_value("connector.class: FileStreamSource\nsink.type: files\n")
+        more = "connector.class: FileStreamSource\nsink.type: files\nsink.path: /out\ntopic: t\n"
+        text.fill(more)
+        page.get_by_label("Rows go to").select_option(label="topics of Kafka, as in Kafka Connect")
+        expect(text).to_have_value("connector.class: FileStreamSource\ntopic: t\n")
 
 
 def test_who_may_not_have_it_validated_sees_the_keys_and_the_reason(

@@ -72,7 +72,6 @@ def test_a_change_is_on_the_page_in_all_tabs_and_the_worst_comes_first(browser: 
             tab.goto(url)
             expect(tab.get_by_role("status").filter(has_text="live")).to_be_visible()
         row = {**node.state["connectors"]["pipeline-0050"], "shape": "bad", "cells": "f"}
-        row.pop("history")
         node.tell({"connectors": {"pipeline-0050": row}})
         for tab in tabs:
             expect(tab.locator("tbody tr:nth-child(2)")).to_contain_text("pipeline-0050")
@@ -157,7 +156,6 @@ def test_ten_thousand_events_at_once_are_all_shown(browser: Browser) -> None:
     with served(node.app()) as url, visited(browser, url) as page:
         expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
         row = {**node.state["connectors"]["pipeline-0007"], "shape": "ok"}
-        row.pop("history")
         for number in range(1, 10_001):
             node.tell({"connectors": {"pipeline-0007": {**row, "rows_per_second": number}}})
         shown = page.get_by_role("row", name="pipeline-0007").get_by_role("cell")

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from fairlead_tests.cluster.node import PATIENCE_SECONDS, Node
 from fairlead_tests.cluster.remains import without_remains
 from fairlead_tests.monitoring.watched_node import WatchedNode
 from fairlead_tests.page.browser import visited
@@ -48,17 +46,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedNode]:
         yield home
 
 
-def kill(node: Node) -> None:
-    """Kill all processes of a node."""
-    launcher, *others = node.processes()
-    for each in (launcher, *others):
-        each.kill()
-    node.launcher.wait()
-    psutil.wait_procs(others, PATIENCE_SECONDS)
-    node.hang_up()
-    node.forget_log()
-
-
 def test_a_page_whose_node_is_killed_says_so_and_goes_on_by_itself(
     home: WatchedNode, browser: Browser
 ) -> None:
@@ -67,7 +54,7 @@ def test_a_page_whose_node_is_killed_says_so_and_goes_on_by_itself(
         expect(live).to_be_visible()
         expect(page.locator("h1")).to_have_text("The connector is fine")
         page.evaluate(WATCH)
-        kill(home.node)
+        home.kill()
         expect(page.get_by_role("status").filter(has_text="no answer since")).to_be_visible()
         expect(rows).to_have_text(["runs: numbers"])
         home.up()

@@ -1,17 +1,15 @@
 """A pipeline from its form to its dead letters, by the page of a node that moves real rows."""
 
 import re
-import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pyarrow.parquet as papq
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from fairlead_tests.cluster.remains import without_remains
+from fairlead_tests.connectors.late_letters import NUMBERS, LateLetters
 from fairlead_tests.monitoring.watched_node import WatchedNode
 from fairlead_tests.page.browser import NARROW, grave_findings, overflow, visited
 
@@ -128,75 +126,27 @@ def test_every_view_is_for_everybody(home: WatchedNode, browser: Browser, scheme
         assert findings == {view: [] for view in VIEWS}
 
 
-LETTERS = 4
-"""The number of files, each with a good row and two bad ones."""
-PATIENCE_S = 240.0
-
-
-def put(home: WatchedNode, connector: str, config: dict[str, str]) -> None:
-    path = f"{home.url}/connectors/{connector}/config"
-    assert httpx.put(path, json=config, timeout=60).is_success
-
-
-def wait_for(home: WatchedNode, connector: str, count: str, least: int) -> None:
-    """Wait until a count of the connector's only task is as large, and all of it is published."""
-    deadline = time.monotonic() + PATIENCE_S
-    told = None
-    with httpx.Client(timeout=60) as client:
-        while time.monotonic() < deadline:
-            told = client.get(f"{home.url}/connectors/{connector}/progress").json()
-            tasks = told.get("tasks", ())
-            if any(each[count] >= least and not each["unpublished"] for each in tasks):
-                return
-            time.sleep(0.2)
-    raise AssertionError(told)
-
-
 @pytest.mark.timeout(900)
 def test_dead_letters_are_retried_once_each_although_their_worker_is_killed(
     home: WatchedNode, browser: Browser
 ) -> None:
-    folder = home.folder / "late"
-    (folder / "in").mkdir(parents=True)
-    for number in range(LETTERS):
-        rows = f"n\n{number}\n{100 + number} min\n{200 + number} min\n"
-        (folder / "in" / f"{number}.csv").write_text(rows)
-    config = {
-        "connector.class": "SparkPipeline",
-        "source.format": "csv",
-        "source.schema": "n INT",
-        "source.path": str(folder / "in"),
-        "source.max.files.per.batch": "1",
-        "sink.format": "parquet",
-        "sink.path": str(folder / "out"),
-        "errors.tolerance": "all",
-        "errors.deadletterqueue.path": str(folder / "bad"),
-    }
-    put(home, "late", config)
-    wait_for(home, "late", "dead_letters", 2 * LETTERS)
-    mended = {
-        "source.schema": "n STRING",
-        "transforms": "mend",
-        "transforms.mend.type": "select",
-        "transforms.mend.columns": "CAST(replace(n, ' min', '') AS INT) AS n",
-        "rate.limit.rows.per.second": "1",
-    }
-    put(home, "late", config | mended)
+    out, bad = home.folder / "late-out", home.folder / "late-bad"
+    sink = {"sink.format": "parquet", "sink.path": str(out)}
+    late = LateLetters(home, {**sink, "errors.deadletterqueue.path": str(bad)})
+    late.refuse()
+    late.mend()
     with visited(browser, home.url) as page:
         page.goto(f"{home.url}#/letters?connector=late")
         page.get_by_role("button", name="Retry…").click()
         question = page.get_by_role("dialog")
-        told = f"It reads each letter in {folder}/bad once"
-        expect(question).to_contain_text(told)
+        expect(question).to_contain_text(f"It reads each letter in {bad} once")
         question.get_by_text("Its config").click()
         expect(question).to_contain_text("source.type: dead-letters")
         assert grave_findings(page) == []
         question.get_by_role("button", name="Retry").click()
         heading = page.get_by_role("heading", name="late-retry")
         expect(heading).to_be_visible()
-    wait_for(home, "late-retry", "batches", 1)
-    status = httpx.get(f"{home.url}/connectors/late-retry/status", timeout=60).json()
-    home.node.hit(f"worker {status['tasks'][0]['worker_id'].rpartition('/')[2]}")
-    wait_for(home, "late-retry", "rows_out", 2 * LETTERS)
-    every = Counter(each + number for number in range(LETTERS) for each in (0, 100, 200))
-    assert Counter(papq.read_table(folder / "out")["n"].to_pylist()) == every
+    late.begin()
+    late.kill_worker()
+    late.end()
+    assert sorted(papq.read_table(out)["n"].to_pylist()) == NUMBERS

@@ -124,7 +124,7 @@ STREAMED = {"/events", "/connectors/{connector}/dead-letters/export"}
 NOT_ASKED = {
     ("post", "/connectors/{connector}/tasks"),
     ("put", "/connectors/{connector}/fence"),
-    ("put", "/connectors/{connector}/topics/reset"),
+    ("get", "/state/history"),
     ("get", "/ui/{file}"),
 }
 """What refuses whoever asks it, or is for browsers."""

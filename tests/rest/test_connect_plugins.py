@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from http import HTTPStatus
 from threading import Event, Semaphore
 from typing import cast
@@ -18,10 +18,12 @@ from fairlead.runtime.interfaces.rest.commands.connect_plugins import (
     SECRETS_KEPT,
     ConnectPlugins,
     LogMask,
+    LookedUp,
     open_plugins,
 )
 from fairlead.runtime.interfaces.rest.server.errors import ApiError
 from fairlead.runtime.pipeline.plugins.catalogue.answers import PluginAnswers
+from fairlead.runtime.pipeline.plugins.options import PluginSpec
 from fairlead.runtime.security.rights import Role
 from fairlead_tests.plugins.installed import (
     CONNECT_FILE,
@@ -42,14 +44,8 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectPlugins
     """Kafka's connectors of files; one JVM answers for them in all tests."""
     installation()
     folder = tmp_path_factory.mktemp("connect")
-    brief = {
-        "path": [str(plugin_path(folder / "plugins", CONNECT_FILE))],
-        "allow": ["*"],
-        "host": asdict(QUICK),
-        "idle_ms": 60_000,
-        "properties": WORKER,
-    }
-    opened = open_plugins(folder / "data", brief)
+    path = str(plugin_path(folder / "plugins", CONNECT_FILE))
+    opened = open_plugins(folder / "data", PluginSpec([path], host=QUICK, properties=WORKER))
     yield opened
     opened.close()
 
@@ -117,16 +113,6 @@ def test_who_may_put_no_config_has_none_validated_by_a_plugin(client: Client, ap
     assert "may connect to where a config leads" in answer.json()["message"]
 
 
-def test_a_connector_of_such_a_class_is_refused_with_the_reason(client: Client) -> None:
-    config = {"connector.class": "FileStreamSource", "topic": "t"}
-    answer = client.post("/connectors", json={"name": "lines", "config": config})
-    assert answer.status_code == HTTPStatus.BAD_REQUEST
-    assert answer.json()["message"] == (
-        "FileStreamSource is a plugin of Kafka Connect: this version lists such plugins and"
-        " validates their configs, and does not run them yet; nothing was changed"
-    )
-
-
 def test_so_many_plugins_are_asked_at_once_that_others_find_a_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -139,7 +125,7 @@ def test_so_many_plugins_are_asked_at_once_that_others_find_a_thread(
             assert may_answer.wait(60)
             return []
 
-    plugins = ConnectPlugins(cast(PluginAnswers, Blocking()), LogMask())
+    plugins = ConnectPlugins(cast(PluginAnswers, Blocking()), LookedUp(LogMask()))
     with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
         waiting = [threads.submit(plugins.keys, "A", "latest") for _ in range(MOST_AT_ONCE)]
         for _ in waiting:
@@ -190,7 +176,7 @@ class Silent:
     def keys(self, *_: object) -> list[dict[str, object]]:
         return [dict(KEY)]
 
-    def validate(self, *_: object) -> dict[str, object]:
+    def validate(self, *_: object, **__: object) -> dict[str, object]:
         infos = [
             {"definition": dict(KEY), "value": dict(VALUE)},
             {"definition": None, "value": None},
@@ -199,7 +185,7 @@ class Silent:
 
 
 def test_texts_that_a_plugin_leaves_out_are_filled_in() -> None:
-    plugins = ConnectPlugins(cast(PluginAnswers, Silent()), LogMask())
+    plugins = ConnectPlugins(cast(PluginAnswers, Silent()), LookedUp(LogMask()))
     (key,) = plugins.keys("a", "latest")
     assert (key.documentation, key.display_name, key.group) == ("", "plain", None)
     info, none = plugins.validate({"name": "a"}).configs

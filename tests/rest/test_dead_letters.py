@@ -27,7 +27,7 @@ from fairlead.runtime.pipeline.spi.errors import LettersRefused
 from fairlead.runtime.pipeline.spi.rows import DeadLetter, LetterPage, LetterQuery
 from fairlead.runtime.pipeline.stores.files.sink import letter_files
 from fairlead.runtime.pipeline.stores.files.sink.letter_files import LetterFolder
-from fairlead.runtime.pipeline.stores.files.sink.staging import final_name
+from fairlead.runtime.pipeline.stores.files.sink_folder.staging import final_name
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.served import opened_at, serving
 

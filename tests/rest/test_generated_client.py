@@ -43,6 +43,7 @@ REFUSED = {"put_task_configs": 400, "fence_zombies": 400, "reset_topics": 403, "
 REFUSED |= {"read_sample": 400}  # by a node without an engine
 REFUSED |= {
     "get_state": 503,
+    "get_state_history": 503,
     "follow_events": 503,
     "get_connector_history": 503,
 }  # nothing follows the logs here

@@ -10,19 +10,19 @@ from itertools import count
 from posixpath import normpath
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from rest.conftest import RestApi
 from starlette.requests import Request
 
-from fairlead.actors.messages.commands import ExpireSession
+from fairlead.actors.messages.commands import ExpireSession, Traffic
 from fairlead.events.log.errors import CorruptLogError, TrimmedError
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.page.streaks import STEADY_MS
 from fairlead.projections.page.today import DAY_MS
-from fairlead.runtime.cluster.messages import ProcessView
+from fairlead.runtime.cluster.messages import ProcessView, Whereabouts
 from fairlead.runtime.interfaces.rest import app
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.middleware.answers import AnswerSettings
@@ -69,6 +69,11 @@ class Page:
     def state(self, client: Client | None = None) -> dict[str, Any]:
         self.look()
         found: dict[str, Any] = (client or self.api.client).get("/state").json()
+        return found
+
+    def hours(self, client: Client | None = None) -> dict[str, Any]:
+        """Return the last hour of each connector."""
+        found: dict[str, Any] = (client or self.api.client).get("/state/history").json()
         return found
 
 
@@ -149,7 +154,8 @@ async def ann(_: Request) -> Principal:
 
 
 def test_the_state_is_all_of_a_page_with_the_verdict_of_the_status(page: Page) -> None:
-    assert page.api.client.get("/state").status_code == 503
+    for path in ("/state", "/state/history"):
+        assert page.api.client.get(path).status_code == 503
     state = page.state()
     row = state["connectors"][SEEN]
     assert (row["state"], row["shape"], row["cells"], row["on"]) == ("RUNNING", "bad", "kf", [0, 0])
@@ -346,8 +352,9 @@ def test_a_browser_gets_the_page_with_the_verdict_and_the_connectors(page: Page)
     page.look()
     client = page.api.client
     root = client.get("/", headers={"Accept": "text/html"})
-    assert "<h1>2 of 2 connectors need you</h1>" in root.text
-    assert f"<td>{SEEN}</td><td>RUNNING</td><td>2</td>" in root.text
+    shown, _, others = root.text.partition("<noscript>")
+    assert "<h1>2 of 2 connectors need you</h1>" in shown
+    assert f"<td>{SEEN}</td><td>RUNNING</td><td>2</td>" in others
     assert root.headers["content-security-policy"].startswith("default-src 'self'")
     assert client.get("/").json()["kafka_cluster_id"] == "a-cluster"
 
@@ -407,8 +414,11 @@ def test_the_last_hour_of_a_connector_has_each_step_and_what_happened(page: Page
     assert len(history["time_ms"]) == 3
     for _ in range(2):
         page.look(15)
-    state = page.state()
-    assert state["connectors"][SEEN]["history"]["rows_per_second"] == [3.3]
+    state, hours = page.state(), page.hours()
+    assert hours["connectors"][SEEN]["rows_per_second"] == [3.3]
+    assert (hours["connectors"].keys(), hours["sequence"]) == ({SEEN, HIDDEN}, state["sequence"])
+    limited = Client(make_app(page.api.service, identify=ann))
+    assert page.hours(limited)["connectors"].keys() == {SEEN}
     assert state["figures"]["history"]["rows_per_second"][:3] == [None, 10.0, 0.0]
     refused = page.api.client.get("/connectors/none/history")
     assert (refused.status_code, page.api.client.get("/state").status_code) == (404, 200)
@@ -427,6 +437,80 @@ def test_the_step_of_a_page_has_what_changes_all_the_time(page: Page) -> None:
     assert step["connectors"][SEEN] > 0
     assert step["workers"].keys() == {"w1"}
     assert step["figures"]["rows_per_second"] == step["connectors"][SEEN]
+
+
+def heard(page: Page, age_ms: int, interval_ms: int = 3_000) -> None:
+    """Have the group tell that the last heartbeat of the worker is so old."""
+    page.api.gateway.heartbeats = Traffic(1_000, 2, 0, 0, {"W1": age_ms}, interval_ms)
+
+
+def age_of(page: Page) -> int | None:
+    (worker,) = page.state()["workers"]
+    age: int | None = worker["heartbeat_age_ms"]
+    return age
+
+
+def test_a_worker_has_the_age_of_its_last_heartbeat_and_its_last_hour(page: Page) -> None:
+    assert age_of(page) is None, "the group has not heard of it"
+    for age_ms in (1_200, 2_400):
+        heard(page, age_ms)
+        page.look(15)
+    (worker,) = page.state()["workers"]
+    assert (worker["heartbeat_age_ms"], worker["history"]["heartbeat_age_ms"]) == (
+        2_400,
+        [None, 1_200.0, 2_400.0],
+    )
+
+
+def test_the_age_of_a_heartbeat_is_not_known_while_the_group_does_not_answer(page: Page) -> None:
+    heard(page, 0)
+    assert age_of(page) == 0
+    page.api.gateway.heartbeats = None
+    page.look(15)
+    (worker,) = page.state()["workers"]
+    assert (worker["heartbeat_age_ms"], worker["history"]["heartbeat_age_ms"][-1]) == (None, None)
+    assert worker["restarts"] == 2, "what the supervisor tells is there"
+    heard(page, 7)
+    assert age_of(page) == 7
+    page.api.gateway.why, group = "starts", page.api.gateway.group
+    page.api.gateway.group = None
+    assert age_of(page) is None
+    page.api.gateway.group = group
+
+
+def test_a_group_that_takes_no_commands_is_not_asked_for_heartbeats(page: Page) -> None:
+    heard(page, 7)
+    page.api.gateway.locate = AsyncMock(return_value=Whereabouts("connect", None, 1))  # type: ignore[method-assign]
+    page.api.gateway.traffic = AsyncMock()  # type: ignore[method-assign]
+    assert age_of(page) is None
+    assert page.api.gateway.traffic.await_count == 0
+
+
+def test_a_late_heartbeat_is_told_with_each_look_and_others_with_the_steps(page: Page) -> None:
+    async def play() -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        heard(page, 100)
+        await asyncio.to_thread(page.look)
+        async with aclosing(stream(page, "/events", kinds={"open", "step", "change"})) as told:
+            assert (await anext(told))["event"] == "open"
+            for age_ms in (2_900, 4_500, 4_501, 6_500, 20, 1_000):
+                heard(page, age_ms)
+                await asyncio.to_thread(page.look)
+            await asyncio.to_thread(page.look, 15)
+            while not messages or messages[-1]["event"] != "step":
+                messages.append(await anext(told))
+        return messages
+
+    *changes, step = asyncio.run(play())
+    ages = [each["data"]["workers"][0]["heartbeat_age_ms"] for each in changes]
+    assert ages == [4_501, 6_500, 20]
+    assert step["data"]["workers"] == {"w1": [None, None, 1_000]}
+
+
+def test_a_limited_caller_sees_the_heartbeats_of_workers_as_their_cpu(page: Page) -> None:
+    heard(page, 900)
+    (worker,) = page.state(Client(make_app(page.api.service, identify=ann)))["workers"]
+    assert (worker["heartbeat_age_ms"], worker["tasks"], worker["detail"]) == (900, 2, "")
 
 
 def test_messages_are_what_the_document_describes(page: Page) -> None:
@@ -476,7 +560,8 @@ def test_minutes_in_which_nothing_was_recorded_are_not_known(page: Page) -> None
     page.look()
     page.api.group.ask("commit", Resource(SEEN, 0), 0, 150, 90)
     page.look(150)
-    history = page.state()["connectors"][SEEN]["history"]
+    page.look()
+    history = page.hours()["connectors"][SEEN]
     assert history["rows_per_second"] == [None, pytest.approx(1, abs=0.1)]
 
 

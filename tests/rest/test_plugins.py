@@ -25,6 +25,8 @@ def test_the_keys_of_each_installed_type_are_listed_on_request(client: Client) -
     assert extended[: len(plain)] == plain
     optional = {(each["only_with"], each["name"]) for each in extended[len(plain) :]}
     assert {selection for selection, _ in optional} == {
+        "sink.type=connect",
+        "source.type=connect",
         "source.type=dead-letters",
         "source.type=dead-letter-topic",
         *(

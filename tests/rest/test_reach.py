@@ -118,6 +118,7 @@ def test_every_route_says_what_it_is_about() -> None:
         "GET /health",
         "GET /logs",
         "GET /state",
+        "GET /state/history",
         "GET /status",
         "GET /workers",
     }

@@ -121,6 +121,7 @@ class Operations:
     tasks = ClientOperation(of_connectors.list_tasks)
     task_status = ClientOperation(of_connectors.get_task_status)
     topics = ClientOperation(of_connectors.get_topics)
+    reset_topics = ClientOperation(of_connectors.reset_topics)
     progress = ClientOperation(of_connectors.get_progress)
     last_hour = ClientOperation(of_connectors.get_last_hour)
 

@@ -42,6 +42,7 @@ from ...node.sampling.brief import SamplingNode
 from ...node.shown_settings import describe_setting
 from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.installed import DISTRIBUTION
+from ...pipeline.plugins.options import PluginSpec
 from ...pipeline.spi.context import AccessLimits, ExternalAccess
 from ...security.audit import AuditLog
 from ...security.proofs.entries import follow_entries
@@ -358,7 +359,7 @@ def _samples(options: argparse.Namespace, brief: RestBrief) -> Samples | None:
 def _connect_plugins(options: argparse.Namespace, brief: RestBrief) -> ConnectPlugins | None:
     if not brief.plugins:
         return None
-    return open_plugins(options.data_dir.absolute(), brief.plugins)
+    return open_plugins(options.data_dir.absolute(), PluginSpec.read(brief.plugins))
 
 
 def _log_to(folder: Path, output: LogOutput) -> None:

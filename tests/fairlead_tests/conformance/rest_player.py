@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 @contextmanager
-def read_player(folder: Path, url: str, place: Path) -> Generator[Any]:
+def read_player(folder: Path, url: str, place: Path, class_name: str = CLASS) -> Generator[Any]:
     """Yield the folder's own `Player` of its `rest.yaml`, which uses one node as both workers.
 
     The files that connectors read and write are in `place`.
@@ -47,7 +47,7 @@ def read_player(folder: Path, url: str, place: Path) -> Generator[Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document = yaml.load((folder / "rest.yaml").read_text(), loader)
     args = Namespace(
-        base_url=[url, url], cls=CLASS, has=[], config=[], timeout=100, patience=90, open=False
+        base_url=[url, url], cls=class_name, has=[], config=[], timeout=100, patience=90, open=False
     )
     player = module.Player(args, document)
     player.tmp.rmdir()

@@ -18,8 +18,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from fairlead.runtime.interfaces.replies.live.state import ConnectorRow, PageVerdict
 from fairlead.runtime.interfaces.rest.reading.encoded import EncodedBody
-from fairlead.runtime.interfaces.rest.routes.page.files import answer_page, get_page_file
+from fairlead.runtime.interfaces.rest.routes.page.files import (
+    answer_page,
+    describe_page,
+    get_page_file,
+)
 
 HOUR_MS = 3_600_000
 STORES = ("postgres", "kafka", "files", "jdbc")
@@ -48,6 +53,8 @@ class DrawnNode:
         self.random = random.Random(seed)
         self.number = 0
         self.events: list[tuple[str, str]] = []
+        self.hours: dict[str, dict[str, list[float]]] = {}
+        """The last hour of each connector."""
         now = _now()
         names = names or [f"pipeline-{number:04}" for number in range(connectors)]
         self.state: dict[str, Any] = {
@@ -67,7 +74,8 @@ class DrawnNode:
                 self._worker(f"w{n + 1}", tasks * connectors // workers) for n in range(workers)
             ],
             "connectors": {
-                name: self._connector(number, tasks, workers) for number, name in enumerate(names)
+                name: self._connector(name, number, tasks, workers)
+                for number, name in enumerate(names)
             },
             "epochs": [self._epoch(412 - n, now - n * 41_000) for n in range(50)],
             "lines": [],
@@ -85,16 +93,18 @@ class DrawnNode:
             "tasks": tasks,
             "cpu": draw.random(),
             "memory_bytes": draw.randint(50, 90) * 1_000_000,
+            "heartbeat_age_ms": 1_200,
             "restarts": draw.choice([0, 0, 0, 1]),
             "since_ms": _now() - HOUR_MS,
             "detail": "",
             "history": {
                 "cpu": self._curve(40, 240),
                 "memory_bytes": [60e6] * 240,
+                "heartbeat_age_ms": [700 * n % 3_000 for n in range(240)],
             },
         }
 
-    def _connector(self, number: int, tasks: int, workers: int) -> dict[str, Any]:
+    def _connector(self, name: str, number: int, tasks: int, workers: int) -> dict[str, Any]:
         draw = self.random
         shape = (
             "bad"
@@ -109,6 +119,7 @@ class DrawnNode:
         cells = letter * tasks if shape != "bad" else ("ff" + "k" * tasks)[:tasks]
         source, sink = draw.choice(STORES), draw.choice(STORES[:3])
         level = draw.randint(100, 9_000)
+        self.hours[name] = {"rows_per_second": self._curve(level, 60)}
         return {
             "kind": "source",
             "from": source,
@@ -130,7 +141,6 @@ class DrawnNode:
             "labels": {},
             "changed_by": "anna",
             "changed_ms": _now() - HOUR_MS,
-            "history": {"rows_per_second": self._curve(level, 60)},
         }
 
     def _curve(self, level: int, length: int) -> list[float]:
@@ -220,7 +230,6 @@ class DrawnNode:
         """Have a connector commit."""
         name = self.random.choice(list(self.state["connectors"]))
         row = dict(self.state["connectors"][name])
-        row.pop("history")
         row["rows_per_second"] = max(0, row["rows_per_second"] + self.random.randint(-50, 50))
         row["last_commit_ms"] = _now()
         self.tell({"connectors": {name: row}})
@@ -230,9 +239,7 @@ class DrawnNode:
         self.number += 1
         self.state["sequence"] = self.number
         self.state["time_ms"] = _now()
-        for name, row in change.get("connectors", {}).items():
-            known = self.state["connectors"].get(name, {"history": {}})
-            self.state["connectors"][name] = {**row, "history": known["history"]}
+        self.state["connectors"] |= change.get("connectors", {})
         message = {"sequence": self.state["sequence"], "time_ms": self.state["time_ms"], **change}
         self.events.append((f"1-{self.number}", json.dumps(message)))
 
@@ -243,8 +250,9 @@ class DrawnNode:
         anything = ["GET", "POST", "PUT", "DELETE"]
         return Starlette(
             routes=[
-                Route("/", _index),
+                Route("/", self._show_page),
                 Route("/state", self._show_state),
+                Route("/state/history", self._show_hours),
                 Route("/events", self._stream),
                 Route("/whoami", self._show_caller),
                 Route("/connectors/{name}/history", self._show_hour),
@@ -258,17 +266,26 @@ class DrawnNode:
             time.sleep(pause)
             self.happen()
 
+    def _show_page(self, _: Request) -> Response:
+        rows = msgspec.convert(self.state["connectors"], dict[str, ConnectorRow])
+        verdict = msgspec.convert(self.state["verdict"], PageVerdict)
+        return answer_page(describe_page(verdict, rows))
+
     def _show_state(self, request: Request) -> Response:
         return EncodedBody(msgspec.json.encode(self.state)).answer(request)
+
+    def _show_hours(self, request: Request) -> Response:
+        hours = {"sequence": self.number, "connectors": self.hours}
+        return EncodedBody(msgspec.json.encode(hours)).answer(request)
 
     async def _show_caller(self, _: Request) -> JSONResponse:
         return JSONResponse({"name": "ann", "grants": [{"rights": RIGHTS, "connectors": []}]})
 
     async def _show_hour(self, request: Request) -> JSONResponse:
-        row, now = self.state["connectors"][request.path_params["name"]], _now()
+        curves, now = self.hours[request.path_params["name"]], _now()
         times = [now - 60_000 * (60 - n) for n in range(60)]
         hour = {"began_ms": now - HOUR_MS, "step_ms": 60_000, "time_ms": times, "marks": []}
-        return JSONResponse({**hour, **row["history"], "behind_ms": [300] * 60})
+        return JSONResponse({**hour, **curves, "behind_ms": [300] * 60})
 
     async def _stream(self, request: Request) -> StreamingResponse:
         return StreamingResponse(self._events(request), media_type="text/event-stream")
@@ -283,10 +300,6 @@ class DrawnNode:
             if new:
                 yield "".join(f"id: {each}\nevent: change\ndata: {text}\n\n" for each, text in new)
             await asyncio.sleep(0.01)
-
-
-def _index(_: Request) -> Response:
-    return answer_page("")
 
 
 def _show_file(request: Request) -> Response:

@@ -28,6 +28,8 @@ class FakeGateway:
         self.refusal: CommandReply | None = None
         """What the group answers instead of carrying a command out."""
         self.workers: tuple[ProcessView, ...] = ()
+        self.heartbeats: Traffic | None = Traffic(1_000, 2)
+        """What the group tells of its heartbeats; None: it does not answer."""
         self.sent: list[Command] = []
         self.announced = 0
         """How often new log levels were announced."""
@@ -50,9 +52,9 @@ class FakeGateway:
         return NodeView(1, (), self.workers, (ASSIGNOR,))
 
     async def traffic(self, group_id: str) -> Traffic:
-        if self.group is None:
+        if self.group is None or self.heartbeats is None:
             raise Unanswered(f"nobody serves {group_id}: try again")
-        return Traffic(1_000, 2)
+        return self.heartbeats
 
     async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
         was_running = bool(self.compactions)

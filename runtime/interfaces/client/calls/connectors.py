@@ -121,6 +121,11 @@ def get_topics(name: str) -> NodeRequest[dict[str, ActiveTopics]]:
     return get(TOPICS, "connectors", name, "topics")
 
 
+def reset_topics(name: str) -> NodeRequest[None]:
+    """Forget the topics that a connector of Kafka Connect's class has used until now."""
+    return put(NOTHING, "connectors", name, "topics", "reset")
+
+
 def get_progress(name: str) -> NodeRequest[TaskTable]:
     """Return what the tasks of a connector have read and written, and what is left."""
     return get(PROGRESS, "connectors", name, "progress")

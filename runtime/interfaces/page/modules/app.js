@@ -42,6 +42,7 @@ class App extends Component {
     store.subscribe(this.draw);
     setInterval(() => document.hidden || store.show(), TICK_MS);
     addEventListener("hashchange", () => this.setState({ route: readRoute() }));
+    nameDocument();
   }
 
   componentDidUpdate(_, before) {
@@ -51,9 +52,7 @@ class App extends Component {
       if (!before.route.parts.includes("new")) say("");
       document.querySelector("main")?.focus({ preventScroll: true });
     }
-    const title = document.querySelector("h1")?.textContent.trim();
-    const named = title ? `${title} · fairlead` : "fairlead";
-    if (named !== document.title) document.title = named;
+    nameDocument();
   }
 
   render(_, { route }) {
@@ -67,6 +66,13 @@ class App extends Component {
       <${Toast} /><${Question} /><${Keys} />
     `;
   }
+}
+
+/** Name the tab by what its view is headed with. */
+function nameDocument() {
+  const title = document.querySelector("h1")?.textContent.trim();
+  const named = title ? `${title} · fairlead` : "fairlead";
+  if (named !== document.title) document.title = named;
 }
 
 function Head({ state, place }) {
@@ -122,9 +128,15 @@ function SignIn() {
     </form>`;
 }
 
-const root = document.getElementById("page");
-const isStranger = document.getElementById("stranger") !== null && !credentials().Authorization;
-root.replaceChildren();
-render(html`<${App} />`, root);
-if (isStranger) store.refuse(401);
+/** Show the page in place of what the node has sent with it, once there is more to show. */
+function begin() {
+  if (!store.state && !store.refused && store.lostAt === null) return;
+  stop();
+  const root = document.getElementById("page");
+  root.replaceChildren();
+  render(html`<${App} />`, root);
+}
+
+const stop = store.subscribe(begin);
+if (document.getElementById("stranger") && !credentials().Authorization) store.refuse(401);
 else store.start();

@@ -151,7 +151,7 @@ class Row extends Still {
           ></span
         >
       </td>
-      <td class="wide narrow-out">${row.from} → ${row.to}</td>
+      <td class="wide narrow-out">${[row.from, row.to].filter(Boolean).join(" → ")}</td>
       <td><${Cells} cells=${row.cells} /></td>
       <td class="num">${rate(row.rows_per_second)}</td>
       <td class="narrow-out">

@@ -78,16 +78,16 @@ export class Cells extends Component {
   }
 }
 
-/** A curve of numbers from 0 up, the latest on the right; gaps where none is known. */
+/** A curve of numbers from 0 up to the highest, or to `least`; the latest on the right, gaps where none is known. */
 export class Curve extends Component {
   shouldComponentUpdate(next) {
     return next.values !== this.props.values;
   }
 
-  render({ values, label }) {
+  render({ values, label, least = 0 }) {
     const known = (values ?? []).filter((each) => each !== null);
     if (known.length < 2) return null;
-    const top = Math.max(...known) || 1;
+    const top = Math.max(...known, least) || 1;
     const step = 100 / (values.length - 1);
     let line = "",
       area = "",

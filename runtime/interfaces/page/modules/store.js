@@ -2,7 +2,8 @@
  * The state of the node as plain objects: `/state` at first, then what changes, message by message.
  *
  * Whoever shows it is called at most fifteen times a second, however much changes, and never with two moments mixed.
- * The stream begins behind the state that was read, once that is painted: so nothing is read twice.
+ * Once that is painted, the last hour of each connector is read, and then the stream begins behind the state: so
+ * nothing is read twice, and nobody waits for what is drawn small.
  */
 
 import { setNodeTime } from "./format.js";
@@ -44,6 +45,8 @@ class Store {
     /** How often what came before was of no use: the state of another process of the node has to be read. */
     this.gaps = 0;
     this.isListening = false;
+    /** The number of the last message that the hours of connectors contain. */
+    this.hoursEnd = 0;
     this.steps = 0;
     this.frames = new Frames(() => this.tell());
   }
@@ -125,6 +128,7 @@ class Store {
     }
     if (this.state && this.state.version !== state.version) location.reload(); // its files are others now
     setNodeTime(state.time_ms);
+    for (const [name, row] of Object.entries(state.connectors)) row.history = this.state?.connectors[name]?.history ?? {};
     this.state = state;
     this.count();
     this.tellGroups(null);
@@ -133,7 +137,23 @@ class Store {
     this.waiting = [];
     for (const { kind, data } of waiting) this.apply(kind, data);
     this.show();
+    if (this.isListening) this.readHours();
     if (this.misses()) this.load();
+  }
+
+  /** Read the last hour of each connector; without it, it begins now. */
+  async readHours() {
+    let hours;
+    try {
+      hours = await get("state/history");
+    } catch {
+      return;
+    }
+    this.hoursEnd = hours.sequence;
+    const { connectors } = this.state;
+    for (const [name, history] of Object.entries(hours.connectors))
+      if (name in connectors) connectors[name] = { ...connectors[name], history };
+    this.show();
   }
 
   /** Read the state again; what comes meanwhile waits all the time. */
@@ -196,13 +216,15 @@ class Store {
       state.figures = { ...data.figures, history };
     }
     for (const each of state.workers) {
-      const [cpu, memory] = data.workers?.[each.name] ?? [null, null];
+      const [cpu = null, memory = null, heartbeat = null] = data.workers?.[each.name] ?? [];
+      Object.assign(each, { cpu, memory_bytes: memory, heartbeat_age_ms: heartbeat });
       each.history = {
         cpu: longer(each.history.cpu, cpu, MOST_STEPS),
         memory_bytes: longer(each.history.memory_bytes, memory, MOST_STEPS),
+        heartbeat_age_ms: longer(each.history.heartbeat_age_ms, heartbeat, MOST_STEPS),
       };
     }
-    if (this.steps % STEPS_A_POINT) return;
+    if (this.steps % STEPS_A_POINT || data.sequence <= this.hoursEnd) return;
     for (const [name, row] of Object.entries(state.connectors)) {
       const history = {
         rows_per_second: longer(row.history.rows_per_second, data.connectors?.[name] ?? 0, MOST_CURVE),
@@ -223,11 +245,16 @@ class Store {
   }
 
   tell() {
-    for (const listener of this.listeners) listener();
+    for (const listener of [...this.listeners]) listener();
     if (this.state && !this.isListening) {
       this.isListening = true;
-      setTimeout(() => listen(this.state.sequence, (message) => this.receive(message)));
+      setTimeout(() => this.listen());
     }
+  }
+
+  async listen() {
+    await this.readHours();
+    listen(this.state.sequence, (message) => this.receive(message));
   }
 }
 

@@ -3,6 +3,8 @@
 import { Component, createRef, html } from "./html.js";
 
 const AROUND = 10;
+/** Rows come and go so many at once: between that, a frame of scrolling changes nothing. */
+const TOGETHER = 8;
 const ALL_UP_TO = 60;
 
 /**
@@ -59,8 +61,9 @@ export class RowTable extends Component {
     this.fit();
   }
 
+  /** What stands above may have moved the table. In the next frame it is laid out anyway. */
   componentDidUpdate() {
-    this.fit();
+    this.look();
   }
 
   componentWillUnmount() {
@@ -72,8 +75,8 @@ export class RowTable extends Component {
   fit() {
     const { rows, height } = this.props;
     const top = this.body.current?.getBoundingClientRect().top ?? 0;
-    const first = Math.max(0, Math.floor(-top / height) - AROUND);
-    const last = Math.max(0, Math.ceil((innerHeight - top) / height)) + AROUND;
+    const first = Math.floor(Math.max(0, -top / height - AROUND) / TOGETHER) * TOGETHER;
+    const last = Math.ceil((Math.max(0, (innerHeight - top) / height) + AROUND) / TOGETHER) * TOGETHER;
     if (rows.length > ALL_UP_TO && (first !== this.state.first || last !== this.state.last))
       this.setState({ first, last });
   }

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .....events.group import Group
 from .....events.model import Resource, RunState
@@ -12,15 +12,31 @@ from .....projections.views import Progress, ResourceStatus, resource_status
 from ..connectors import AutoRestartInfo, ConnectorState, ConnectorStateInfo, TaskState
 from ..progress import ConnectorProgressInfo, TaskProgressInfo, UnreadInput
 
+UNKNOWN: Final = "unknown"
+"""The type of a connector whose class is not installed here."""
+_JAVA_FRAME: Final = "\n\tat "
+
 
 class MadeBy(NamedTuple):
     """The properties of a connector's class: its type, its version, its restart window."""
 
     kind: str
-    """source, sink, or unknown."""
+    """source, sink, or `UNKNOWN`."""
     version: str | None = None
     window_ms: int = 0
     """How long a restart is counted and shown."""
+    is_of_connect: bool = False
+    """Whether it is one of Kafka Connect's, whose failures are shown as Connect shows them."""
+
+    def split_failure(self, why: str) -> tuple[str, str]:
+        """Return the stack trace in the text of a failure, and the reason apart from it.
+
+        Of fairlead's own classes the whole text is the trace, and the reason is empty.
+        """
+        reason, _, trace = why.partition("\n")
+        if self.is_of_connect and _JAVA_FRAME in f"\n{trace}":
+            return trace, reason
+        return why, ""
 
 
 def plain_status(group: Group, name: str, made_by: MadeBy) -> ConnectorStateInfo:
@@ -31,7 +47,7 @@ def plain_status(group: Group, name: str, made_by: MadeBy) -> ConnectorStateInfo
     numbers = group.task_numbers(name)
     tasks = [plain_task(group, Resource(name, number), made_by) for number in numbers]
     found = resource_status(group, Resource(name))
-    trace = found.why if found.state is RunState.FAILED else ""
+    trace = made_by.split_failure(found.why)[0] if found.state is RunState.FAILED else ""
     connector = ConnectorState(found.state.value, found.worker, made_by.version, trace)
     return ConnectorStateInfo(name, connector, tasks, made_by.kind)
 
@@ -39,7 +55,7 @@ def plain_status(group: Group, name: str, made_by: MadeBy) -> ConnectorStateInfo
 def plain_task(group: Group, task: Resource, made_by: MadeBy) -> TaskState:
     """Return the status of one task; see `plain_status`."""
     found = resource_status(group, task)
-    trace = found.why if found.state is RunState.FAILED else ""
+    trace = made_by.split_failure(found.why)[0] if found.state is RunState.FAILED else ""
     return TaskState(task.task, found.state.value, found.worker, made_by.version, trace)
 
 
@@ -76,12 +92,13 @@ def _auto_restart(found: ResourceStatus, window_ms: int) -> AutoRestartInfo | No
 
 
 def _state(
-    found: ResourceStatus, made_by: MadeBy
+    status: ResourceStatus, made_by: MadeBy
 ) -> tuple[str, str, str | None, str, str, AutoRestartInfo | None]:
     """Return the fields of a `ConnectorState`, in their order."""
-    trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
-    restarted = _auto_restart(found, made_by.window_ms)
-    return found.state.value, found.worker, made_by.version, trace, reason, restarted
+    is_failed = status.state is RunState.FAILED
+    trace, reason = made_by.split_failure(status.why) if is_failed else ("", status.why)
+    restarted = _auto_restart(status, made_by.window_ms)
+    return status.state.value, status.worker, made_by.version, trace, reason, restarted
 
 
 def connector_progress(

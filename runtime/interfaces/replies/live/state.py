@@ -126,6 +126,8 @@ class WorkerUsageHistory(Struct, frozen=True):
     """Of one core."""
     memory_bytes: list[float | None]
     """Resident bytes."""
+    heartbeat_age_ms: list[float | None]
+    """How old its last heartbeat was."""
 
 
 class PageWorker(Struct, frozen=True, omit_defaults=True):
@@ -147,6 +149,8 @@ class PageWorker(Struct, frozen=True, omit_defaults=True):
     """How much of one core it uses; null: not known."""
     memory_bytes: int | None
     """Its resident memory; null: not known."""
+    heartbeat_age_ms: int | None
+    """How old its last heartbeat was when the node last looked; null: not known, or it is away."""
     restarts: int
     """How often its process was restarted."""
     since_ms: int | None
@@ -166,13 +170,6 @@ class RowLag(Struct, frozen=True):
     """Bytes of the source."""
     ranges: int
     """Files, say."""
-
-
-class RowHistory(Struct, frozen=True):
-    """The last hour of a connector by the minute, oldest first; null: not known."""
-
-    rows_per_second: list[float | None]
-    """The average of each minute."""
 
 
 class ConnectorRow(Struct, frozen=True, omit_defaults=True):
@@ -218,8 +215,6 @@ class ConnectorRow(Struct, frozen=True, omit_defaults=True):
     """Who changed its config last, where that is known."""
     changed_ms: int
     """When its config was changed last."""
-    history: RowHistory | None = None
-    """The last hour, in `/state` alone."""
 
 
 class PageEpoch(Struct, frozen=True):
@@ -298,6 +293,22 @@ class PageState(Struct, frozen=True):
     """The last events, the latest one first."""
 
 
+class RowHistory(Struct, frozen=True):
+    """The last hour of a connector by the minute, oldest first; null: not known."""
+
+    rows_per_second: list[float | None]
+    """The average of each minute."""
+
+
+class PageHours(Struct, frozen=True):
+    """The last hour of each connector of a page."""
+
+    sequence: int
+    """The number of the last message of `/events` that is contained."""
+    connectors: dict[str, RowHistory]
+    """By name."""
+
+
 class WorkerStep(Struct, frozen=True, array_like=True):
     """The use of a worker; in JSON a list of its values in this order."""
 
@@ -305,6 +316,8 @@ class WorkerStep(Struct, frozen=True, array_like=True):
     """Of one core; null: not known."""
     memory_bytes: int | None
     """Its resident memory; null: not known."""
+    heartbeat_age_ms: int | None
+    """How old its last heartbeat was; null: not known, or it is away."""
 
 
 class PageStep(Struct, frozen=True):
@@ -319,7 +332,7 @@ class PageStep(Struct, frozen=True):
     figures: PageFigures
     """The figures of the whole group."""
     workers: dict[str, WorkerStep]
-    """CPU of one core, and memory in bytes, of each worker."""
+    """CPU of one core, memory in bytes, and age of the last heartbeat in ms, of each worker."""
 
 
 class HistoryMark(Struct, frozen=True):

@@ -11,7 +11,9 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
@@ -28,6 +30,7 @@ from .....actors.messages.commands import (
     Traffic,
 )
 from .....actors.messages.errors import Error
+from .....actors.messages.orders import AlterOffsets
 from .....events.group import Group
 from .....events.records import ConnectorConfig
 from .....projections.metrics.exposition import Exposition
@@ -36,17 +39,27 @@ from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....node.shown_settings import ShownSetting
-from ....pipeline.connectors.plugins import Plugins
+from ....pipeline.connectors.plugins import (
+    SINK_TYPE,
+    SOURCE_TYPE,
+    Plugins,
+    feeds_sink,
+    is_pipeline,
+)
 from ....pipeline.spi.errors import PluginUnknown
 from ....pipeline.spi.keys.common import (
     CONNECTOR_CLASS,
     RESTART_WINDOW_MS,
     running_settings,
 )
+from ....pipeline.spi.offsets import PartitionOffset
 from ....security.audit import AuditLog
 from ....security.rights import Access, Right
-from ...replies.building.connectors import MadeBy
+from ...replies.building.connectors import UNKNOWN, MadeBy
+from ...replies.building.validations import describe_validation
+from ...replies.connectors import ConfigInfos
 from ...replies.folder import FolderReport, no_folder
+from ...replies.node import Message
 from ..reading.ends import EndOffsets
 from ..reading.feed import PageFeed
 from ..reading.logs import NodeLogs
@@ -55,10 +68,13 @@ from ..server.errors import ApiError, Unanswered, not_found
 from ..server.permissions import access_of, check_of_names
 from ..server.principals import Principal
 from ..server.routing import FromRequest
+from ..validation.configs import SealedConfig, check_config, seal_config
+from ..validation.connect_configs import refuse_ends, seal_connect_config, validate_both
 from ..validation.external_checks import ExternalChecks
 from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
 from ..validation.stand_ins import StandInVault
+from .connect_offsets import OffsetsInKafka, ask_for_offsets
 from .connect_plugins import ConnectPlugins
 from .connection import Command, Outcome
 from .samples import Samples
@@ -232,6 +248,8 @@ class Service:
     """The processes of the node, which its supervisor tells."""
     whereabouts: KeptAnswer[Whereabouts] = field(default_factory=KeptAnswer[Whereabouts])
     """Where the group is, which the supervisor tells as well."""
+    asks_plugins: bool = True
+    """Whether Connect's plugins may be asked about a config: they look at where it leads."""
     page: PageFeed = field(default_factory=PageFeed)
     """What a page shows of the default group, and its changes."""
     ends: EndOffsets = field(default_factory=EndOffsets)
@@ -262,12 +280,101 @@ class Service:
             if connectors
             else access.has_somewhere(Right.ADMINISTER)
         )
-        return self if may_put else replace(self, outside=None, vault=StandInVault(self.vault))
+        if may_put:
+            return self
+        stand_ins = StandInVault(self.vault)
+        return replace(self, outside=None, vault=stand_ins, asks_plugins=False)
 
     @property
     def plugins(self) -> Plugins:
         """The connector classes that are installed here."""
         return self.find_plugins()
+
+    def seal(
+        self,
+        config: Mapping[str, str | None],
+        stored: Mapping[str, str],
+        outside: ExternalChecks | None = None,
+    ) -> SealedConfig:
+        """Validate a config by its class and seal its secrets; `stored` is the present one, if any.
+
+        Raises `ApiError` with all errors, in Connect's format.
+        """
+        connect = self.connect_plugins
+        given = {CONNECTOR_CLASS: config.get(CONNECTOR_CLASS) or ""}
+        if connect is not None and self._has_plugin(given):
+            look = partial(self.look_at, stored, outside)
+            return seal_connect_config(look, self.vault, config, stored, connect.spec.providers)
+        name = given[CONNECTOR_CLASS]
+        plugins = self.plugins
+        if connect is not None and not plugins.has(name):
+            if why := connect.refusal(name):
+                raise ApiError(HTTPStatus.BAD_REQUEST, why)
+            plugins = replace(plugins, others=connect.connectors())
+        return seal_config(plugins, self.vault, config, stored, outside)
+
+    def look_at(
+        self,
+        stored: Mapping[str, str],
+        outside: ExternalChecks | None,
+        config: Mapping[str, str | None],
+    ) -> ConfigInfos:
+        """Return what a plugin of Connect's says of a config, and fairlead of the end in it.
+
+        Raises `ApiError`.
+        """
+        connect = self.connect_plugins
+        plugin = connect.find(config.get(CONNECTOR_CLASS) or "") if connect else None
+        if connect is None or plugin is None:
+            raise AssertionError("the class of the config is a plugin's")
+        other = {"source": SINK_TYPE, "sink": SOURCE_TYPE}.get(plugin.type, "")
+        has_end = other in config and not {SOURCE_TYPE, SINK_TYPE} <= config.keys()
+        look = partial(connect.validate, batches=has_end) if self.asks_plugins else connect.describe
+        if not has_end:
+            return refuse_ends(look(config), plugin.type, config, connect.spec.providers)
+
+        def check(plain: Mapping[str, str]) -> ConfigInfos:
+            checked = check_config(self.plugins.of(plain), self.vault, plain, stored, outside)
+            return describe_validation(plain[CONNECTOR_CLASS], checked.validation)
+
+        infos = validate_both(look, check, config)
+        return refuse_ends(infos, plugin.type, config, connect.spec.providers)
+
+    def is_of_connect(self, config: Mapping[str, str]) -> bool:
+        """Return whether a connector is a plugin of Kafka Connect's that is here, as in Connect."""
+        return not is_pipeline(config) and self._has_plugin(config)
+
+    def _has_plugin(self, config: Mapping[str, str]) -> bool:
+        name, connect = config.get(CONNECTOR_CLASS, ""), self.connect_plugins
+        return connect is not None and not self.plugins.has(name) and connect.find(name) is not None
+
+    def offsets_in_kafka(self, stored: ConnectorConfig, tasks: int) -> OffsetsInKafka | None:
+        """Return the offsets of a connector of Kafka Connect's class; None: it is of fairlead's.
+
+        `tasks` is how many it has had. Raises `ApiError`.
+        """
+        if self.connect_plugins is None or not self.is_of_connect(stored.config):
+            return None
+        return OffsetsInKafka.of(self.connect_plugins, self.vault, stored, tasks)
+
+    def ask_for_offsets(
+        self,
+        stored: ConnectorConfig,
+        offsets: Sequence[PartitionOffset] | None,
+        before: Sequence[PartitionOffset],
+    ) -> Message | None:
+        """Ask a source of Connect's that feeds a sink before its offsets change; None: it is none.
+
+        `offsets` of None are a reset. Raises `ApiError` if it refuses, or is not here.
+        """
+        name = stored.config.get(CONNECTOR_CLASS, "")
+        if not feeds_sink(stored.config) or self.plugins.has(name):
+            return None
+        connect = self.connect_plugins
+        if connect is None or connect.find(name) is None:
+            return None
+        partitions = [each.partition for each in before]
+        return ask_for_offsets(connect, self.vault, stored, offsets, partitions)
 
     def judge_of(self, stored: ConnectorConfig) -> OffsetJudge:
         """Return the class that judges a connector's offsets; raises `ApiError`."""
@@ -279,11 +386,14 @@ class Service:
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return the type and version of a connector's class."""
-        try:
-            found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
-        except PluginUnknown:
-            return MadeBy("unknown")
-        return MadeBy(found.kind, found.version, running_settings(config).number(RESTART_WINDOW_MS))
+        name, window_ms = config.get(CONNECTOR_CLASS, ""), RESTART_WINDOW_MS
+        with suppress(PluginUnknown):
+            found = self.plugins.find(name).made_by
+            return MadeBy(found.kind, found.version, running_settings(config).number(window_ms))
+        if self.connect_plugins and (plugin := self.connect_plugins.find(name)):
+            window = running_settings(config).number(window_ms)
+            return MadeBy(plugin.type, plugin.version, window, is_of_connect=True)
+        return MadeBy(UNKNOWN)
 
 
 def _service(request: Request) -> Service:
@@ -302,6 +412,18 @@ RequireNames = Annotated[Callable[[Iterable[str]], None], FromRequest(check_of_n
 """Raises `ApiError` unless the caller may do the request with the connectors of these names."""
 CallerAccess = Annotated[Access, FromRequest(access_of)]
 """What the caller may do, and which connectors they see."""
+
+
+async def forget_topics(service: Service, name: str, config: Mapping[str, str], by: str) -> None:
+    """Forget which topics a connector of Kafka Connect's class uses; of others nothing is kept.
+
+    Raises `ApiError`, `Unanswered`.
+    """
+    if await run_in_threadpool(service.is_of_connect, config):
+        order = AlterOffsets(
+            service.group_id, name, "forgotten: its topics", principal=by, are_notes=True
+        )
+        refuse((await service.commands.carry_out(order)).reply)
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:

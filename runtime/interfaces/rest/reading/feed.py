@@ -154,6 +154,15 @@ class PageFeed:
                     self._encoded = encoded
         return encoded
 
+    def encoded_hours(self, access: Access) -> EncodedBody | None:
+        """Return the last hour of each connector that a caller sees; None: as `encoded`."""
+        with self._lock:
+            view, sequence, limited = self._view, self.sequence, self._limited_views
+        if view is None:
+            return None
+        own = _own_view(view, access, limited)
+        return EncodedBody(own.encode_hours(sequence, self.history))
+
     def _encode(self, view: PageView, sequence: int) -> EncodedBody:
         return EncodedBody(view.encode(sequence, self.history))
 

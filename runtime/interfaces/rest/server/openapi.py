@@ -5,6 +5,7 @@ A member of a body is described by the docstring below its field, or else by the
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from http import HTTPStatus
 from inspect import cleandoc, getsource
 from itertools import pairwise
@@ -70,8 +71,9 @@ def _types_of(route: ApiRoute) -> Iterator[Any]:
                 yield from kinds.values()
             case JsonLines(kind):
                 yield kind
-            case _ if each not in {None, Response}:
-                yield each
+            case _:
+                if each not in {None, Response}:
+                    yield each
 
 
 def _operation(route: ApiRoute) -> dict[str, Any]:
@@ -171,8 +173,12 @@ def _subclasses(kind: type) -> Iterator[type]:
         yield from _subclasses(each)
 
 
-def _docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of the fields of a class, inherited ones included, by field."""
+@cache
+def _docstrings(kind: type) -> Mapping[str, str]:
+    """Return the docstrings of the fields of a class, inherited ones included, by field.
+
+    To read the source of a class takes as long as all else for it: it is read once a process.
+    """
     texts: dict[str, str] = {}
     for each in reversed([each for each in kind.__mro__ if each.__module__ == kind.__module__]):
         body = ast.parse(dedent(getsource(each))).body[0]

@@ -15,7 +15,6 @@ from ....config.references.redaction import Redaction
 from ....config.secrets import CannotUnseal, Vault, is_sealed, passwords_in
 from ....pipeline.connectors.plugins import Plugin, Plugins
 from ....pipeline.spi.errors import PluginUnknown
-from ....pipeline.spi.keys.common import CONNECTOR_CLASS
 from ..server.errors import ApiError
 from .external_checks import ExternalChecks
 
@@ -38,7 +37,7 @@ class AskedConnector:
         name = stored.connector
         sealed = [key for key, value in stored.config.items() if is_sealed(value)]
         try:
-            plugin = plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
+            plugin = plugins.of(stored.config)
             plain = {key: vault.unseal(name, each) for key, each in stored.config.items()}
         except (PluginUnknown, CannotUnseal) as error:
             told = f"the class of {name} cannot be asked here: {error}; nothing was changed"

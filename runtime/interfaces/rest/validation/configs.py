@@ -75,11 +75,11 @@ def check_config(
     if len(config) > MOST_KEYS:
         told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    plain = _open_secrets(vault, config, stored)
+    plain = open_secrets(vault, config, stored)
     verdict = with_placement(_validate(plugin, plain).validation, plain)
     validation = verdict.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
-    before = set(_former_secrets(vault, stored))
+    before = set(former_secrets(vault, stored))
     secret_keys = secret_keys_of(plain, defined, verdict.misspelt.keys(), before)
     flaws = dict(flaws_in_secrets(plain, secret_keys))
     if outside and not (validation.errors or flaws):
@@ -113,7 +113,7 @@ def seal_config(
         missing = f"Connector config {{{keys}}} contains no connector type"
         raise ApiError(HTTPStatus.BAD_REQUEST, missing)
     try:
-        plugin = plugins.find(config[CONNECTOR_CLASS])
+        plugin = plugins.of(config)
     except PluginUnknown as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
     checked = check_config(plugin, vault, config, stored, None if nulls else outside)
@@ -136,7 +136,7 @@ def remarks_on(plugins: Plugins, config: Mapping[str, str]) -> ConfigRemarks:
     The result is cached, so that the next status needs no plugin.
     """
     with suppress(PluginUnknown, ApiError):
-        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+        plugin = plugins.of(config)
         return _remarks_on(plugin, tuple(sorted(config.items())))
     return ConfigRemarks()
 
@@ -152,7 +152,7 @@ def _remarks_on(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> ConfigRe
 def has_external_state(plugins: Plugins, config: Mapping[str, str]) -> bool:
     """Return whether deleting a stored connector has to remove external state."""
     try:
-        return plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.has_external_state(config)
+        return plugins.of(config).made_by.has_external_state(config)
     except PluginUnknown:
         return False  # without its class it cannot be removed
     except (Exception, SystemExit):
@@ -183,9 +183,13 @@ def check_name(name: str) -> None:
     raise invalid([f"Invalid value {name} for configuration {NAME}: {flaw}"])
 
 
-def _open_secrets(
+def open_secrets(
     vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
 ) -> dict[str, str]:
+    """Return a config with plain secrets: a hidden one stands for that which is stored.
+
+    Raises `ApiError`.
+    """
     kept = {key for key, value in stored.items() if is_sealed(value)}
     name = config.get(NAME, "")
     try:
@@ -197,7 +201,7 @@ def _open_secrets(
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def _former_secrets(vault: Vault, stored: Mapping[str, str]) -> Iterator[str]:
+def former_secrets(vault: Vault, stored: Mapping[str, str]) -> Iterator[str]:
     """Yield the secrets of a stored config; those of another key are gone."""
     for value in filter(is_sealed, stored.values()):
         with suppress(CannotUnseal):

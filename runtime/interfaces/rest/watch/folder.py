@@ -28,7 +28,7 @@ from .....events.log.errors import LogError
 from .....events.records import ConnectorConfig
 from ...replies.connectors import ConfigDiff
 from ...replies.folder import APPLY, FileError, FolderReport
-from ..commands.service import Service, refuse
+from ..commands.service import Service, forget_topics, refuse
 from ..routes.connectors.config_diff import examine_configs
 from ..server.errors import ApiError, Unanswered
 from ..validation.configs import SealedConfig, has_external_state
@@ -187,6 +187,7 @@ class FolderWatch:
             forgets = has_external_state(service.plugins, before.config)
             order = DeleteConnector(service.group_id, name, PRINCIPAL, forgets, True)  # noqa: FBT003
             try:
+                await forget_topics(service, name, before.config, PRINCIPAL)
                 refuse((await service.commands.carry_out(order)).reply)
             except ApiError as error:
                 flaws.append(FileError("", name, f"it was not deleted: {error.message}"))

@@ -79,7 +79,7 @@ export class Connector extends Component {
             <span class="state"><${Shape} kind=${row.shape} /><span>${name}</span></span>
           </h1>
           <p class="sub">
-            ${row.from} → ${row.to}${info?.delivery && `, ${info.delivery}`} ·${" "}
+            ${[row.from, row.to].filter(Boolean).join(" → ")}${info?.delivery && `, ${info.delivery}`} ·${" "}
             ${taskWords(row.cells)}${row.changed_ms && html` · config of <${Time} at=${row.changed_ms} as="clock" />${row.changed_by && ` by ${row.changed_by}`}`}
           </p>
         </div>

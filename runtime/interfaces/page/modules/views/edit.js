@@ -16,7 +16,14 @@ const CHECK_MS = 400;
 const FORBIDDEN = 403;
 const HIDDEN = "********";
 const TYPES = ["source.type", "sink.type"];
+/** The type of a source that is a class of Kafka Connect's: that alone chooses it. */
+const OF_CLASS = "connect";
 const FIRST = ["Source", "Sink", "Transforms"];
+/** What a plugin of Kafka Connect's has beside itself, by what it is: without a type that is Kafka. */
+const OTHER_END = {
+  source: { key: "sink.type", label: "Rows go to", kafka: "topics of Kafka, as in Kafka Connect" },
+  sink: { key: "source.type", label: "Rows come from", kafka: "topics of Kafka, as in Kafka Connect" },
+};
 
 export class Edit extends Component {
   constructor(props) {
@@ -33,7 +40,7 @@ export class Edit extends Component {
       flaw: "",
       difference: null,
       types: {},
-      foreign: [],
+      foreign: {},
     };
   }
 
@@ -68,7 +75,7 @@ export class Edit extends Component {
       const types = Object.fromEntries(TYPES.map((key) => [key, ["files"]]));
       for (const { only_with: selection = "" } of keys) {
         const [key, type] = selection.split("=");
-        if (types[key] && !types[key].includes(type)) types[key].push(type);
+        if (types[key] && type !== OF_CLASS && !types[key].includes(type)) types[key].push(type);
       }
       this.setState({ types });
     } catch (refusal) {
@@ -81,8 +88,8 @@ export class Edit extends Component {
     try {
       const classes = await get("connector-plugins?extended=true");
       const names = [...new Set(classes.map((each) => each.class))];
-      const foreign = classes.filter((each) => !each.delivery).map((each) => each.class);
-      this.setState({ classes: names, foreign });
+      const foreign = classes.filter((each) => !each.delivery).map((each) => [each.class, each.type]);
+      this.setState({ classes: names, foreign: Object.fromEntries(foreign) });
     } catch (refusal) {
       say(refusal.message, true);
     }
@@ -94,7 +101,13 @@ export class Edit extends Component {
 
   /** Have another config; it is checked once nothing is typed for a moment. */
   change(config, text) {
-    this.setState(({ language }) => ({ config, text: text ?? write(config, language), flaw: "", difference: null }));
+    this.setState((before) => ({
+      config,
+      text: text ?? write(config, before.language),
+      flaw: "",
+      difference: null,
+      checked: before.config["connector.class"] === config["connector.class"] ? before.checked : null,
+    }));
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.check(), CHECK_MS);
   }
@@ -103,7 +116,16 @@ export class Edit extends Component {
     const config = { ...this.state.config };
     if (value === "") delete config[key];
     else config[key] = value;
+    const isEnd = Object.values(OTHER_END).some((end) => end.key === key);
+    if (key === "connector.class" && this.typeOf(value)) leaveOut(config, ["source.", "sink."]);
+    else if (isEnd && value === "") leaveOut(config, [key.replace("type", "")]);
     this.change(config);
+  }
+
+  /** Whether a class of Kafka Connect's is a source or a sink; it has its short names. None: it is fairlead's. */
+  typeOf(name) {
+    const isMeant = (full) => [full, full.split(".").pop(), full.split(".").pop().replace(/Connector$/, "")].includes(name);
+    return Object.entries(this.state.foreign).find(([full]) => isMeant(full))?.[1];
   }
 
   type(text) {
@@ -170,7 +192,7 @@ export class Edit extends Component {
 
   render(_, { name, isNew, config, stored, checked, language, text, flaw, difference, types, classes = [], isBusy }) {
     const errors = (checked?.configs ?? []).filter((each) => each.value?.errors.length && each.value.name !== "name");
-    const foreign = this.state.foreign.includes(config["connector.class"]);
+    const foreign = this.typeOf(config["connector.class"]);
     const isFine = name.trim() && checked && !errors.length && !flaw;
     return html`<div class="crumb">
         <a href="#/connectors">Connectors</a> /
@@ -197,7 +219,6 @@ export class Edit extends Component {
             >
           </div>
         </div>
-        ${foreign && html`<p class="note wait">This is a plugin of Kafka Connect. This version validates its configs, and does not run them yet.</p>`}
         ${checked?.warnings?.map((each) => html`<p class="note wait">${each}</p>`)}
         ${
           difference &&
@@ -222,8 +243,9 @@ export class Edit extends Component {
                 ${name in this.props.state.connectors && html`<span class="wrong">A connector has this name already.</span>`}
               </div>`
             }
+            ${foreign && html`<${End} end=${OTHER_END[foreign]} config=${config} types=${types} onPut=${(key, value) => this.put(key, value)} />`}
             <${Fields}
-              configs=${checked?.configs ?? []}
+              configs=${(checked?.configs ?? []).filter((each) => each.value?.name !== OTHER_END[foreign]?.key)}
               config=${config}
               types=${types}
               classes=${classes}
@@ -259,6 +281,21 @@ function Changes({ difference }) {
   const side = (of) =>
     Object.fromEntries(difference.changes.filter((each) => each[of] !== null).map((each) => [each.key, each[of]]));
   return html`<${Difference} before=${side("from")} after=${side("to")} />`;
+}
+
+function leaveOut(config, prefixes) {
+  for (const key of Object.keys(config)) if (prefixes.some((each) => key.startsWith(each))) delete config[key];
+}
+
+/** Where a plugin of Kafka Connect's writes to, or reads from: Kafka, or a type of fairlead's with its own keys. */
+function End({ end: { key, label, kafka }, config, types, onPut }) {
+  return html`<div class="field">
+    <label for="end">${label}</label>
+    <select id="end" value=${config[key] ?? ""} onChange=${(event) => onPut(key, event.target.value)}>
+      <option value="">${kafka}</option>
+      ${(types[key] ?? []).map((each) => html`<option value=${each}>${key}=${each}</option>`)}
+    </select>
+  </div>`;
 }
 
 /** The keys by their groups: those that are needed, set or wrong are open, the others a click away. */

@@ -1,7 +1,7 @@
 /** Workers and their tasks as a map that shows a move while it happens; drain, cordon and scale, the plan first. */
 
 import { Button, say } from "../actions.js";
-import { count, plural, seconds, size } from "../format.js";
+import { count, plural, seconds, size, span } from "../format.js";
 import { Component, html } from "../html.js";
 import { placed, TaskMap } from "../map.js";
 import { ask } from "../node.js";
@@ -10,12 +10,15 @@ import { go, refine } from "../route.js";
 import { Table } from "../table.js";
 
 const MOST_MOVES = 200;
+/** A worker that is heard of as it should has a low curve: the usual session is as high as the place. */
+const USUAL_SESSION_MS = 10_000;
 const HEADS = [
   "Worker",
   ["Host", "narrow-out"],
   ["Tasks", "num"],
   "CPU",
   ["Memory", "num"],
+  ["Heartbeat", "num"],
   ["Restarts", "num"],
   "",
   "",
@@ -129,7 +132,7 @@ export class Workers extends Component {
         </div>
       </div>
       <div class="panel pad">
-        ${asTable ? html`<${AsTable} rows=${rows} />` : html`<${TaskMap} rows=${rows} onChoose=${({ connector, task }) => go(["connectors", connector], { task: task.slice(connector.length + 1) })} />`}
+        ${asTable ? html`<${AsTable} rows=${rows} workers=${state.workers} />` : html`<${TaskMap} rows=${rows} onChoose=${({ connector, task }) => go(["connectors", connector], { task: task.slice(connector.length + 1) })} />`}
         <div class="legend">
           <span><i class="cell"></i>running</span><span><i class="cell f"></i>failed</span
           ><span><i class="cell w"></i>waiting</span><span><i class="cell p"></i>paused</span
@@ -160,6 +163,7 @@ export class Workers extends Component {
               <td class="num">${count(each.tasks)}</td>
               <td><${Curve} values=${each.history?.cpu} label="CPU in the last hour" /></td>
               <td class="num">${size(each.memory_bytes)}</td>
+              <td class="num"><${Heartbeat} worker=${each} /></td>
               <td class="num">${count(each.restarts)}</td>
               <td class="wide">
                 ${[each.order, each.state === "running" ? "" : each.state, each.detail].filter(Boolean).join(" · ")}${each.since_ms && html` ${each.state === "running" && "runs "}since <${Time} at=${each.since_ms} as="clock" />`}
@@ -182,6 +186,37 @@ export class Workers extends Component {
         >
       </p>`;
   }
+}
+
+/** How old the last heartbeat of a worker was at the last look of the node, and its last hour as a curve. */
+function Heartbeat({ worker, bare }) {
+  const values = worker.history?.heartbeat_age_ms;
+  const words = beatWords(worker);
+  return html`<span class="beat" title=${[words, worstWords(values)].filter(Boolean).join(" ")}
+    ><span class=${isHeard(worker) ? "" : "soft"}>${isHeard(worker) ? span(worker.heartbeat_age_ms) : sends(worker) && "not known"}</span
+    >${!bare && html`<${Curve} values=${values} least=${USUAL_SESSION_MS} label=${`Age of the last heartbeat. ${worstWords(values)}`} />`}</span
+  >`;
+}
+
+/** Whether a worker sends heartbeats: it has joined, and did not leave for a while. */
+function sends(worker) {
+  return Boolean(worker.member_id) && worker.state !== "away";
+}
+
+function isHeard(worker) {
+  return (worker.heartbeat_age_ms ?? null) !== null;
+}
+
+function beatWords(worker) {
+  if (isHeard(worker))
+    return `The last heartbeat was ${span(worker.heartbeat_age_ms)} old when the node last looked: every 15 seconds, and every two while one is late.`;
+  if (!sends(worker)) return "It is no member now, and sends no heartbeats.";
+  return "Not known: the process of the group does not answer, or has not heard of it since it was started.";
+}
+
+function worstWords(values) {
+  const known = (values ?? []).filter((each) => each !== null);
+  return known.length ? `In the last hour it was up to ${span(Math.max(...known))} old.` : "";
 }
 
 function levelOf(rows) {
@@ -234,8 +269,9 @@ function Moves({ moves, plan }) {
 }
 
 /** The map in words: for the keyboard, and for who does not see it. */
-function AsTable({ rows }) {
-  const heads = ["Tasks", "Running", "Failed", "Waiting", "Paused", "Moving"].map((each) => [each, "num"]);
+function AsTable({ rows, workers }) {
+  const heads = ["Tasks", "Running", "Failed", "Waiting", "Paused", "Moving", "Heartbeat"].map((each) => [each, "num"]);
+  const known = new Map(workers.map((each) => [each.name, each]));
   return html`<${Table}
     label="Tasks by worker"
     bare
@@ -246,6 +282,7 @@ function AsTable({ rows }) {
         <th scope="row">${row.name}</th>
         <td class="num">${row.tasks.length}</td>
         ${["k", "f", "wu", "p", "m"].map((each) => html`<td class="num">${of(each)}</td>`)}
+        <td class="num">${known.has(row.name) && html`<${Heartbeat} worker=${known.get(row.name)} bare />`}</td>
       </tr>`;
     })}
   />`;

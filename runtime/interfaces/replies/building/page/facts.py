@@ -42,6 +42,10 @@ class NodeFacts:
     """The memory of the machine; None: not known."""
     workers_wanted: int = 0
     """How many workers the node is to run."""
+    heartbeat_ages: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How old the last heartbeat of a member was, in ms, by member id; others are not known."""
+    late_ms: int = 0
+    """From which age on a heartbeat is late: its member has asked anew by then."""
 
 
 @dataclass(frozen=True, slots=True)

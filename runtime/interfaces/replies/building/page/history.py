@@ -61,8 +61,8 @@ class PageHistory:
         self.began_ms = began_ms
         self._connectors = Rings(6, began_ms)
         """Rows and bytes a second, records and bytes left, ms behind, ms since the last commit."""
-        self._workers = Rings(2, began_ms)
-        """CPU of one core, and memory in bytes."""
+        self._workers = Rings(3, began_ms)
+        """CPU of one core, memory in bytes, and ms since the last heartbeat."""
         self._group = Rings(2, began_ms)
         """Rows read a second, and ms behind."""
         self._minutes: dict[str, _Minutes] = {}
@@ -100,7 +100,7 @@ class PageHistory:
             name: self._values(name, rows[name], progress.get(name), seconds, now_ms)
             for name in rows
         }
-        used = {each.name: (each.cpu, each.memory_bytes) for each in workers}
+        used = {each.name: (each.cpu, each.memory_bytes, each.heartbeat_age_ms) for each in workers}
         rates = [each[0] for each in values.values() if each[0] is not None]
         total = round(sum(rates), 1) if rates else None
         with self._lock:

@@ -45,7 +45,7 @@ class PageRow:
 
     row: ConnectorRow
     encoded: bytes
-    """The row as JSON, without its last hour."""
+    """The row as JSON."""
     owners: Sequence[str]
     """The member that has each task; empty: none."""
     troubles: Sequence[PageTrouble]
@@ -65,12 +65,14 @@ def make_row(
     name, total = shape.connector, progress.total
     config = group.connectors[name]
     made_by = config.config.get(CONNECTOR_CLASS, "").rpartition(".")[2]
-    usual = FILES if made_by == BUILT_IN else ""
+    is_own = made_by == BUILT_IN
+    source = FILES if is_own else made_by if kind == "source" else ""
+    sink = FILES if is_own else made_by if kind == "sink" else ""
     lag = progress.lag
     row = ConnectorRow(
         kind,
-        config.config.get("source.type", usual),
-        config.config.get("sink.type", usual),
+        config.config.get("source.type", source),
+        config.config.get("sink.type", sink),
         made_by,
         shape.statuses[Resource(name)].state.value,
         shape.shape,

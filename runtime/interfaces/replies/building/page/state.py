@@ -19,11 +19,13 @@ from ...live.state import (
     PageChange,
     PageEpoch,
     PageFigures,
+    PageHours,
     PageState,
     PageStep,
     PageTrouble,
     PageVerdict,
     PageWorker,
+    RowHistory,
 )
 from .epochs import KnownEpoch, last_rebalance
 from .facts import NodeFacts
@@ -95,10 +97,7 @@ class PageView:
 
         A caller who does not see all connectors gets no history of all of them together.
         """
-        rows = {
-            name: Raw(b'%b,"history":%b}' % (each.encoded[:-1], history.of_row(name)))
-            for name, each in self.rows.items()
-        }
+        rows = {name: Raw(each.encoded) for name, each in self.rows.items()}
         figures = structs.replace(self.figures, history=history.of_figures())
         workers = [
             structs.replace(each, history=history.of_worker(each.name)) for each in self.workers
@@ -126,6 +125,11 @@ class PageView:
                 [*map(describe_event, reversed(self.lines))],
             )
         )
+
+    def encode_hours(self, sequence: int, history: PageHistory) -> bytes:
+        """Return the last hour of each connector as JSON; `sequence` is as that of `encode`."""
+        hours = {name: Raw(history.of_row(name)) for name in self.rows}
+        return encode(PageHours(sequence, cast("dict[str, RowHistory]", hours)))
 
 
 def limit_step(step: PageStep, view: PageView, sees: Sees) -> PageStep:

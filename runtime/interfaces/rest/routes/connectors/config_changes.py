@@ -8,7 +8,6 @@ that of its first execution, from the log.
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -25,8 +24,7 @@ from ......events.log.errors import NoLogError
 from ......events.model import RunState
 from ......events.records import ConnectorConfig
 from .....config.secrets import hide_secrets
-from .....pipeline.spi.errors import PluginUnknown
-from .....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
+from .....pipeline.spi.keys.common import NAME
 from .....security.rights import Right
 from ....replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...commands.service import (
@@ -42,7 +40,7 @@ from ...server.parameters import Changes, ChangesBody, Extended, GivenConfigBody
 from ...server.permissions import Reach, RouteRights
 from ...server.routing import HttpAnswer, Routes
 from ...server.values import CONVERT
-from ...validation.configs import SealedConfig, check_name, invalid, seal_config, with_name
+from ...validation.configs import SealedConfig, check_name, invalid, with_name
 from .descriptions import (
     describe_connector,
     find_connector,
@@ -252,22 +250,7 @@ def prepare_config(
     """
     check_name(name)
     stored = dict(before.config) if before else dict[str, str]()
-    config = with_name(name, config)
-    _refuse_connect_plugin(service, config.get(CONNECTOR_CLASS) or "")
-    return seal_config(service.plugins, service.vault, config, stored, service.outside)
-
-
-def _refuse_connect_plugin(service: Service, wanted: str) -> None:
-    """Raise `ApiError` for a class of Kafka Connect's own, which no worker runs yet."""
-    with suppress(PluginUnknown):
-        service.plugins.find(wanted)
-        return
-    if service.connect_plugins and service.connect_plugins.find(wanted):
-        told = (
-            f"{wanted} is a plugin of Kafka Connect: this version lists such plugins and validates"
-            " their configs, and does not run them yet; nothing was changed"
-        )
-        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    return service.seal(with_name(name, config), stored, service.outside)
 
 
 async def _answer_with(

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
 from msgspec.structs import replace
+from starlette.concurrency import run_in_threadpool
 
 from ......events.commits import Commit
 from ......events.group import Group
@@ -18,6 +19,7 @@ from ......events.records import ConnectorConfig
 from ......projections import views
 from .....config.secrets import hide_secrets
 from .....pipeline.batches.naming import describe_unpublished
+from .....pipeline.plugins.options import PluginSpec
 from .....security.rights import Right
 from ....replies.building import connectors as replies
 from ....replies.building.connectors import connector_progress
@@ -30,7 +32,7 @@ from ....replies.connectors import (
     TaskState,
 )
 from ....replies.progress import ConnectorProgressInfo
-from ...commands.service import Served, Service
+from ...commands.service import PrincipalName, Served, Service, forget_topics
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended
@@ -45,6 +47,7 @@ _FORGETS: Final = (
     " a worker does as soon as it can; what keeps that from being done is in logs/actors.log. To"
     " leave it where it is, delete the connector once more with ?forget=false"
 )
+_NOT_TRACKED: Final = "Topic tracking is disabled."
 _IS_RETRIED: Final = (
     "a worker tries again and again, and what keeps it from that is in logs/actors.log"
 )
@@ -128,9 +131,13 @@ def get_task_status(
         return replies.task_status(logs.group, connector, task, made_by, explain_hold(service))
 
 
-@routes.add("GET /connectors/{connector}/topics", Right.VIEW, errors=MISSING)
+@routes.add(
+    "GET /connectors/{connector}/topics", Right.VIEW, errors=(HTTPStatus.FORBIDDEN, *MISSING)
+)
 def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
-    """Return the topics that a connector has read, from its offsets; none for an unknown one."""
+    """Return the topics that a connector has used, from its offsets; none for an unknown one."""
+    if not _tracking(service).tracks_topics:
+        raise ApiError(HTTPStatus.FORBIDDEN, _NOT_TRACKED)
     with service.logs.reading(service.group_id) as logs:
         is_known = connector in views.connector_names(logs.group)
         return {connector: ActiveTopics(logs.topics(connector) if is_known else [])}
@@ -139,13 +146,30 @@ def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
 @routes.add(
     "PUT /connectors/{connector}/topics/reset",
     Right.OPERATE,
+    status=HTTPStatus.ACCEPTED,
     errors=(HTTPStatus.FORBIDDEN, *MISSING),
 )
-def reset_topics(service: Served, connector: str) -> None:
-    """Refuse to reset the active topics: they are derived from the offsets."""
-    with service.logs.reading(service.group_id) as logs:
-        require_connector(logs, connector)
-    raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
+async def reset_topics(service: Served, principal: PrincipalName, connector: str) -> None:
+    """Forget the topics that a connector of Kafka Connect's class has used.
+
+    Those of fairlead's own classes are derived from the offsets, and are not forgotten.
+    """
+    if not _tracking(service).tracks_topics:
+        raise ApiError(HTTPStatus.FORBIDDEN, _NOT_TRACKED)
+
+    def find() -> ConnectorConfig:
+        with service.logs.reading(service.group_id) as logs:
+            stored = require_connector(logs, connector)
+        if not (_tracking(service).may_reset_topics and service.is_of_connect(stored.config)):
+            raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
+        return stored
+
+    stored = await run_in_threadpool(find)
+    await forget_topics(service, connector, stored.config, principal)
+
+
+def _tracking(service: Service) -> PluginSpec:
+    return service.connect_plugins.spec if service.connect_plugins else PluginSpec()
 
 
 def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> ConnectorConfig:
@@ -243,7 +267,9 @@ def with_warnings(
     `further` are warnings that do not come from the config alone.
     """
     remarks: ConfigRemarks = remarks_on(service.plugins, connector.config)
-    warnings = tuple(dict.fromkeys((*_inherited(connector), *remarks.warnings, *further)))
+    is_foreign = service.is_of_connect(connector.config)  # its offsets are in Kafka
+    inherited: list[str] = [] if is_foreign else [*_inherited(connector)]
+    warnings = tuple(dict.fromkeys((*inherited, *remarks.warnings, *further)))
     return replace(described, warnings=warnings, delivery=remarks.delivery)
 
 

@@ -26,7 +26,15 @@ from .....pipeline.batches.naming import describe_unpublished
 from .....security.rights import Right
 from ....replies.connectors import ConnectorStateInfo
 from ....replies.node import Message
-from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, carry_out, refuse
+from ...commands.service import (
+    ORDER_ERRORS,
+    PrincipalName,
+    Served,
+    Service,
+    carry_out,
+    forget_topics,
+    refuse,
+)
 from ...server.errors import not_found
 from ...server.parameters import flag
 from ...server.routing import HttpAnswer, Routes
@@ -163,6 +171,8 @@ async def delete_connector(
         why = f": it is being deleted{waits}" if waits else ""
         raise not_found(f"Connector {connector} not found{why}")
     forgets = forget and await run_in_threadpool(has_external_state, service.plugins, before.config)
+    if not before.deleting:
+        await forget_topics(service, connector, before.config, principal)
     command = DeleteConnector(service.group_id, connector, principal, forgets, publish)
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):

@@ -1,7 +1,8 @@
 """The routes of a connector's offsets: get at any time; set, reset, seek while STOPPED (KIP-875).
 
 GET, PATCH and DELETE are Connect's, with its formats and messages; `seek` is an extension. Only the
-connector's class can interpret offsets, so it validates them before they are sent to the group.
+connector's class can interpret offsets, so it validates them before they are sent to the group. The
+offsets of Kafka Connect's own classes are in Kafka, where Connect's code reads and changes them.
 """
 
 import math
@@ -10,7 +11,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from starlette.concurrency import run_in_threadpool
 
 from ......actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
@@ -19,6 +20,7 @@ from ......events.records import ConnectorConfig
 from ......projections.views import NO_LAG, sum_of_lags
 from .....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from .....security.rights import Right
+from ....replies.building.connectors import UNKNOWN
 from ....replies.node import Message
 from ....replies.progress import (
     ConnectorOffset,
@@ -27,6 +29,7 @@ from ....replies.progress import (
     OffsetsSought,
     UnreadInput,
 )
+from ...commands.connect_offsets import OffsetsInKafka
 from ...commands.service import ORDER_ERRORS, PrincipalName, Served, Service, refuse
 from ...reading.logs import FollowedGroup
 from ...server.errors import ApiError
@@ -39,6 +42,14 @@ routes = Routes("offsets")
 FIRST: Final = 10
 """How many of the changed partitions the response to a seek lists."""
 _WHOLE: Final = 1 << 63
+_NO_CLASS: Final = (
+    "the class of {} is not installed here, and only that knows where its offsets are: install it,"
+    " then reset them; nothing was changed"
+)
+_CANNOT_SEEK: Final = (
+    "to: a connector of Kafka Connect's own class can be moved to earliest alone, which is a reset;"
+    " set its offsets to any other place (PATCH); nothing was changed"
+)
 
 
 def _object(value: object) -> object:
@@ -101,6 +112,8 @@ def list_offsets(
     extended: Extended = False,  # noqa: FBT002
 ) -> ConnectorOffsets:
     """Return the offset of each source partition; if `extended`, also the lag."""
+    if in_kafka := _in_kafka(service, connector):
+        return in_kafka.read()
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
         listed = [_shown(each) for each in logs.offsets(connector)]
@@ -117,25 +130,38 @@ async def alter_offsets(
         raise ApiError(HTTPStatus.BAD_REQUEST, why)
     proposed = body.offsets
 
-    def check() -> list[PartitionOffset]:
+    def check() -> tuple[list[PartitionOffset] | None, Message | None]:
         stored, _ = _stopped(service, connector)
+        if in_kafka := _in_kafka(service, connector):
+            return None, in_kafka.alter([structs.asdict(each) for each in proposed])
         offsets = [each.as_kept(number) for number, each in enumerate(proposed)]
         service.judge_of(stored).check(offsets)
-        return offsets
+        return offsets, service.ask_for_offsets(stored, offsets, _known(service, connector))
 
-    offsets = await run_in_threadpool(check)
-    order = AlterOffsets(service.group_id, connector, "altered", offsets, principal=principal)
-    refuse((await service.commands.carry_out(order)).reply)
-    return Message("The offsets for this connector have been altered successfully")
+    offsets, answer = await run_in_threadpool(check)
+    if offsets is not None:
+        order = AlterOffsets(service.group_id, connector, "altered", offsets, principal=principal)
+        refuse((await service.commands.carry_out(order)).reply)
+    return answer or Message("The offsets for this connector have been altered successfully")
 
 
 @routes.add("DELETE /connectors/{connector}/offsets", Right.OPERATE, errors=ORDER_ERRORS)
 async def reset_offsets(service: Served, principal: PrincipalName, connector: str) -> Message:
     """Remove all offsets of a STOPPED connector: its source is then read from the beginning."""
-    await run_in_threadpool(_stopped, service, connector)
-    order = AlterOffsets(service.group_id, connector, "reset", principal=principal)
-    refuse((await service.commands.carry_out(order)).reply)
-    return Message("The offsets for this connector have been reset successfully")
+
+    def reset() -> tuple[bool, Message | None]:
+        stored, _ = _stopped(service, connector)
+        if in_kafka := _in_kafka(service, connector):
+            return True, in_kafka.reset()
+        if service.made_by(stored.config).kind == UNKNOWN:
+            raise ApiError(HTTPStatus.BAD_REQUEST, _NO_CLASS.format(connector))
+        return False, service.ask_for_offsets(stored, None, _known(service, connector))
+
+    is_done, answer = await run_in_threadpool(reset)
+    if not is_done:
+        order = AlterOffsets(service.group_id, connector, "reset", principal=principal)
+        refuse((await service.commands.carry_out(order)).reply)
+    return answer or Message("The offsets for this connector have been reset successfully")
 
 
 @routes.add("POST /connectors/{connector}/offsets/seek", Right.OPERATE, errors=ORDER_ERRORS)
@@ -144,17 +170,18 @@ async def seek_offsets(
 ) -> OffsetsSought:
     """Move a STOPPED connector to another position; a dry run returns the offsets that change."""
     to = _place(order.to)
+    if sought := await run_in_threadpool(_seek_in_kafka, service, connector, order):
+        return sought
 
     def find() -> tuple[int | None, Sequence[OffsetMove], Sequence[PartitionOffset]]:
         if order.dry_run:
             stored, stopped_ms = _find_stopped(service, connector), None
         else:
             stored, stopped_ms = _stopped(service, connector)
-        with service.logs.reading(service.group_id) as logs:
-            known = [
-                PartitionOffset(each.partition, each.offset) for each in logs.offsets(connector)
-            ]
+        known = _known(service, connector)
         moves = service.judge_of(stored).seek(to, known)
+        if moves and not order.dry_run:
+            service.ask_for_offsets(stored, moves, known)
         return stopped_ms, _first_moves(moves, known), moves
 
     stopped_ms, first, moves = await run_in_threadpool(find)
@@ -162,10 +189,45 @@ async def seek_offsets(
         how = f"sought to {order.to}"
         command = AlterOffsets(service.group_id, connector, how, moves, stopped_ms, principal)
         refuse((await service.commands.carry_out(command)).reply)
-    count = f"{len(moves)} partition{'' if len(moves) == 1 else 's'}"
+    return _sought(order, len(moves), first)
+
+
+def _seek_in_kafka(service: Service, connector: str, order: SeekOrder) -> OffsetsSought | None:
+    """Move a connector of Kafka Connect's class to its beginning; None: it is of fairlead's.
+
+    Raises `ApiError`, also for any other place, which Connect cannot look for.
+    """
+    if (in_kafka := _in_kafka(service, connector)) is None:
+        return None
+    if order.to != SeekEnd.EARLIEST.value:
+        raise ApiError(HTTPStatus.BAD_REQUEST, _CANNOT_SEEK)
+    if not order.dry_run:
+        _stopped(service, connector)
+    known = [PartitionOffset(each.partition, each.offset) for each in in_kafka.read().offsets]
+    moves = [PartitionOffset(partition, None) for partition, _ in known]
+    if not order.dry_run:
+        in_kafka.reset()
+    return _sought(order, len(moves), _first_moves(moves, known))
+
+
+def _sought(order: SeekOrder, moves: int, first: Sequence[OffsetMove]) -> OffsetsSought:
+    count = f"{moves} partition{'' if moves == 1 else 's'}"
     does = "would get" if order.dry_run else "got"
     message = f"{count} {does} another offset, or none" if moves else "no offset changes"
-    return OffsetsSought(order.to, order.dry_run, len(moves), list(first), message)
+    return OffsetsSought(order.to, order.dry_run, moves, list(first), message)
+
+
+def _in_kafka(service: Service, connector: str) -> OffsetsInKafka | None:
+    with service.logs.reading(service.group_id) as logs:
+        stored = require_connector(logs, connector)
+        split = logs.group.task_configs.get(connector)
+    return service.offsets_in_kafka(stored, len(split.tasks) if split else 0)
+
+
+def _known(service: Service, connector: str) -> list[PartitionOffset]:
+    """Return the offsets in the log."""
+    with service.logs.reading(service.group_id) as logs:
+        return [PartitionOffset(each.partition, each.offset) for each in logs.offsets(connector)]
 
 
 def _place(text: str) -> Seek:

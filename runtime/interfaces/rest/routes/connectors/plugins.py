@@ -13,11 +13,12 @@ from .....pipeline.connectors.connect_configs.makers import origin_of
 from .....pipeline.connectors.connect_configs.table import hint_for
 from .....pipeline.connectors.plugins import Plugin
 from .....pipeline.installed import LATEST, flaw_in_version
-from .....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
+from .....pipeline.spi.config import ConfigDef, Definition
 from .....pipeline.spi.errors import PluginUnknown
 from .....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
 from .....pipeline.stores.kafka.converters import converter_names, find_converter
 from .....security.rights import Right
+from ....replies.building.validations import describe_key, describe_validation
 from ....replies.connectors import (
     ConfigInfo,
     ConfigInfos,
@@ -124,10 +125,10 @@ def get_plugin_config(
             f" available versions: [{own.version}]"
         )
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    described = [_describe_key(each) for each in (*own.keys.definitions, *own.keys.families)]
+    described = [describe_key(each) for each in (*own.keys.definitions, *own.keys.families)]
     if extended:
         described += [
-            replace(_describe_key(each), only_with=selection)
+            replace(describe_key(each), only_with=selection)
             for selection, selected in own.optional_keys().items()
             for each in selected
         ]
@@ -161,10 +162,11 @@ def validate_config(
             f"Included connector type {named} does not match request type {plugin}",
         )
     limited = service.limited_to(access, names)
-    if _find_own(service, named) is None and (foreign := _find_foreign(service, named)):
+    if _find_own(service, named) is None and _find_foreign(service, named):
         if limited is not service:
             raise ApiError(HTTPStatus.FORBIDDEN, _LOOKS_OUTSIDE)
-        return foreign.validate({CONNECTOR_CLASS: named, **body})
+        stored = _stored(service, config.get(NAME, ""))
+        return service.look_at(stored, limited.outside, {CONNECTOR_CLASS: named, **body})
     connector_class = _find(service, named)
     stored = _stored(service, config.get(NAME, ""))
     examined = check_config(
@@ -253,38 +255,3 @@ def describe_plugin(plugin: Plugin) -> PluginInfo:
     """Return the entry of a connector class in `/connector-plugins`."""
     made_by = plugin.made_by
     return PluginInfo(plugin.name, made_by.kind, made_by.version, plugin.delivery.value)
-
-
-def _describe_key(key: Definition) -> ConfigKeyInfo:
-    return ConfigKeyInfo(
-        key.name,
-        key.type.value,
-        key.required,
-        key.default_text,
-        key.importance.value,
-        key.documentation,
-        key.group,
-        key.order,
-        key.width.value,
-        key.display_name or key.name,
-        key.dependents,
-    )
-
-
-def _describe_checked(checked: Checked) -> ConfigInfo:
-    key = checked.definition
-    value = ConfigValueInfo(
-        key.name, checked.shown_value, key.recommended, checked.error_messages, visible=True
-    )
-    return ConfigInfo(_describe_key(key), value)
-
-
-def describe_validation(name: str, validation: Validation) -> ConfigInfos:
-    """Return the validation of a config; `name` is the class's name in the request."""
-    return ConfigInfos(
-        name,
-        sum(len(each.errors) for each in validation.checked),
-        list(dict.fromkeys(each.definition.group for each in validation.checked)),
-        [_describe_checked(each) for each in validation.checked],
-        validation.warnings,
-    )

@@ -19,6 +19,10 @@ NO_ENGINE = (
     " engine=spark, or ask another node"
 )
 
+OF_CONNECT = (
+    "no sample was read: the rows of Kafka Connect's own classes are read by their tasks alone"
+)
+
 
 @routes.add(
     "POST /sample",
@@ -38,6 +42,8 @@ def read_sample(service: Served, require: RequireNames, body: NamedConfig) -> Sa
     present = find_connector(service, name)
     config = with_name(name, body.config)
     stored = present.config if present else dict[str, str]()
+    if service.is_of_connect({key: value for key, value in config.items() if value is not None}):
+        raise ApiError(HTTPStatus.BAD_REQUEST, OF_CONNECT)
     sealed = seal_config(service.plugins, service.vault, config, stored)
     if service.samples is None:
         raise ApiError(HTTPStatus.BAD_REQUEST, NO_ENGINE)

@@ -43,7 +43,7 @@ from ...server.errors import ApiError
 from ...server.parameters import Config, Key, whole
 from ...server.routing import Routes
 from ...server.values import CONVERT
-from ...validation.configs import check_name, remarks_on, seal_config, with_name
+from ...validation.configs import check_name, remarks_on, with_name
 
 routes = Routes("groups")
 
@@ -255,9 +255,7 @@ def _put(service: Service, group: Group, connector: PlannedConnector) -> Planned
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
-    config = seal_config(
-        service.plugins, service.vault, with_name(name, connector.config), stored
-    ).config
+    config = service.seal(with_name(name, connector.config), stored).config
     return PlannedConfig(name, config, _tasks(name, config))
 
 

@@ -19,7 +19,7 @@ from ......events.log.errors import LogError
 from ......events.records import ConnectorConfig
 from ......projections import views
 from .....cluster.messages import NodeView, Whereabouts
-from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
+from .....cluster.node_files import OFF, UP, SlowProcess, read_engines, read_slow
 from .....security.rights import Access, Right
 from ....replies.building.connectors import MadeBy, connector_status
 from ....replies.node import Health, ServerInfo
@@ -197,7 +197,7 @@ def _unwell(
 def _engine_warnings(run_folder: Path, access: Access) -> Iterator[str]:
     """Yield what is to be known of the JVMs that were lost and are not back yet."""
     for worker, engine in sorted(read_engines(run_folder).items()):
-        if engine.state != UP and (engine.restarts or engine.pid is None):
+        if engine.state not in {UP, OFF} and (engine.restarts or engine.pid is None):
             whose = f"worker {worker}" if worker else "the workers"
             why = "" if access.is_limited else f": {engine.detail}"  # it may name a connector
             yield f"the JVM of {whose} is not up, its tasks wait for it{why}"

@@ -1,7 +1,8 @@
 """The routes of log levels (KIP-495, KIP-976): those of this process, set for the whole node.
 
 All workers of a node share one REST interface, so the scopes worker and cluster are the same here.
-As in Connect, a restart resets the levels to those of the configuration, unless they are kept.
+Loggers of Java are those of the plugin hosts of its workers. As in Connect, a restart resets the
+levels to those of the configuration, unless they are kept.
 """
 
 import logging
@@ -14,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.transport import log_levels
 from ......actors.transport.log_levels import LEVELS, LoggerState
+from .....cluster.node_files import read_plugins
 from .....security.rights import Right
 from ....replies.node import LoggerLevel
 from ...commands.service import PrincipalName, Served, Service
@@ -44,8 +46,8 @@ LevelBody = Annotated[Changes, Meta(description="The level, as `level`.")]
 
 @routes.add("GET /admin/loggers", RouteRights(Right.VIEW, Reach.NEUTRAL))
 def list_loggers(service: Served) -> dict[str, LoggerLevel]:
-    """List the loggers of this process; as in Connect, without those that are OFF."""
-    found = log_levels.loggers(service.log_folder)
+    """List the loggers of this process and of plugins; as in Connect, without any that is OFF."""
+    found = _find_loggers(service)
     return {name: _describe(each) for name, each in found.items() if each.level != OFF}
 
 
@@ -56,7 +58,7 @@ def list_loggers(service: Served) -> dict[str, LoggerLevel]:
 )
 def get_logger(service: Served, logger: str) -> LoggerLevel:
     """Return the level of a logger."""
-    found = log_levels.loggers(service.log_folder).get(_require_logger(logger))
+    found = _find_loggers(service).get(_require_logger(logger))
     if found is None:
         raise not_found(f"Logger {logger} not found.")
     return _describe(found)
@@ -102,18 +104,33 @@ async def set_level(
 def _set(service: Service, logger: str, level: str, principal: str, *, is_kept: bool) -> list[str]:
     folder = service.log_folder
     logging.getLogger(logger)  # there is one from now on, as there is in Connect
-    before = log_levels.loggers(folder)
+    before = _find_loggers(service)
     try:
         log_levels.write(folder, logger, level, time.time_ns() // 1_000_000, is_kept=is_kept)
     except OSError as error:
         told = f"{folder / log_levels.FILE} cannot be written ({error.strerror}): no level was set"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, told) from None
     log_levels.apply(folder)
+    if service.connect_plugins is not None:
+        levels = {name: each.level for name, each in log_levels.read(folder).items()}
+        service.connect_plugins.set_levels(levels)
     LOGGER.info("the level of %s is %s now, by %s", ascii(logger), level, principal)
-    after = log_levels.loggers(folder)
+    after = _find_loggers(service)
     # Another request may set levels, or import a module with new loggers, at the same time.
     mine = (name for name in before if log_levels.is_below(name, logger))
-    return [name for name in mine if after[name].level != before[name].level or level == OFF]
+    kept = (name for name in mine if name in after)  # a host of plugins may have ended meanwhile
+    return [name for name in kept if after[name].level != before[name].level or level == OFF]
+
+
+def _find_loggers(service: Service) -> dict[str, LoggerState]:
+    """Return the loggers of this process, and those of the plugin hosts of workers."""
+    wanted = log_levels.read(service.log_folder)
+    found = log_levels.loggers(service.log_folder)
+    for plugins in read_plugins(service.run_folder).values():
+        for name, level in plugins.loggers.items():
+            if name not in found:
+                found[name] = log_levels.state_elsewhere(wanted, name, level)
+    return found
 
 
 def _require_logger(logger: str) -> str:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ......actors.shards.figures import BOUNDS, Figure, FiguresRead
+from ......projections.metrics.connect import ConnectBean
 from ......projections.metrics.coordinators import CoordinatorFigures
 from ......projections.metrics.families import Beats
 from ......projections.metrics.node import (
@@ -21,7 +22,7 @@ from ......projections.metrics.node import (
 )
 from ......projections.metrics.processes import REST
 from .....cluster.figures import GROUP, SHARD, read_all_figures
-from .....cluster.node_files import UP, SlowProcess, read_engines, read_slow
+from .....cluster.node_files import OFF, UP, SlowProcess, read_engines, read_plugins, read_slow
 from .....cluster.run_folder import RunFolder
 from .....security.rights import Right
 from ...commands.service import Served, Service
@@ -65,12 +66,18 @@ def _measure_node(service: Service) -> NodeFigures:
                 each.heap and HeapFigures(*each.heap),
             )
             for worker, each in read_engines(service.run_folder).items()
+            if each.state != OFF
         },
         {name: found for name, path in folders.items() if (found := _disk_of(path)) is not None},
         {_name(each): now - each.since for each in read_slow(service.run_folder)},
         [*map(_coordinator, read_all_figures(folder).items())],
         *_measure_encryption(service.encryption),
         service.count_spans(),
+        [
+            ConnectBean(worker, *bean)
+            for worker, each in read_plugins(service.run_folder).items()
+            for bean in each.beans
+        ],
     )
 
 

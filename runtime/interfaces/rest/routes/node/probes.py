@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ......events.entries.codec import CodecError
 from ......events.log.errors import LogError
-from .....cluster.node_files import UP, read_engines, read_slow
+from .....cluster.node_files import OFF, UP, read_engines, read_slow
 from ....replies.node import Liveness, MissingPart, Readiness
 from ...commands.service import Served, Service
 from ...server.errors import Unanswered
@@ -69,7 +69,7 @@ def _read_files(service: Service) -> list[Missing]:
     checks = {
         Missing.SILENT: any(each.kind in TAKERS for each in read_slow(service.run_folder)),
         Missing.DISK: service.logs.room().is_low,
-        Missing.ENGINE: needs_engine and all(each.state != UP for each in engines),
+        Missing.ENGINE: needs_engine and all(each.state not in {UP, OFF} for each in engines),
     }
     missing = [reason for reason, is_so in checks.items() if is_so]
     try:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .....security.rights import Right
-from ....replies.building.page.state import PageView
+from ....replies.live.state import ConnectorRow, PageVerdict
 from ....replies.node import ServerInfo
 from ...commands.service import CallerAccess, Served
 from ...reading.encoded import EncodedBody
@@ -51,9 +51,11 @@ GUARDS: Final[Mapping[str, str]] = {
 _LASTING: Final = {**GUARDS, "Cache-Control": "max-age=31536000, immutable"}
 """The same for a file below the digest."""
 CONTENT: Final = "{content}"
-"""The place in the page for what is shown without JavaScript."""
+"""The place in the page for what is shown before its script runs, or without it."""
 PRELOAD: Final = '<link rel="preload" href="state" as="fetch" crossorigin>'
 """What has a browser ask for the data before it has read the script."""
+UNREAD: Final = '<p class="sub">Reading the state of the node …</p>'
+"""What is shown as long as the node has not read its group."""
 _HEADS: Final = ("Connector", "State", "Tasks", "Rows/s", "Reason")
 
 
@@ -98,7 +100,10 @@ def get_root(service: Served, access: CallerAccess, request: Request) -> Respons
         answer.headers["Vary"] = "Accept"
         return answer
     view = service.page.view_of(access)
-    return answer_page(_describe(view) if view else "")
+    if view is None:
+        return answer_page(UNREAD)
+    rows = {name: each.row for name, each in view.rows.items()}
+    return answer_page(describe_page(view.verdict, rows))
 
 
 def refuse_stranger(request: Request, refused: ApiError) -> Response:
@@ -136,16 +141,19 @@ def get_page_file(file: str, request: Request) -> Response:
     return content.answer(request, _LASTING if is_lasting else GUARDS)
 
 
-def _describe(view: PageView) -> str:
-    """Return the verdict and the connectors as HTML, for a browser without JavaScript."""
+def describe_page(verdict: PageVerdict, connectors: Mapping[str, ConnectorRow]) -> str:
+    """Return the verdict as HTML, and the connectors for a browser without JavaScript.
+
+    A browser shows the verdict before it has the script and the data.
+    """
     heads = "".join(f"<th>{each}</th>" for each in _HEADS)
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{each.row.state}</td><td>{len(each.row.cells)}</td>"
-        f"<td>{each.row.rows_per_second:g}</td><td>{escape(each.row.reason)}</td></tr>\n"
-        for name, each in sorted(view.rows.items())
+        f"<tr><td>{escape(name)}</td><td>{each.state}</td><td>{len(each.cells)}</td>"
+        f"<td>{each.rows_per_second:g}</td><td>{escape(each.reason)}</td></tr>\n"
+        for name, each in sorted(connectors.items())
     )
-    verdict = view.verdict
     return (
-        f"<noscript>\n<h1>{escape(verdict.title)}</h1>\n<p>{escape(verdict.text)}</p>\n"
-        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</noscript>"
+        f'<h1>{escape(verdict.title)}</h1>\n<p class="sub">{escape(verdict.text)}</p>\n'
+        f"<noscript>\n<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
+        "\n</noscript>"
     )

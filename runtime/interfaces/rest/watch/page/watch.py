@@ -223,7 +223,10 @@ class PageWatch:
             for name, each in view.rows.items()
             if each.row.rows_per_second
         }
-        used = {each.name: WorkerStep(each.cpu, each.memory_bytes) for each in view.workers}
+        used = {
+            each.name: WorkerStep(each.cpu, each.memory_bytes, each.heartbeat_age_ms)
+            for each in view.workers
+        }
         place = feed.sequence + 1, view.time_ms
         feed.publish(view, PageStep(*place, moving, view.figures, used))
 
@@ -342,7 +345,7 @@ def _differences(before: PageView, view: PageView) -> Iterator[tuple[str, object
         yield "connectors", rows  # encoded, and sent as they are
     if gone := sorted(before.rows.keys() - view.rows.keys()):
         yield "gone", gone
-    if [*map(_without_usage, before.workers)] != [*map(_without_usage, view.workers)]:
+    if _steady_workers(before) != _steady_workers(view):
         yield "workers", view.workers
     known = {each.epoch: each for each in before.epochs}
     if epochs := [each for each in view.epochs if known.get(each.epoch) != each]:
@@ -359,8 +362,18 @@ def _steady(figures: PageFigures) -> PageFigures:
     return structs.replace(figures, memory_bytes=None, behind_ms=None)
 
 
-def _without_usage(worker: PageWorker) -> PageWorker:
-    return structs.replace(worker, cpu=None, memory_bytes=None)
+def _steady_workers(view: PageView) -> list[PageWorker]:
+    """Return workers without what the steps tell as time passes.
+
+    Of the age of a heartbeat it is left whether it is known, and the age of one that is late: so
+    who looks at a worker that falls silent sees that with each look of the node.
+    """
+    steady: list[PageWorker] = []
+    for each in view.workers:
+        age = each.heartbeat_age_ms
+        told = age if age is None or age > view.facts.late_ms else 0
+        steady.append(structs.replace(each, cpu=None, memory_bytes=None, heartbeat_age_ms=told))
+    return steady
 
 
 def _names(workers: Sequence[PageWorker]) -> list[tuple[str, str]]:
