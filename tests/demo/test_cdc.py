@@ -30,13 +30,14 @@ def test_what_is_missing_is_told_with_what_mends_it(
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(800)
-def test_the_demo_of_changes_passes_and_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("more", [[], ["--plugin"]], ids=["own", "debezium"])
+def test_the_demo_of_changes_passes_and_leaves_nothing_behind(more: list[str]) -> None:
     if parts := database.missing_parts():
         pytest.skip("; ".join(parts))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # another user runs the server where root runs the tests
         ran = subprocess.run(
-            [sys.executable, "-m", "fairlead.runtime", "demo", "cdc", "--seconds", "8"],
+            [sys.executable, "-m", "fairlead.runtime", "demo", "cdc", "--seconds", "8", *more],
             env={**quick_to_start(os.environ), "TMPDIR": folder},
             capture_output=True,
             text=True,

@@ -56,7 +56,8 @@ class Customers:
     def stop(self) -> None:
         """Stop after the current transactions."""
         self._stop.set()
-        self._thread.join()
+        if self._thread.is_alive():  # it may not have started
+            self._thread.join()
 
     def _run(self) -> None:
         try:

@@ -2,7 +2,8 @@
 """The CDC demo: the changes of a PostgreSQL table are copied to another table, and to files.
 
 Two connectors read the table's log, one of them with a transform; a worker is killed with -9
-meanwhile. At the end both targets are checked. The exit code depends on the data only.
+meanwhile. They are fairlead's own, or Debezium's for Kafka Connect. At the end both targets are
+checked. The exit code depends on the data only.
 """
 
 import time
@@ -11,24 +12,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 from rich.console import Console
 
 from ..demo_run import FAILED, LOOK_SECONDS, OK, DemoRun, moves_table, run_in_folder, verdict_table
 from ..output import read_output, visible_files
 from ..stage import GROUP, VICTIM, DemoFailedError, Stage
 from ..watch import PLAIN_SECONDS, Watcher
-from .database import USER, DatabaseError, DemoServer, missing_parts
-from .shop import END, ROWS, TABLE, Customers, close_shop, open_shop
+from .connectors import DebeziumConnectors, OwnConnectors, fetch_debezium
+from .database import DatabaseError, DemoServer, missing_parts
+from .shop import END, ROWS, Customers, close_shop, open_shop
 from .verdict import COPY, COUNT_COPY, FIND_IN_COPY, HISTORY, judge_changes
 
-_COPIER, _HISTORIAN = "orders-copy", "orders-history"
-_TASKS: Final = "2"
 _LONGEST_S: Final = 480.0
-_QUERY: Final = "SELECT *, quantity * price AS total FROM input"
 
 
-def demo_cdc(seconds: float, workers: int, keep: Path | None = None) -> int:
+def demo_cdc(
+    seconds: float, workers: int, keep: Path | None = None, *, by_debezium: bool = False
+) -> int:
     """Run the demo, with changes for so many seconds; its files are kept in `keep` if given.
+
+    `by_debezium`: the connectors are Debezium's, which are fetched first.
 
     Returns the exit code: 0 or 1 by the data, 1 also if a requirement is missing, 130 after Ctrl-C.
     """
@@ -41,7 +45,8 @@ def demo_cdc(seconds: float, workers: int, keep: Path | None = None) -> int:
 
     def run(stage: Stage) -> int:
         try:
-            return _CdcRun(stage, server, console, seconds, workers).run()
+            run = _CdcRun(stage, server, console, seconds, workers, by_debezium=by_debezium)
+            return run.run()
         except DatabaseError as error:
             raise DemoFailedError(str(error)) from None
 
@@ -55,13 +60,21 @@ class _CdcRun(DemoRun):
     """One run of the demo."""
 
     def __init__(
-        self, stage: Stage, server: DemoServer, console: Console, seconds: float, workers: int
+        self,
+        stage: Stage,
+        server: DemoServer,
+        console: Console,
+        seconds: float,
+        workers: int,
+        *,
+        by_debezium: bool,
     ) -> None:
         super().__init__(stage, self._print, _LONGEST_S)
         self._server = server
         self._console = console
         self._seconds = seconds
         self._workers = workers
+        self._by_debezium = by_debezium
         self._told_at = 0.0
         self._customers = [Customers(server.connect, seed) for seed in range(2)]
         self._seen: set[Path] = set()
@@ -73,6 +86,8 @@ class _CdcRun(DemoRun):
         self._server.start()
         with self._server.connect() as connection:
             open_shop(connection)
+        if self._by_debezium:
+            fetch_debezium(self._stage.data_dir, self._tell)
         self._tell(f"{ROWS:,} orders are there: starting a node with {self._workers} workers")
         self._stage.start_node(self._workers)
         watcher = Watcher(self._stage.data_dir / "groups" / GROUP)
@@ -89,13 +104,9 @@ class _CdcRun(DemoRun):
 
     def _play(self, watcher: Watcher) -> None:
         """Change orders while they are read, kill a worker, and wait for the last order."""
-        self._tell("two connectors read its log from now on, while customers change orders")
-        for each in self._customers:
-            each.start()
-        self._stage.create(_COPIER, self._copier())
-        self._stage.create(_HISTORIAN, self._historian())
+        self._begin(watcher)
         began = time.monotonic()
-        while not self._has_copied() or not watcher.held_by(VICTIM):
+        while not self._copied() or not watcher.held_by(VICTIM):
             self._wait(watcher)
         begun_copying = time.monotonic()
         while not self.killed_ms:
@@ -112,6 +123,30 @@ class _CdcRun(DemoRun):
         self._tell(f"{made:,} changes were committed, and the last order is written")
         while not self._is_done():
             self._wait(watcher)
+
+    def _begin(self, watcher: Watcher) -> None:
+        kind = DebeziumConnectors if self._by_debezium else OwnConnectors
+        connectors = kind(self._server, self._stage.sink).configs()
+        if not self._by_debezium:
+            self._tell("two connectors read its log from now on, while customers change orders")
+            self._start_customers()
+            self._create(connectors)
+            return
+        self._tell("two connectors of Debezium's read the table, and its log from then on")
+        self._create(connectors)
+        # Killed before, it would begin its snapshot anew, and not know what was deleted since.
+        while self._copied() < ROWS or self._count_history() < ROWS:
+            self._wait(watcher)
+        self._tell("both have all orders: customers change them from now on")
+        self._start_customers()
+
+    def _create(self, connectors: Mapping[str, Mapping[str, str]]) -> None:
+        for name, config in connectors.items():
+            self._stage.create(name, config)
+
+    def _start_customers(self) -> None:
+        for each in self._customers:
+            each.start()
 
     def _wait(self, watcher: Watcher) -> None:
         self._look(watcher)
@@ -132,9 +167,6 @@ class _CdcRun(DemoRun):
             self._tell(f"{name} is FAILED: {reason}")
         return view.warm
 
-    def _has_copied(self) -> bool:
-        return self._copied() > 0
-
     def _copied(self) -> int:
         with self._server.connect() as connection:
             there = connection.execute("SELECT to_regclass(%s)", (COPY,)).fetchone()
@@ -142,6 +174,9 @@ class _CdcRun(DemoRun):
                 return 0
             row = connection.execute(COUNT_COPY).fetchone()
             return row[0] if row else 0
+
+    def _count_history(self) -> int:
+        return sum(pq.read_metadata(each).num_rows for each in visible_files(self._stage.sink))
 
     def _is_done(self) -> bool:
         """Return whether both targets have the last order."""
@@ -165,40 +200,6 @@ class _CdcRun(DemoRun):
                 self._console.print(f"{check.name}: {check.detail}", markup=False)
         self._console.print("PASSED" if verdict.passed else "FAILED")
         return OK if verdict.passed else FAILED
-
-    def _copier(self) -> Mapping[str, str]:
-        """Return the config of the connector that copies the table through a query."""
-        return {
-            **self._source(),
-            "transforms": "total",
-            "transforms.total.type": "sql",
-            "transforms.total.query": _QUERY,
-            "sink.type": "postgres",
-            "sink.connection.url": self._server.url,
-            "sink.connection.password": self._server.password,
-            "sink.table.name.format": COPY,
-            "sink.auto.create": "true",
-            "sink.insert.mode": "upsert",
-            "sink.pk.mode": "record_value",
-            "sink.pk.fields": "id",
-            "sink.delete.enabled": "true",
-        }
-
-    def _historian(self) -> Mapping[str, str]:
-        """Return the config of the connector that writes each change as a row of a file."""
-        return {**self._source(), "sink.format": "parquet", "sink.path": str(self._stage.sink)}
-
-    def _source(self) -> Mapping[str, str]:
-        return {
-            "connector.class": "SparkPipeline",
-            "tasks.max": _TASKS,
-            "source.type": "postgres",
-            "source.mode": "log",
-            "source.connection.url": self._server.url,
-            "source.connection.user": USER,
-            "source.connection.password": self._server.password,
-            "source.table.include.list": rf"public\.{TABLE}",
-        }
 
     def _print(self, what: str) -> None:
         since = time.monotonic() - self._began
