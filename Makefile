@@ -21,7 +21,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 demo: .venv/ready
 	$(BIN)/fairlead demo
 
-# Pytest compiles each file of tests that has changed. Five processes at once would each do so.
+# Pytest compiles each file of tests that has changed. Four processes at once would each do so.
 .venv/compiled: .venv/ready $(wildcard tests/*.py tests/*/*.py)
 	$(BIN)/pytest --collect-only -qq >/dev/null || true
 	touch $@
@@ -43,7 +43,7 @@ servers:
 test: .venv/ready servers
 	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.kafka.fetch &
 	$(MAKE) .venv/classes & \
-	$(MAKE) .venv/compiled && $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
+	$(MAKE) .venv/compiled && $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready

@@ -20,8 +20,9 @@ from fairlead.actors.tether import tied
 subprocess.Popen(tied(sys.argv[1:])).wait()
 """
 DIE_WITH = """
-import sys
+import signal, sys
 from fairlead.actors.tether import die_with
+signal.signal(int(sys.argv[2]), signal.SIG_DFL)  # what a shell starts behind itself ignores some
 die_with(int(sys.argv[1]), int(sys.argv[2]))
 print("lives")
 """

@@ -7,6 +7,7 @@ sight. A participle is no name for a value that lives longer than a few lines.
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,13 +59,15 @@ def long_participles(tree: ast.Module) -> Iterator[str]:
                     yield f"{function.name}: {name}"
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax of a file."""
+    return ast.parse(path.read_text())
+
+
 @pytest.mark.parametrize("of", [bad_first_lines, long_participles])
 def test_the_product_uses_no_word_that_says_nothing(
     of: Callable[[ast.Module], Iterator[str]],
 ) -> None:
-    wrong = [
-        f"{path.relative_to(HOUSE)}: {each}"
-        for path in FILES
-        for each in of(ast.parse(path.read_text()))
-    ]
+    wrong = [f"{path.relative_to(HOUSE)}: {each}" for path in FILES for each in of(parsed(path))]
     assert wrong == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import judge
-from fairlead.runtime.pipeline.stores.files.sink.staging import STAGING
+from fairlead.runtime.pipeline.stores.files.sink_folder.staging import STAGING
 from fairlead_tests.chaos.crew import Crew
 from fairlead_tests.chaos.feed import Feed
 from fairlead_tests.chaos.lookout import Lookout
