@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from fairlead.runtime.pipeline.plugins.feeds.records import partition_of_letters
 from fairlead_tests.plugins.connect_node import ConnectNode, connect_node, until
 from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
 from fairlead_tests.plugins.told_sink import SINK, write_told_sink
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
+PARTITION = f"words-{partition_of_letters('errant-retry')}"
 NOBODY = "127.0.0.1:1"
 
 
@@ -161,6 +163,10 @@ def test_a_record_that_the_plugin_reports_is_a_dead_letter_once(
         "words-0@0 {word=good}",
         "words-0@2 {word=well}",
     ]
+    node.rest.put("/connectors/errant/config", json={**config, "does": ""})
+    assert node.rest.post("/connectors/errant/dead-letters/retry").status_code == 201
+    until(lambda: "{word=bad}" in told.read_text(), "the letter is put once more")
+    assert f"{PARTITION}@0 {{word=bad}}" in told.read_text(), "at a place of its own"
     kept = b"".join(each.read_bytes() for each in node.data_dir.rglob("*") if each.is_file())
     assert b"quite-a-secret" not in kept
-    node.delete("errant")
+    node.delete("errant", "errant-retry")

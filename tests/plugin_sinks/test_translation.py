@@ -138,9 +138,54 @@ def test_offsets_of_records_and_of_the_source_are_checked(
         PluginPipeline.check_offset(CONFIG, partition, offset)
 
 
-def test_letters_of_such_a_connector_are_not_retried_by_themselves() -> None:
-    with pytest.raises(LettersRefused, match="by a connector with the same plugin"):
-        PluginPipeline.retry_config(CONFIG, {}, "again")
+def test_letters_are_retried_by_the_same_plugin_with_their_folder_as_its_source() -> None:
+    again = PluginPipeline.retry_config(
+        {**CONFIG, "errors.deadletterqueue.path": "/letters", "errors.max.ratio": "0.5"},
+        {},
+        "again",
+    )
+    kept = {key: value for key, value in CONFIG.items() if not key.startswith("source.")}
+    assert again == {
+        **kept,
+        "name": "again",
+        "errors.deadletterqueue.path": "/letters-retry",
+        "source.type": "dead-letters",
+        "source.path": "/letters",
+        "source.connector": "orders",
+        "source.format": "json",
+        "source.schema": "n BIGINT",
+        "source.schema.is.inferred": "false",
+        "labels": "retry-of=orders",
+    }
+    assert not PluginPipeline.validate(again).errors
+
+
+def test_letters_of_topics_are_bytes_of_their_own_topics_once_more_also_of_a_retry() -> None:
+    config = {
+        **KAFKA,
+        "errors.deadletterqueue.topic.name": "bad",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    again = PluginPipeline.retry_config(config, {}, "again")
+    assert config_of_plugin(again) == {
+        **{key: value for key, value in config.items() if not key.startswith("source.")},
+        "name": "again",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": "bad-retry",
+        "errors.deadletterqueue.bootstrap.servers": "localhost:9092",
+        "labels": "retry-of=copied",
+    }
+    assert not PluginPipeline.validate(again).errors
+    made = as_pipeline(again)
+    assert (made["source.topics"], made["sink.connect.is.raw"]) == ("bad", "true")
+    third = PluginPipeline.retry_config(again, {}, "third")
+    assert as_pipeline(third)["source.topics"] == "bad-retry"
+    assert config_of_plugin(third)["topics"] == "orders,returns"
+
+
+def test_letters_of_bytes_in_a_folder_are_not_retried_for_they_lack_them() -> None:
+    with pytest.raises(LettersRefused, match=r"set errors.deadletterqueue.topic.name and"):
+        PluginPipeline.retry_config({**KAFKA, "errors.deadletterqueue.path": "/x"}, {}, "again")
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from ..spi.config import Validation
 from ..spi.connector import Pipeline, Promise
 from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.errors import LettersRefused, OffsetRefused
-from ..spi.keys.common import CONNECTOR_CLASS, TRANSFORMS
+from ..spi.keys.common import CONNECTOR_CLASS, QUEUE_TOPIC, TRANSFORMS
 from ..spi.keys.plugin_sink import (
     IS_RAW,
     KEY_COLUMNS,
+    OF_SINK,
     RECORD_OFFSET,
     RECORD_PARTITION,
     RECORD_TOPIC,
@@ -37,6 +38,7 @@ from ..spi.rows import LetterPage, LetterQuery
 from ..stores.kafka import keys as kafka
 from ..transforms import catalogue as transforms
 from . import pipeline_keys as keys
+from .dead_letter_queue import QUEUE_HEADERS
 from .letter_retry import retry_config
 from .queue_reading import read_letters
 from .spark_pipeline import SparkPipeline
@@ -64,9 +66,10 @@ _BEFORE: Final = (
     "a transform of fairlead runs before those of Kafka Connect: put it before {first}, or write"
     " what that does as `select` or `sql`"
 )
-_NO_RETRY: Final = (
-    "letters of a plugin's sink are not retried by themselves: keep them in a topic"
-    " (errors.deadletterqueue.topic.name), and read that by a connector with the same plugin"
+_NO_BYTES: Final = (
+    "a folder of dead letters has no keys, and values as texts, and the plugin reads records of"
+    f" topics as bytes: set {QUEUE_TOPIC} and {QUEUE_HEADERS}=true to retry those that come from"
+    " then on"
 )
 _TOPICS: Final = "topics"
 _TOPICS_REGEX: Final = "topics.regex"
@@ -82,7 +85,7 @@ def is_fed(config: Mapping[str, str]) -> bool:
 def config_of_plugin(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config that the plugin gets: without the other end, and fairlead's transforms."""
     of_fairlead = _own_transforms(config)
-    ends = ("source.", KEY_COLUMNS) if is_fed(config) else ("sink.",)
+    ends = ("source.", KEY_COLUMNS, OF_SINK) if is_fed(config) else ("sink.",)
     prefixes = (*ends, *(f"{TRANSFORMS}.{each}." for each in of_fairlead))
     kept = {key: value for key, value in config.items() if not key.startswith(prefixes)}
     chain = [each for each in transforms.aliases(config) if each not in of_fairlead]
@@ -145,8 +148,32 @@ def _raw_records(config: Mapping[str, str]) -> dict[str, str]:
 
 def _topics_of_source(config: Mapping[str, str]) -> dict[str, str]:
     """Return the topics that a source of topics names, as the keys of a sink have them."""
+    if config[keys.SOURCE_TYPE] != _KAFKA:
+        return {}
     named = {_TOPICS: config.get(kafka.TOPICS), _TOPICS_REGEX: config.get(kafka.TOPICS_REGEX)}
     return {key: value for key, value in named.items() if value}
+
+
+def _fed_again(
+    config: Mapping[str, str], pipeline: Mapping[str, str], retrying: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the config of a connector with the same plugin, and letters as its source.
+
+    `retrying` is that of a pipeline. `topics` are those of the records, not of their letters.
+    """
+    left_out = pipeline.keys() - retrying.keys()
+    kept = {
+        key: value
+        for key, value in {**config, **_topics_of_source(config)}.items()
+        if key not in left_out and not key.startswith("source.")
+    }
+    of_pipeline = (CONNECTOR_CLASS, TRANSFORMS, keys.SINK_TYPE)
+    ends = {
+        key: value
+        for key, value in retrying.items()
+        if key not in of_pipeline and not key.startswith(SINK_OF_PLUGIN)
+    }
+    return {**kept, **ends}
 
 
 def _own_transforms(config: Mapping[str, str]) -> list[str]:
@@ -221,9 +248,11 @@ class PluginPipeline(SparkPipeline):
         cls, config: Mapping[str, str], task_config: Mapping[str, str], name: str
     ) -> Mapping[str, str]:
         """Return a config that reads its folder of letters, and has its transforms and sink."""
-        if is_fed(config):
-            raise LettersRefused(_NO_RETRY)
-        return retry_config(as_pipeline(config), task_config, name)
+        pipeline = as_pipeline(config)
+        if is_fed(config) and IS_RAW in pipeline and not config.get(QUEUE_TOPIC):
+            raise LettersRefused(_NO_BYTES)
+        retrying = retry_config(pipeline, task_config, name)
+        return _fed_again(config, pipeline, retrying) if is_fed(config) else retrying
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Start with a config, and log its warnings."""

@@ -3,6 +3,8 @@
 
 Connect tells of them as soon as they fail, and again when they are put again. They become letters
 of the batch with which their own one counts: so each is there once, whatever happens in between.
+A letter has the row as it was before the plugin's transforms, as what it is read again: a record of
+a topic as its bytes, any other row as JSON.
 """
 
 import json
@@ -18,7 +20,7 @@ from ..running.runs import ErrantRecord
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_BESIDE: Final = {*RECORD_PLACE.values(), "_key", "_timestamp", "_headers"}
+_PLACE: Final = {*RECORD_PLACE.values()}
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _LETTER: Final = pa.schema(
@@ -26,6 +28,7 @@ _LETTER: Final = pa.schema(
         ("position", _TEXTS),
         ("reason", pa.string()),
         ("raw", pa.string()),
+        ("format", pa.string()),
         ("context", _TEXTS),
         ("key", pa.binary()),
         ("value", pa.binary()),
@@ -38,9 +41,14 @@ _LETTER: Final = pa.schema(
 class ErrantRecords:
     """The errant records of one task."""
 
-    def __init__(self, hide: Callable[[str], str]) -> None:
-        """Begin without any; `hide` takes secrets out of their reasons."""
-        self._hide = hide
+    def __init__(
+        self, hide: Callable[[str], str], *, is_raw: bool = False, has_keys: bool = False
+    ) -> None:
+        """Begin without any; `hide` takes secrets out of their reasons.
+
+        `is_raw`: rows are the bytes of records. `has_keys`: their keys are some of their columns.
+        """
+        self._hide, self._is_raw, self._has_keys = hide, is_raw, has_keys
         self._known: dict[tuple[str, int, int], ErrantRecord] = {}
         self._taken: Sequence[ErrantRecord] = ()
         """Those that count with the batch at work."""
@@ -81,24 +89,37 @@ class ErrantRecords:
     def _letter(self, record: ErrantRecord) -> dict[str, Any]:
         place = dict(zip(RECORD_PLACE, map(str, record.place), strict=True))
         row = _row(record)
-        values = {name: each for name, each in row.items() if name not in _BESIDE}
-        value = values["_value"] if values.keys() == {"_value"} else values or None
+        value = row.get("_value") if self._is_raw else None
         return {
             "position": [*place.items()],
             "reason": self._hide(record.reason),
-            "raw": _text(value),
+            "raw": _text(value) if self._is_raw else self._json(row),
+            "format": ("json" if self._is_raw else "row") if row else None,
             "context": [(name, self._hide(each)) for name, each in record.context.items()],
             "key": _bytes(row.get("_key")),
-            "value": _bytes(value),
+            "value": value,
             "sent_ms": row.get("_timestamp"),
             "record_headers": row.get("_headers"),
         }
+
+    def _json(self, row: dict[str, Any]) -> str | None:
+        """Return the row that the source had, without its place; None: it is not known."""
+        values = {name: each for name, each in row.items() if name not in _PLACE}
+        if not values:
+            return None
+        if self._has_keys:
+            key = values.pop("_key")
+            if all(each is None for each in values.values()):
+                values |= {**key, "__op": "d"}
+        return json.dumps(values, default=_plain)
 
 
 def _row(record: ErrantRecord) -> dict[str, Any]:
     if not record.row:
         return {}
-    row: dict[str, Any] = pa.ipc.open_stream(record.row).read_all().to_pylist()[0]
+    row: dict[str, Any] = (
+        pa.ipc.open_stream(record.row).read_all().to_pylist(maps_as_pydicts="lossy")[0]
+    )
     return row
 
 
@@ -107,12 +128,10 @@ def _bytes(value: object) -> bytes | None:
     return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
 
 
-def _text(value: object) -> str | None:
-    """Return a text, or JSON of what is none."""
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return value if isinstance(value, str | None) else json.dumps(value, default=_plain)
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="replace")
 
 
 def _plain(value: object) -> str:
+    """Return a value that JSON has no word for as a text that Spark reads as that value."""
     return b64encode(value).decode() if isinstance(value, bytes) else str(value)

@@ -4,10 +4,14 @@
 A record has a topic, a partition and an offset. Rows of topics have theirs. All others have the
 topic that their column `_topic` names, or else the only one of the config, the number of their task
 as partition, and offsets that are counted on from those in the log.
+
+So have letters that are retried, whatever they were: their own offsets lie behind what a plugin has
+had of their partition, and a plugin that remembers offsets would pass them by.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,14 +64,22 @@ class PlacedRows:
     """Makes records of rows, and counts the offsets of those that have none."""
 
     def __init__(
-        self, topic: str, partition: int, *, is_raw: bool = False, keys: Sequence[str] = ()
+        self,
+        topic: str,
+        partition: int,
+        *,
+        is_raw: bool = False,
+        keys: Sequence[str] = (),
+        is_letter: bool = False,
     ) -> None:
         """Begin at offset 0; `topic` is that of rows without one, "" if there is none.
 
         If `is_raw`, keys and values are bytes that the plugin's own converters read. `keys` are
-        the columns of a record's key; with them a deleted row has no value.
+        the columns of a record's key; with them a deleted row has no value. If `is_letter`, the
+        places that rows have are not theirs any more.
         """
         self._topic, self._partition, self._is_raw, self._keys = topic, partition, is_raw, keys
+        self._is_letter = is_letter
         self._logged: Mapping[str, Document] = {}
         self._next: dict[str, int] = {}
         """The offset of the next row, by topic."""
@@ -131,7 +143,7 @@ class PlacedRows:
 
     def _placed(self, given: ArrowTable) -> dict[str, pa.ChunkedArray | pa.Array]:
         rows: Any = given
-        if all(each in rows.column_names for each in _PLACE):
+        if not self._is_letter and all(each in rows.column_names for each in _PLACE):
             kinds = (pa.string(), pa.int32(), pa.int64())
             return {
                 each: pc.cast(rows[each], kind) for each, kind in zip(_PLACE, kinds, strict=True)
@@ -171,6 +183,15 @@ def _deleted(rows: pa.Table) -> pa.ChunkedArray | None:
             "a TRUNCATE has no key, and is no record: leave it out (source.skipped.operations=t)"
         )
     return pc.equal(rows["__op"], "d")
+
+
+def partition_of_letters(connector: str) -> int:
+    """Return the partition of letters that a connector retries by its first task.
+
+    It is one that no topic has, and another one for each connector: a plugin may name files by
+    partition and offset.
+    """
+    return (1 << 30) + crc32(connector.encode()) % ((1 << 30) - (1 << 16))
 
 
 def is_counted(partition: str) -> bool:

@@ -13,13 +13,14 @@ from ...spi.context import Context
 from ...spi.errors import ContractBroken
 from ...spi.keys.common import QUEUE, TASKS_MAX, TOLERANCE
 from ...spi.keys.kinds import list_key
+from ...spi.keys.letters import LETTER_TOPIC, LETTERS
 from ...spi.keys.plugin_sink import IS_RAW, KEY_COLUMNS, OF_SINK, SINK_OF_PLUGIN, SINK_OF_TASK
 from ...spi.sink import Sink
 from ...spi.types import SinkType
 from ..batches.connector import SplittingConnector
 from .errant import ErrantRecords
 from .feed import Feed
-from .records import PlacedRows
+from .records import PlacedRows, partition_of_letters
 from .sink import PluginSink
 
 _WHY = (
@@ -96,5 +97,10 @@ class PluginSinkType(SinkType):
         topics = [each.strip() for each in own.get("topics", "").split(",") if each.strip()]
         topic = topics[0] if len(topics) == 1 else ""
         keys = settings.items(KEY_COLUMNS)
-        placed = PlacedRows(topic, context.resource.task, is_raw=is_raw, keys=keys)
-        return PluginSink(feed, placed, ErrantRecords(context.hide))
+        partition = context.resource.task
+        is_letter = config.get("source.type") in {LETTERS, LETTER_TOPIC}
+        if is_letter:
+            partition += partition_of_letters(context.resource.connector)
+        placed = PlacedRows(topic, partition, is_raw=is_raw, keys=keys, is_letter=is_letter)
+        errant = ErrantRecords(context.hide, is_raw=is_raw, has_keys=bool(keys))
+        return PluginSink(feed, placed, errant)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from .....events.commits import Advance, Document, Lag, identity
-from ...spi.errors import BadInput
+from ...spi.errors import BadInput, FailedElsewhere, SinkAway
 from ...spi.rows import LaneCount, Rejects
 from ...spi.source import BatchPlan, Limit, Source
 from .errant import ErrantRecords
@@ -69,11 +69,15 @@ class FedSource(Source[Any]):
 
         Raises `SinkAway`, `NotReady` and `FailedElsewhere` for the plugin.
         """
-        counted = self._count(offsets)
-        self._is_counting = bool(counted.ranges)
-        if self._is_counting:
+        try:
+            self._feed.open()
+        except (FailedElsewhere, SinkAway):
+            # The last of what counts has come before, since the plugin was asked when it ended.
+            if counted := self._counted(offsets):
+                return counted
+            raise
+        if counted := self._counted(offsets):
             return counted
-        self._feed.open()
         if not self._feed.is_put:
             return BatchPlan(remark=self._feed.look())
         if self._positions is None:
@@ -86,9 +90,13 @@ class FedSource(Source[Any]):
     def conclude(self, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
         """Stop the plugin's task, and plan what counts by then."""
         self._feed.stop()
+        return self._counted(offsets) or BatchPlan()
+
+    def _counted(self, offsets: Mapping[str, Document]) -> BatchPlan[Any] | None:
+        """Return the batch of what counts and is not logged yet; None: there is none."""
         counted = self._count(offsets)
         self._is_counting = bool(counted.ranges)
-        return counted
+        return counted if self._is_counting else None
 
     def _count(self, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
         counts, rows = self._feed.counts, self._rows
