@@ -88,6 +88,22 @@ def test_batches_hold_no_more_than_the_limit_and_go_on_where_the_log_says(
     assert few_bytes.rows < 1000
 
 
+def test_partitions_that_are_left_out_go_on_where_they_were_once_they_are_not(
+    topics: Topics, topic: str, begin: Any
+) -> None:
+    topics.widen(topic, 2)
+    for number, values in enumerate((["a", "b"], ["c", "d"])):
+        topics.write(topic, values, partition=number)
+    reading = begin(topics=topic)
+    reading.source.leave_out([(topic, 0)])
+    assert reading.read(2)["_value"].to_pylist() == ["c", "d"]
+    assert reading.looks_in_vain(3)
+    reading.source.leave_out([(topic, 0), (topic, 1)])
+    assert reading.looks_in_vain(3)
+    reading.source.leave_out([])
+    assert reading.read(2)["_value"].to_pylist() == ["a", "b"]
+
+
 def test_aborted_and_open_transactions_are_left_out_and_their_marks_are_no_gap(
     topics: Topics, topic: str, begin: Any
 ) -> None:

@@ -9,8 +9,9 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from fairlead.events.commits import identity
 from fairlead.runtime.pipeline.spi.errors import FailedElsewhere, SchemaRefused, SinkAway
-from fairlead_tests.plugins.sink_driver import Driver, put, words
+from fairlead_tests.plugins.sink_driver import LIST, Driver, put, words
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
 PAIRS = words(*(["a", "b"] for _ in range(6)))
@@ -79,6 +80,22 @@ def test_a_partition_that_is_paused_goes_on_once_it_is_resumed(driver: Driver) -
     driver.begin(words(["a", "b"], ["c"]), does="pauses")
     driver.until(lambda: driver.offsets == (2, 3))
     assert driver.told == ["open words-0", *put((0, "a"), (1, "b")), "pause", *put((2, "c"))]
+
+
+def test_a_partition_that_is_paused_holds_up_no_other(driver: Driver) -> None:
+    other = [pa.table({"_topic": ["b", "b"], "word": ["c", each]}) for each in ("d", "e", "go")]
+    driver.begin([pa.table({"_topic": ["a"], "word": ["a"]})], does="pauses a")
+    driver.until(lambda: len(driver.told) == 2)
+    more = pa.table({"_topic": ["a", "b"], "word": ["a", "b"]})
+    driver.inner.batches = [*driver.inner.batches, more, *other[:2]]
+    driver.until(lambda: len(driver.told) == 8)
+    assert "a-0@1 {word=a}" not in driver.told
+    assert driver.inner.left_out == {("a", 0)}, "a source of topics reads none of it"
+    assert driver.logged.get(identity(LIST)) in (None, {"at": 1})
+    driver.inner.batches = [*driver.inner.batches, other[2]]
+    driver.until(lambda: driver.logged.get(identity(LIST)) == {"at": 5})
+    assert driver.told[-1] == "a-0@1 {word=a}"
+    assert driver.inner.left_out == frozenset()
 
 
 def test_a_record_that_cannot_be_written_is_told_once_with_the_batch_that_counts(

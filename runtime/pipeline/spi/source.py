@@ -5,7 +5,7 @@ inside the batch's Spark job. All methods of one object are called from one thre
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -134,6 +134,12 @@ class Source(Renamed, ABC, Generic[R]):
         """
         del offsets
         return BatchPlan()
+
+    def leave_out(self, places: Collection[tuple[str, int]]) -> None:
+        """Plan no records of these partitions of topics until the next call.
+
+        A source that cannot do without some of its rows ignores it.
+        """
 
     def release(self) -> None:
         """Drop external state of a STOPPED connector, if its config asks for that.

@@ -1,7 +1,7 @@
 """Drives a sink that is a plugin of Connect's, in a real plugin host, without a node."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ class ListedSource(ArrowSource):
     def __init__(self, batches: Sequence[Any]) -> None:
         self.batches = batches
         self.acknowledged: list[Document | None] = []
+        self.left_out: Collection[tuple[str, int]] = ()
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[Any]:
         del limit
@@ -40,6 +41,9 @@ class ListedSource(ArrowSource):
             return BatchPlan()
         advance = Advance(LIST, start, {"at": at + 1})
         return BatchPlan((self.batches[at],), (advance,), rows=self.batches[at].num_rows)
+
+    def leave_out(self, places: Collection[tuple[str, int]]) -> None:
+        self.left_out = places
 
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         self.acknowledged += [each.end for each in advances]

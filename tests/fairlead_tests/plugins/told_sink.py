@@ -11,6 +11,7 @@ was opened. `does` is one of these:
     fails flushes  fails at the first offsets that it is asked for, so the task rewinds
     reports        reports records whose value has `bad` in it
     pauses         pauses its partition at offset 1, until it is asked for offsets
+    pauses a       pauses the partition of the topic `a` at its first record, until `go` comes
     fails          throws at a value with `bad` in it
 """
 
@@ -97,11 +98,22 @@ public class ToldSink extends SinkConnector {
                     hasSought = true;
                     context.offset(at, 1);
                 }
+                if (does.equals("pauses a") && at.topic().equals("a") && !hasSought) {
+                    hasSought = true;
+                    context.pause(at);
+                }
+                if (does.equals("pauses a") && text(each.value()).contains("go")) {
+                    resumeAll();
+                }
                 if (does.equals("pauses") && each.kafkaOffset() == 1) {
                     context.pause(at);
                     tell("pause");
                 }
             }
+        }
+
+        private void resumeAll() {
+            context.resume(context.assignment().toArray(new TopicPartition[0]));
         }
 
         private String describe(SinkRecord each) {
@@ -141,7 +153,7 @@ public class ToldSink extends SinkConnector {
                 throw new IllegalStateException("no flush");
             }
             if (does.equals("pauses") && !context.assignment().isEmpty()) {
-                context.resume(context.assignment().toArray(new TopicPartition[0]));
+                resumeAll();
             }
             if (does.equals("opts out")) return Map.of();
             if (!does.equals("holds")) return current;

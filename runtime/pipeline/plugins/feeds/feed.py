@@ -7,7 +7,7 @@ could not be written.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -84,8 +84,13 @@ class Feed:
 
     @property
     def is_put(self) -> bool:
-        """Whether the plugin has been given all rows; then it is given more."""
+        """Whether the plugin has been given all rows that it wants now; then it is given more."""
         return self._run is not None and max(self._run.fed.put, self.counts) >= self.last
+
+    @property
+    def paused(self) -> Collection[tuple[str, int]]:
+        """The partitions whose rows the plugin does not want now, each with its topic."""
+        return () if self._run is None else self._run.fed.paused
 
     @property
     def counts(self) -> int:

@@ -83,6 +83,7 @@ class FedSource(Source[Any]):
         if self._positions is None:
             self._placed.begin(offsets)
             self._positions = {key: each for key, each in offsets.items() if not is_counted(key)}
+        self._inner.leave_out(self._feed.paused)
         self._planned = self._inner.plan(self._positions, limit)
         self._lag = self._planned.lag if self._planned.ranges else self._lag
         return replace(self._planned, advances=())

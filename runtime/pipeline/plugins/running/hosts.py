@@ -180,7 +180,7 @@ class _HostLife(HostListener):
             run.note_topic(about["topic"])
         elif news == "batch":
             run.note_batch(HandedBatch.read(about))
-        elif news in {"put", "counts", "errant"}:
+        elif news in {"put", "counts", "errant", "paused"}:
             run.note_fed(news, about)
 
     def answer(self, question: str, about: Mapping[str, Any]) -> object:

@@ -80,11 +80,13 @@ class FeedNews:
     """How far a task of a sink is with the batches that it was given, by their numbers."""
 
     put: int = 0
-    """The last one whose records were all put to the plugin."""
+    """The last one whose records were all put to the plugin, but for those of paused partitions."""
     counts: int = 0
     """The last one that the plugin has agreed to, as all before it."""
     errant: deque[ErrantRecord] = field(default_factory=deque[ErrantRecord])
     """The records that it could not write, until somebody takes them."""
+    paused: frozenset[tuple[str, int]] = frozenset()
+    """The partitions that the plugin has paused, each with its topic."""
 
 
 @dataclass(eq=False, slots=True)
@@ -224,6 +226,8 @@ class HostedRun:
             self.fed.put = about["number"]
         elif news == "counts":
             self.fed.counts = about["number"]
+        elif news == "paused":
+            self.fed.paused = frozenset((topic, number) for topic, number in about["places"])
         else:
             self.fed.errant.append(ErrantRecord.read(about))
         self._tell()

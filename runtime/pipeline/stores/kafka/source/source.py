@@ -149,6 +149,7 @@ class KafkaSource(FetchingSource):
         """Whether the offsets were checked against the topics."""
         self._moved: dict[TopicPlace, tuple[Document | None, int]] = {}
         """The offset to continue at, with the logged offset (None: none) that it replaces."""
+        self._left_out: frozenset[tuple[str, int]] = frozenset()
 
     def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched | None:
         """Fetch new records; the first batch may only commit the start offsets."""
@@ -159,7 +160,8 @@ class KafkaSource(FetchingSource):
         if fresh and self._rules.is_first_kept:  # until the log has them
             firsts = {place: self._start(place, None) for place in fresh}
             return Fetched(empty_table(), self._advances(logged, firsts), backlog=True)
-        starts = {place: self._start(place, logged[place]) for place in logged}
+        wanted = [place for place in logged if place not in self._left_out]
+        starts = {place: self._start(place, logged[place]) for place in wanted}
         try:
             records = reader.read(starts, limit)
         except OutOfRange as gone:
@@ -216,6 +218,10 @@ class KafkaSource(FetchingSource):
         """Return `BadInput` with the record that caused an error of Spark."""
         found = _BLAMED.search(str(error))
         return found and BadInput(_SQLSTATE.sub("", found[0]).strip())
+
+    def leave_out(self, places: Collection[tuple[str, int]]) -> None:
+        """Fetch no records of some partitions until the next call."""
+        self._left_out = frozenset(places)
 
     def close(self) -> None:
         """Close the connections."""

@@ -71,8 +71,10 @@ final class FedBatch implements AutoCloseable {
     final Map<TopicPartition, Long> ends = new LinkedHashMap<>();
     /** The first row that the task may still have to poll. */
     int next;
-    private final TopicPartition[] places;
-    private final long[] offsets;
+    /** Whether all its records have been put. */
+    boolean isPut;
+    private TopicPartition[] places;
+    private long[] offsets;
     private final RowValues keys;
     private final RowValues values;
     private final ArrowStreamReader reader;
@@ -180,6 +182,8 @@ final class FedBatch implements AutoCloseable {
     public void close() {
         if (table != null) {
             table = null;
+            places = null;
+            offsets = null;
             try {
                 reader.close();
             } catch (IOException impossible) {

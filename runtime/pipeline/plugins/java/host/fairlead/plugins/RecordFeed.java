@@ -48,7 +48,7 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
  *
  * <p>Batches are kept until they count, so that the task can go back to any record of them. Of more bytes than
  * {@link #MOST_BYTES} the oldest are forgotten first; a task that goes back to them fails, and begins anew at the last
- * batch that counts.
+ * batch that counts. As many bytes may wait for partitions that the plugin has paused, while others go on.
  */
 final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<byte[], byte[]>> {
     private static final String MOST_RECORDS = "consumer.override.max.poll.records";
@@ -73,6 +73,8 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
     /** Up to where the records of a partition count. */
     private final Map<TopicPartition, Long> gone = new HashMap<>();
     private final Set<TopicPartition> paused = new HashSet<>();
+    /** Which of them the other process knows. */
+    private Set<TopicPartition> toldPaused = Set.of();
     private ConsumerRebalanceListener listener;
     private boolean wakes;
     private boolean hasEnded;
@@ -213,14 +215,20 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
         }
     }
 
-    /** Tells which batches have been put: whoever polls again has put all that was polled, unless all is paused. */
+    /**
+     * Tells which batches have been put: whoever polls again has put all that was polled, unless all is paused. What
+     * is left of a batch for paused partitions alone waits here; the other process may leave these out from now on.
+     */
     private void tellPut() {
         if (!positions.isEmpty() && paused.containsAll(positions.keySet())) {
             return;
         }
         long last = put;
+        long waiting = 0;
         for (FedBatch each : batches) {
-            if (each.ends.entrySet().stream().anyMatch(end -> positions.get(end.getKey()) < end.getValue())) {
+            each.isPut = isPolled(each, false);
+            waiting += each.isPut ? 0 : each.size;
+            if (waiting > MOST_BYTES || !isPolled(each, true)) {
                 break;
             }
             last = Math.max(last, each.number);
@@ -229,19 +237,31 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
             put = last;
             tell("put", Map.of("number", put));
         }
+        if (!paused.equals(toldPaused)) {
+            toldPaused = Set.copyOf(paused);
+            List<Object> places = new ArrayList<>();
+            paused.forEach(each -> places.add(List.of(each.topic(), each.partition())));
+            tell("paused", Map.of("places", places));
+        }
+    }
+
+    /** Whether all records of a batch were polled; or all but those of paused partitions. */
+    private boolean isPolled(FedBatch batch, boolean butPaused) {
+        return batch.ends.entrySet().stream().allMatch(end ->
+            positions.getOrDefault(end.getKey(), Long.MIN_VALUE) >= end.getValue()
+                || butPaused && paused.contains(end.getKey()));
     }
 
     /** Forgets rows that were put, if there are too many. */
     private void forget() {
-        long size = batches.stream().filter(FedBatch::isHere).mapToLong(each -> each.size).sum();
-        for (FedBatch each : batches) {
-            if (size <= MOST_BYTES || each.number > put) {
+        List<FedBatch> past = batches.stream().filter(each -> each.isHere() && each.isPut).toList();
+        long size = past.stream().mapToLong(each -> each.size).sum();
+        for (FedBatch each : past) {
+            if (size <= MOST_BYTES) {
                 return;
             }
-            if (each.isHere()) {
-                size -= each.size;
-                each.close();
-            }
+            size -= each.size;
+            each.close();
         }
     }
 
@@ -297,7 +317,10 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
                 + ", whose record is not kept any more: it is read again, as all that is not committed");
         }
         positions.put(place, offset);
-        batches.forEach(each -> each.next = 0);
+        batches.forEach(each -> {
+            each.next = 0;
+            each.isPut &= isPolled(each, false);
+        });
     }
 
     private synchronized void pause(Collection<TopicPartition> places) {
