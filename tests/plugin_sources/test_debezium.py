@@ -136,6 +136,27 @@ def behind(database: Database, slot: str) -> int:
     return int(database.run(query, slot)[0][0])
 
 
+def test_the_promise_is_debeziums_word_but_amid_its_first_snapshot(
+    node: ConnectNode, server: PostgresServer, tmp_path: Path
+) -> None:
+    database = server.empty("promised")
+    database.run("CREATE TABLE t (id bigint PRIMARY KEY)")
+    database.run("INSERT INTO t SELECT generate_series(1, 200000)")
+    config = reading(database, "promised", **{"exactly.once.support": "requested"})
+    sink = {"sink.type": "files", "sink.path": str(tmp_path / "t"), "sink.format": "parquet"}
+    assert node.rest.put("/connectors/promised/config", json={**config, **sink}).is_success
+
+    def status() -> tuple[str, str]:
+        found = node.status("promised")
+        return found["delivery"], "".join(each.get("reason", "") for each in found["tasks"])
+
+    until(lambda: "takes its first snapshot" in status()[1], "its snapshot is told")
+    assert status()[0] == "at-least-once"
+    until(lambda: status() == ("exactly-once", ""), "its snapshot is over")
+    assert ids(tmp_path / "t") == [*range(1, 200001)]
+    node.delete("promised")
+
+
 def test_each_row_is_in_parquet_once_and_the_slot_moves_on(
     node: ConnectNode, server: PostgresServer, tmp_path: Path
 ) -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow.parquet as pq
 import pytest
 
 from fairlead_tests.plugins.connect_node import ConnectNode, connect_node, until
 from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
 from fairlead_tests.plugins.replayed_source import SOURCE, write_replayed_source
+from fairlead_tests.plugins.source_driver import written
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
 NOBODY = "127.0.0.1:1"
@@ -34,6 +36,20 @@ def feeding(source: Path, target: Path, **more: str) -> dict[str, str]:
         "topic": "lines",
         "sink.type": "files",
         "sink.path": str(target),
+        "sink.format": "parquet",
+        **more,
+    }
+
+
+def replaying(folder: Path, **more: str) -> dict[str, str]:
+    """Return the config of the tests' own source, which has nothing to send yet."""
+    (folder / "records").write_text("")
+    return {
+        "connector.class": SOURCE,
+        "records": str(folder / "records"),
+        "told": str(folder / "told"),
+        "sink.type": "files",
+        "sink.path": str(folder / "out"),
         "sink.format": "parquet",
         **more,
     }
@@ -144,16 +160,7 @@ def test_ends_that_a_plugin_cannot_have_are_refused_with_the_way_that_works(
 def test_code_of_a_plugin_that_does_not_come_back_is_told_with_its_line(
     node: ConnectNode, tmp_path: Path
 ) -> None:
-    (tmp_path / "records").write_text("")
-    config = {
-        "connector.class": SOURCE,
-        "records": str(tmp_path / "records"),
-        "told": str(tmp_path / "told"),
-        "does": "blocks in start",
-        "sink.type": "files",
-        "sink.path": str(tmp_path / "out"),
-        "sink.format": "parquet",
-    }
+    config = replaying(tmp_path, does="blocks in start")
     assert node.rest.put("/connectors/blocking/config", json=config).is_success
 
     def reason() -> str:
@@ -179,19 +186,59 @@ def test_exactly_once_is_required_of_the_plugin_and_then_promised(
     node.delete("required")
 
 
+def test_what_a_plugin_says_of_its_offsets_is_promised_wherever_it_is_asked(
+    node: ConnectNode, tmp_path: Path
+) -> None:
+    config = replaying(tmp_path, password="quite-a-secret")
+    path = "/connectors/asked/config?extended=true"
+    created = node.rest.put(path, json={**config, "does": "fails to say"}).json()
+    assert created["delivery"] == "at-least-once"
+    assert "it failed java.lang.IllegalStateException" in created["warnings"][0]
+    nothing = {**config, "does": "says nothing"}
+    planned = {"connectors": [{"name": "planned", "config": nothing}]}
+    plan = node.rest.post("/groups/connect/plan", json=planned).json()
+    assert "the plugin does not say whether" in plan["warnings"][0]
+    validate = "/connector-plugins/ReplayedSource/config/validate?extended=true"
+    infos = node.rest.put(validate, json={**nothing, "name": "asked"}).json()
+    assert infos["exactly_once"] == "undefined"
+    assert "the plugin does not say whether" in infos["warnings"][0]
+    forged = {**nothing, "source.connect.exactly.once": "supported"}
+    assert node.rest.put(path, json=forged).json()["delivery"] == "at-least-once"
+    assert node.rest.put(path, json=config).json()["delivery"] == "exactly-once"
+    node.delete("asked")
+
+
+def test_a_promise_outlives_rest_and_is_no_more_than_the_tasks_tell(
+    node: ConnectNode, tmp_path: Path
+) -> None:
+    node.create("asked", replaying(tmp_path))
+    (task,) = node.rest.get("/connectors/asked/tasks").json()
+    assert task["config"]["source.connect.exactly.once"] == "supported"
+    assert node.status("asked")["delivery"] == "exactly-once"
+    rest, *_ = node.processes("fairlead: rest")
+    rest.kill()
+    until(lambda: serves(node), "REST is back")
+    assert node.status("asked")["delivery"] == "exactly-once"
+    text = {"schema": {"type": "string"}, "payload": "a"}
+    record = {"topic": "t", "value": text, "partition": {}, "offset": {"snapshot": True}}
+    (tmp_path / "records").write_text(written([record]))
+    until(lambda: node.status("asked")["delivery"] == "at-least-once", "its snapshot is told")
+    reason = node.status("asked")["tasks"][0]["reason"]
+    assert "the plugin takes its first snapshot" in reason
+    node.delete("asked")
+
+
+def serves(node: ConnectNode) -> bool:
+    try:
+        return node.rest.get("/connectors/asked/status").is_success
+    except httpx.TransportError:
+        return False
+
+
 def test_a_password_of_the_plugin_is_in_no_log_and_no_reply(
     node: ConnectNode, tmp_path: Path
 ) -> None:
-    (tmp_path / "records").write_text("")
-    config = {
-        "connector.class": SOURCE,
-        "records": str(tmp_path / "records"),
-        "told": str(tmp_path / "told"),
-        "password": "quite-a-secret",
-        "sink.type": "files",
-        "sink.path": str(tmp_path / "out"),
-        "sink.format": "parquet",
-    }
+    config = replaying(tmp_path, password="quite-a-secret")
     node.create("secret", config)
     until((tmp_path / "told").exists, "the task has started")
     replies = [

@@ -96,6 +96,43 @@ def test_an_offset_of_null_removes_the_partitions_and_an_empty_one_is_an_offset(
     assert driver.offsets == {}
 
 
+def test_a_partition_of_null_is_one_without_keys(driver: Driver) -> None:
+    driver.write([line("a", partition=None, offset={"at": 1})])
+    driver.batch()
+    assert driver.offsets == {"": {"at": 1}}
+
+
+def test_records_without_offsets_are_told_as_best_effort_until_one_has_an_offset(
+    driver: Driver,
+) -> None:
+    driver.write(
+        [line("a", partition={}, offset=None)], [line("b", partition={}, offset={})], [line("c")]
+    )
+    remarks = []
+    for _ in range(3):
+        plan = driver.plan()
+        remarks.append(plan.remark.partition(":")[0])
+        driver.commit(plan)
+    assert remarks == ["delivery is best-effort", "delivery is best-effort", ""]
+
+
+def test_a_snapshot_of_debezium_is_told_as_at_least_once_until_its_last_record(
+    driver: Driver,
+) -> None:
+    amid, after = {"lsn": 1, "snapshot": "INITIAL"}, {"lsn": 2}
+    last = {**amid, "snapshot_completed": True}
+    former, ends = {"pos": 1, "snapshot": True}, {"pos": 1, "snapshot": "last"}
+    offsets = [amid, last, after, former, ends]
+    driver.write(*([line("a", partition={"server": "a"}, offset=each)] for each in offsets))
+    remarks = []
+    for _ in offsets:
+        plan = driver.plan()
+        remarks.append(plan.remark.partition(":")[0])
+        driver.commit(plan)
+    snapshot = "delivery is at-least-once"
+    assert remarks == [snapshot, "", "", snapshot, ""]
+
+
 def test_a_failure_of_the_task_has_its_stack_trace(driver: Driver) -> None:
     driver.write([line("a")], ["fail"])
     driver.batch()

@@ -4,12 +4,14 @@ import pytest
 
 from fairlead.runtime.pipeline.connectors.plugin_pipeline import (
     PluginPipeline,
+    answer_in,
     as_pipeline,
     config_of_plugin,
 )
 from fairlead.runtime.pipeline.connectors.plugins import Plugin, find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.connector import Delivery
+from fairlead.runtime.pipeline.spi.keys.plugin_source import SUPPORT
 
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
@@ -139,7 +141,35 @@ def test_what_is_for_rows_is_refused_where_records_go_to_kafka(key: str, value: 
     assert "leave it out" in told[0].lower()
 
 
-def test_exactly_once_is_promised_where_the_config_requires_it_of_the_plugin() -> None:
-    assert PluginPipeline.delivery_of(CONFIG).delivery is Delivery.AT_LEAST_ONCE
-    required = {**CONFIG, "exactly.once.support": "required"}
-    assert PluginPipeline.delivery_of(required).delivery is Delivery.EXACTLY_ONCE
+@pytest.mark.parametrize(
+    ("more", "delivery", "why"),
+    [
+        ({}, Delivery.AT_LEAST_ONCE, "has not said so yet"),
+        ({"exactly.once.support": "required"}, Delivery.EXACTLY_ONCE, ""),
+        ({SUPPORT: "supported"}, Delivery.EXACTLY_ONCE, ""),
+        ({SUPPORT: "unsupported"}, Delivery.AT_LEAST_ONCE, "does not resume right behind"),
+        ({SUPPORT: "undefined"}, Delivery.AT_LEAST_ONCE, "does not say whether"),
+        ({SUPPORT: "failed a.B"}, Delivery.AT_LEAST_ONCE, "it failed a.B: its log says where"),
+        (
+            {SUPPORT: "unsupported", "exactly.once.support": "required"},
+            Delivery.AT_LEAST_ONCE,
+            "does not resume right behind",
+        ),
+    ],
+)
+def test_the_promise_is_what_the_plugin_says(
+    more: dict[str, str], delivery: Delivery, why: str
+) -> None:
+    promise = PluginPipeline.delivery_of({**CONFIG, **more})
+    assert promise.delivery is delivery
+    assert why in "".join(promise.why)
+
+
+def test_what_a_plugin_has_said_counts_for_the_config_that_it_was_asked_about() -> None:
+    secret = {"database.password": "sealed"}
+    task = {**as_pipeline({**CONFIG, "database.password": "again"}), SUPPORT: "supported"}
+    assert answer_in(task, {**CONFIG, **secret}, ["database.password"]) == "supported"
+    for change in ({"database.hostname": "other"}, {"slot.name": "one"}):
+        assert answer_in(task, {**CONFIG, **secret, **change}, ["database.password"]) == ""
+    assert answer_in(task, CONFIG, ()) == ""
+    assert answer_in(as_pipeline(CONFIG), CONFIG, ()) == ""

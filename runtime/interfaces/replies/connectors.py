@@ -171,6 +171,9 @@ class ConfigInfos(Struct, frozen=True, omit_defaults=True):
     groups: list[str]
     configs: list[ConfigInfo]
     warnings: tuple[str, ...] = ()
+    exactly_once: str = ""
+    """Whether a plugin of Kafka Connect that feeds a sink of fairlead's resumes right behind its
+    offset, as it says: supported, unsupported, undefined, or failed with an error."""
 
 
 class ConfigChange(Struct, frozen=True):

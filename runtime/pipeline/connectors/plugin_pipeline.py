@@ -13,12 +13,12 @@ the records of `source.type=kafka` as bytes, unless a converter of that source i
 own converters read them, as in Connect.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from ....events.commits import Document, Lag
-from ..spi.config import Validation
+from ..spi.config import Validation, strip_prefix
 from ..spi.connector import Pipeline, Promise
 from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.errors import LettersRefused, OffsetRefused
@@ -32,7 +32,7 @@ from ..spi.keys.plugin_sink import (
     RECORD_TOPIC,
     SINK_OF_PLUGIN,
 )
-from ..spi.keys.plugin_source import CONNECT, OF_CLUSTER, OF_PLUGIN, RECORDS
+from ..spi.keys.plugin_source import CONNECT, OF_CLUSTER, OF_PLUGIN, RECORDS, SUPPORT
 from ..spi.offsets import Offsets, Seek
 from ..spi.rows import LetterPage, LetterQuery
 from ..stores.kafka import keys as kafka
@@ -118,6 +118,21 @@ def as_pipeline(config: Mapping[str, str]) -> dict[str, str]:
             {**named, RECORDS: "true"},
         )
     return {**kept, **{f"{prefix}{key}": value for key, value in plugin.items()}, **named}
+
+
+def answer_in(
+    task_config: Mapping[str, str], config: Mapping[str, str], hidden: Collection[str]
+) -> str:
+    """Return the answer of the plugin for a config; "" if it was asked about another one.
+
+    The values of `hidden` keys are not compared.
+    """
+    if not (answer := task_config.get(SUPPORT, "")):
+        return ""
+    wanted = strip_prefix(OF_PLUGIN, as_pipeline(config))
+    split = strip_prefix(OF_PLUGIN, task_config)
+    is_same = all(wanted[key] == split.get(key) for key in wanted.keys() - {*hidden})
+    return answer if is_same and wanted.keys() == split.keys() else ""
 
 
 def _routed(config: Mapping[str, str], topic: str) -> dict[str, str]:

@@ -54,7 +54,16 @@ public class ReplayedSource extends SourceConnector {
     }
 
     public ExactlyOnceSupport exactlyOnceSupport(Map<String, String> given) {
-        return ExactlyOnceSupport.SUPPORTED;
+        switch (given.getOrDefault("does", "")) {
+            case "says no":
+                return ExactlyOnceSupport.UNSUPPORTED;
+            case "says nothing":
+                return null;
+            case "fails to say":
+                throw new IllegalStateException(given.get("password"));
+            default:
+                return ExactlyOnceSupport.SUPPORTED;
+        }
     }
 
     public static class ReplayedTask extends SourceTask {

@@ -7,6 +7,7 @@ of what a reference leads to the reference is shown.
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock, Semaphore
@@ -195,6 +196,16 @@ class ConnectPlugins:
                 value["value"] = given if "${" in given else hide(value["value"])
         answer["error_count"] += len(broken)
         return msgspec.convert(answer, ConfigInfos)
+
+    def exactly_once(self, config: Mapping[str, str]) -> str:
+        """Return the answer of a source with a valid config; "": there is none, or it is a sink.
+
+        See `SUPPORT`.
+        """
+        with suppress(ApiError):  # a promise is no reason to refuse what is valid
+            resolved = self._resolve(config, {}, {})
+            return self._ask(lambda: self._answers.exactly_once({**config, **resolved}), str)
+        return ""
 
     def offsets(self, config: Mapping[str, str], secrets: Mapping[str, str]) -> ConnectorOffsets:
         """Return the offsets of a connector with this config, of which `secrets` are masked.

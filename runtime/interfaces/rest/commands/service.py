@@ -73,6 +73,7 @@ from ..validation.connect_configs import refuse_ends, seal_connect_config, valid
 from ..validation.external_checks import ExternalChecks
 from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
+from ..validation.promises import PluginAnswersKept
 from ..validation.stand_ins import StandInVault
 from .connect_offsets import OffsetsInKafka, ask_for_offsets
 from .connect_plugins import ConnectPlugins
@@ -250,6 +251,8 @@ class Service:
     """Where the group is, which the supervisor tells as well."""
     asks_plugins: bool = True
     """Whether Connect's plugins may be asked about a config: they look at where it leads."""
+    kept_answers: PluginAnswersKept = field(default_factory=PluginAnswersKept)
+    """What they have said of their offsets."""
     page: PageFeed = field(default_factory=PageFeed)
     """What a page shows of the default group, and its changes."""
     ends: EndOffsets = field(default_factory=EndOffsets)
@@ -301,11 +304,13 @@ class Service:
         Raises `ApiError` with all errors, in Connect's format.
         """
         connect = self.connect_plugins
-        given = {CONNECTOR_CLASS: config.get(CONNECTOR_CLASS) or ""}
-        if connect is not None and self._has_plugin(given):
+        name = config.get(CONNECTOR_CLASS) or ""
+        if connect is not None and self._has_plugin({CONNECTOR_CLASS: name}):
             look = partial(self.look_at, stored, outside)
-            return seal_connect_config(look, self.vault, config, stored, connect.spec.providers)
-        name = given[CONNECTOR_CLASS]
+            providers = connect.spec.providers
+            sealed = seal_connect_config(look, self.vault, config, stored, providers)
+            self.kept_answers.keep(sealed.config, sealed.exactly_once)
+            return sealed
         plugins = self.plugins
         if connect is not None and not plugins.has(name):
             if why := connect.refusal(name):
@@ -337,7 +342,8 @@ class Service:
             checked = check_config(self.plugins.of(plain), self.vault, plain, stored, outside)
             return describe_validation(plain[CONNECTOR_CLASS], checked.validation)
 
-        infos = validate_both(look, check, config)
+        ask = connect.exactly_once if self.asks_plugins else _ask_nobody
+        infos = validate_both(look, check, config, ask)
         return refuse_ends(infos, plugin.type, config, connect.spec.providers)
 
     def is_of_connect(self, config: Mapping[str, str]) -> bool:
@@ -394,6 +400,10 @@ class Service:
             window = running_settings(config).number(window_ms)
             return MadeBy(plugin.type, plugin.version, window, is_of_connect=True)
         return MadeBy(UNKNOWN)
+
+
+def _ask_nobody(_: Mapping[str, str]) -> str:
+    return ""
 
 
 def _service(request: Request) -> Service:

@@ -58,6 +58,8 @@ class SealedConfig(NamedTuple):
 
     config: dict[str, str]
     warnings: tuple[str, ...]
+    exactly_once: str = ""
+    """As `ConfigInfos` has it."""
 
 
 def check_config(

@@ -14,6 +14,7 @@ from ....config.references.resolving import refers_to
 from ....config.secrets import Vault
 from ....pipeline.connectors.plugins import SINK_TYPE, SOURCE_TYPE
 from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
+from ....pipeline.spi.keys.plugin_source import SUPPORT
 from ...replies.connectors import ConfigInfo, ConfigInfos, ConfigValueInfo
 from ..server.errors import ApiError
 from .configs import MOST_KEYS, SealedConfig, former_secrets, invalid, open_secrets
@@ -45,11 +46,12 @@ def validate_both(
     look: Callable[[Mapping[str, str | None]], ConfigInfos],
     check: Callable[[Mapping[str, str]], ConfigInfos],
     config: Mapping[str, str | None],
+    ask: Callable[[Mapping[str, str]], str],
 ) -> ConfigInfos:
     """Validate the config of a plugin with a source or a sink of fairlead's.
 
     `look` asks the plugin about its keys, `check` has what fairlead says of its own; an error of
-    either is one.
+    either is one. `ask` has the plugin say what it knows of its offsets, if there is no error.
     """
     from ....pipeline.connectors.plugin_pipeline import (  # noqa: PLC0415  # loads Spark's libraries
         config_of_plugin,
@@ -57,7 +59,11 @@ def validate_both(
 
     plain = {key: value for key, value in config.items() if value is not None}
     nulls = {key: None for key, value in config.items() if value is None}
-    plugin, own = look({**config_of_plugin(plain), **nulls}), check(plain)
+    plain.pop(SUPPORT, None)  # the plugin says it
+    of_plugin = config_of_plugin(plain)
+    plugin = look({**of_plugin, **nulls})
+    answer = "" if plugin.error_count or nulls else ask(of_plugin)
+    own = check({**plain, SUPPORT: answer} if answer else plain)
     infos = {each.value.name: each for each in plugin.configs if each.value}
     for each in own.configs:
         if (value := each.value) is None or value.name == SOURCE_TYPE:
@@ -70,7 +76,7 @@ def validate_both(
             infos[value.name] = replace(theirs, value=replace(theirs.value, errors=errors))
     count = sum(len(each.value.errors) for each in infos.values() if each.value)
     groups = [*dict.fromkeys((*plugin.groups, *own.groups))]
-    return ConfigInfos(plugin.name, count, groups, [*infos.values()], own.warnings)
+    return ConfigInfos(plugin.name, count, groups, [*infos.values()], own.warnings, answer)
 
 
 def refuse_ends(
@@ -143,4 +149,5 @@ def seal_connect_config(
     ]
     if errors:
         raise invalid(errors)
-    return SealedConfig(vault.seal_keys(plain[NAME], plain, secret_keys - referring), ())
+    sealed = vault.seal_keys(plain[NAME], plain, secret_keys - referring)
+    return SealedConfig(sealed, (), infos.exactly_once)

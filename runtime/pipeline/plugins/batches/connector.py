@@ -33,22 +33,35 @@ class SplittingConnector:
         self._asked_at = 0.0
         """Since when, in seconds since 1970."""
         self._has_started = False
+        self.support: str | None = None
+        """What a source says of resuming right behind its offset; None: it was not asked yet."""
+
+    def ask_support(self) -> None:
+        """Ask a source whether it resumes right behind its offset, unless it has said so.
+
+        Raises as `split` does.
+        """
+        if self.support is None:
+            self.support = str(self._answer(self._joined(), "exactly once"))
 
     def split(self) -> Sequence[Mapping[str, str]]:
         """Return the task configs of the plugin.
 
         Raises `NotReady`, `SourceAway`, `FailedElsewhere`.
         """
+        run, question = self._joined(), "task configs" if self._has_started else "start connector"
+        configs: Sequence[Mapping[str, str]] = self._answer(run, question)
+        self._has_started, run.wants_reconfiguration = True, False
+        return configs
+
+    def _joined(self) -> HostedRun:
         if self._run is None:
             self._run = join(self._stack, self._context, self._config)
         require_at_work(self._run)
-        configs: Sequence[Mapping[str, str]] = self._answer(self._run)
-        self._has_started, self._run.wants_reconfiguration = True, False
-        return configs
+        return self._run
 
-    def _answer(self, run: HostedRun) -> Any:  # noqa: ANN401  # JSON
+    def _answer(self, run: HostedRun, question: str) -> Any:  # noqa: ANN401  # JSON
         if self._question is None:
-            question = "task configs" if self._has_started else "start connector"
             self._question = put(run, question, config=self._config)
             self._asked_at = time.time()
         self._question.wait(_TURN_S)

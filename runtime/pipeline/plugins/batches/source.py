@@ -23,6 +23,7 @@ from ...spi.source import ArrowSource, BatchPlan, Limit
 from ..host import HostDied
 from ..running.runs import HandedBatch, HostedRun
 from .host_run import HangWatch, join, put, require_at_work, stop
+from .seen_offsets import SeenOffsets
 
 _AT: Final = "_fairlead_at"
 """The column with the place of a row in its batch, where that has several tables."""
@@ -62,6 +63,7 @@ class PluginSource(ArrowSource):
         self._hang = HangWatch()
         self._planned: tuple[HandedBatch, Any] | None = None
         """The batch at work, with its rows."""
+        self._seen = SeenOffsets()
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[ArrowTable]:
         """Return the batch that the task has handed over; Connect's own keys bound it.
@@ -86,14 +88,16 @@ class PluginSource(ArrowSource):
             put(run, "start task", task=number, **configs)
             self._has_started = True
         if run.batch is None:
-            return BatchPlan(remark=self._hang.look(run))
+            return BatchPlan(remark=self._hang.look(run) or self._seen.remark)
         if self._planned is None or self._planned[0] is not run.batch:
             self._planned = run.batch, self._rows(run.batch)
+            self._seen.add(run.batch)
         batch, rows = self._planned
         starts = ((each, offsets.get(identity(each)), end) for each, end in batch.offsets)
         # To remove what is not there is no advance.
         advances = tuple(Advance(*each) for each in starts if each[1:] != (None, None))
-        return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog=True)
+        size = rows.nbytes, rows.num_rows
+        return BatchPlan((rows,), advances, *size, backlog=True, remark=self._seen.remark)
 
     def _rows(self, batch: HandedBatch) -> Any:  # noqa: ANN401  # pyarrow has no types
         tables = [pa.ipc.open_stream(each).read_all() for each in batch.tables]

@@ -13,13 +13,26 @@ from ...spi.connector import Delivery, Promise
 from ...spi.context import Context
 from ...spi.errors import SampleRefused
 from ...spi.keys.kinds import list_key
-from ...spi.keys.plugin_source import METADATA, OF_CLUSTER, OF_PLUGIN, OF_TASK, RECORDS
+from ...spi.keys.plugin_source import METADATA, OF_CLUSTER, OF_PLUGIN, OF_TASK, RECORDS, SUPPORT
 from ...spi.source import Source
 from ...spi.types import SourceType
 from .connector import SplittingConnector
 from .source import PluginSource
 
-_SUPPORT: Final = "exactly.once.support"
+_LEVEL: Final = "exactly.once.support"
+_SUPPORTED: Final = "supported"
+_WHY_NOT: Final = {
+    "": "the plugin is asked whether it resumes right behind its last offset when it starts, and"
+    " has not said so yet",
+    "unsupported": "the plugin says that with this config it does not resume right behind its last"
+    " offset",
+    "undefined": "the plugin does not say whether it resumes right behind its last offset, as those"
+    " that are older than this question",
+}
+_FAILED: Final = (
+    "the plugin did not say whether it resumes right behind its last offset, it {answer}: its log"
+    " says where"
+)
 _NO_COLUMNS: Final = (
     "to Kafka a record goes as it is, with its key, its partition, its headers and its time: leave"
     " it out"
@@ -31,7 +44,7 @@ class PluginSourceType(SourceType):
     """A source connector of Kafka Connect."""
 
     delivery = Delivery.EXACTLY_ONCE
-    prefixes = (OF_PLUGIN, OF_TASK, OF_CLUSTER, RECORDS)
+    prefixes = (OF_PLUGIN, OF_TASK, OF_CLUSTER, RECORDS, SUPPORT)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Start nothing yet."""
@@ -59,23 +72,30 @@ class PluginSourceType(SourceType):
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return exactly once if the config requires that of the plugin, which then promises it."""
-        if config.get(f"{OF_PLUGIN}{_SUPPORT}", "").lower() == "required":
+        """Return exactly once if the plugin says that it resumes right behind its last offset.
+
+        One that has not said so yet does if the config requires it, and was not refused for that.
+        """
+        required = config.get(f"{OF_PLUGIN}{_LEVEL}", "").lower() == "required"
+        answer = config.get(SUPPORT) or (_SUPPORTED if required else "")
+        if answer == _SUPPORTED:
             return Promise(Delivery.EXACTLY_ONCE)
-        why = (
-            "only the plugin knows whether it resumes right behind its last offset: with"
-            f" {_SUPPORT}=required a config is refused unless it does"
-        )
+        why = _WHY_NOT.get(answer) or _FAILED.format(answer=answer)
         return Promise(Delivery.AT_LEAST_ONCE, (why,))
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the task configs of the plugin; `max_tasks` is in its config.
 
+        Each has what the plugin says of its offsets, so that it is known wherever the log is.
         Raises `NotReady`, `SourceAway`, `FailedElsewhere`.
         """
         del max_tasks
-        configs = self._connector.split()
-        return [{f"{OF_TASK}{key}": value for key, value in each.items()} for each in configs]
+        self._connector.ask_support()
+        configs, support = self._connector.split(), self._connector.support or ""
+        return [
+            {SUPPORT: support, **{f"{OF_TASK}{key}": value for key, value in each.items()}}
+            for each in configs
+        ]
 
     def split_sample(self) -> Mapping[str, str]:
         """Refuse: a plugin may change its source as soon as it reads."""

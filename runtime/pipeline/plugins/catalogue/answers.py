@@ -126,6 +126,16 @@ class PluginAnswers:
         )
         return infos
 
+    def exactly_once(self, config: Mapping[str, str]) -> str:
+        """Return what a source says of resuming right behind its offset; "" for a sink.
+
+        Raises `HostDied`, `HostSlow`, `PluginFailed`.
+        """
+        answer: str = self._ask(
+            lambda host: host.ask("exactly once", KEYS_SECONDS, config=config, batches=True)
+        )
+        return answer
+
     def at_work(self, question: str, **about: object) -> Any:  # noqa: ANN401  # JSON
         """Return the answer of Kafka's own worker, which runs nothing here, to a question.
 

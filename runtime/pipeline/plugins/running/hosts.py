@@ -205,7 +205,7 @@ class _HostLife(HostListener):
             except LedgerUnavailable:
                 time.sleep(_LEDGER_PAUSE_S)
                 continue
-            found = [known[connector].get(identity(each)) for connector, each in keys]
+            found = [known[connector].get(identity(each or {})) for connector, each in keys]
             return [None if each is None else json.dumps(each) for each in found]
         return None
 

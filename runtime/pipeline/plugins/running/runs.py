@@ -39,8 +39,8 @@ class HandedBatch(NamedTuple):
     def read(cls, about: Mapping[str, Any]) -> Self:
         """Return a batch that a host has told; a key of an offset is `[connector, partition]`."""
         data, ends = memoryview(about.get("data", b"")), [0, *accumulate(about["sizes"])]
-        offsets = [
-            (json.loads(partition)[1], None if offset is None else json.loads(offset))
+        offsets = [  # to a plugin a partition of null is one, like any other
+            (json.loads(partition)[1] or {}, None if offset is None else json.loads(offset))
             for partition, offset in about["offsets"]
         ]
         return cls(about["number"], offsets, [data[start:end] for start, end in pairwise(ends)])

@@ -14,3 +14,10 @@ RECORDS: Final = "source.connect.records"
 """Whether records are handed over as Kafka gets them, converted by the plugin's own converters."""
 METADATA: Final = "source.metadata.columns"
 """Which columns have what a record has beside its value: those of the Kafka source."""
+SUPPORT: Final = "source.connect.exactly.once"
+"""What the plugin says of resuming right behind its last offset; "" or absent: it was not asked."""
+
+
+def delivers(delivery: str) -> str:
+    """Return the words with which the remark of a task tells what it delivers now."""
+    return f"delivery is {delivery}: "

@@ -102,16 +102,14 @@ async def create_connector(
     """Create a connector, RUNNING or in another `initial_state`."""
     name = trimmed(connector.name)
     require([name])
-    config, warnings = await run_in_threadpool(
-        prepare_config, service, name, connector.config, None
-    )
+    prepared = await run_in_threadpool(prepare_config, service, name, connector.config, None)
     before = await find_settled(service, name)
     if before is not None:
         raise await run_in_threadpool(name_conflict, service, before)
     command = PutConnector(
         service.group_id,
         name,
-        config,
+        prepared.config,
         create_only=True,
         principal=principal,
         initial_state=RunState(connector.initial_state),
@@ -120,10 +118,10 @@ async def create_connector(
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
         after = await run_in_threadpool(find_connector, service, name)
-        mine = after is not None and after.config == config and not after.deleting
+        mine = after is not None and after.config == prepared.config and not after.deleting
     if not mine:
         refuse(outcome.reply)
-    found = warnings if extended else None
+    found = prepared.warnings if extended else None
     return await _answer_with(service, name, outcome.reply, HTTPStatus.CREATED, found)
 
 
@@ -202,13 +200,13 @@ async def put_checked(
 ) -> HttpAnswer[ConnectorInfo]:
     """Validate a config, and carry out an order with it; `before` is the present one."""
     name = order.connector
-    sealed, warnings = await run_in_threadpool(prepare_config, service, name, config, before)
+    prepared = await run_in_threadpool(prepare_config, service, name, config, before)
     tasks = await run_in_threadpool(_tasks, service, name)
-    outcome = await service.commands.carry_out(replace(order, config=sealed))
+    outcome = await service.commands.carry_out(replace(order, config=prepared.config))
     refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
-    found = warnings if extended else None
+    found = prepared.warnings if extended else None
     return await _answer_with(service, name, outcome.reply, status, found, tasks)
 
 
@@ -276,7 +274,7 @@ async def _answer_with(
                 described = structs.replace(described, tasks=tasks)
             if warnings is None:
                 return described
-            return with_warnings(service, stored, described, warnings)
+            return with_warnings(service, logs.group, stored, described, warnings)
 
     is_new = status is HTTPStatus.CREATED
     headers = {"Location": f"/connectors/{quote(name, safe='')}"} if is_new else dict[str, str]()

@@ -38,6 +38,7 @@ from ...server.errors import ApiError, not_found
 from ...server.parameters import Extended
 from ...server.routing import Routes
 from ...validation.configs import ConfigRemarks, remarks_on
+from ...validation.promises import weaker, with_answer
 
 routes = Routes("connectors")
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -70,7 +71,8 @@ def get_connector(
         described = describe_connector(service, logs.group, connector)
         if not extended:
             return described
-        return with_warnings(service, found, described, publication_warnings(logs, connector))
+        warnings = publication_warnings(logs, connector)
+        return with_warnings(service, logs.group, found, described, warnings)
 
 
 @routes.add("GET /connectors/{connector}/config", Right.VIEW, errors=MISSING)
@@ -250,7 +252,8 @@ def describe_state(
     if not extended:
         return replies.plain_status(logs.group, name, made_by)
     described = replies.connector_status(logs.group, name, made_by, explain_hold(service))
-    return with_warnings(service, connector, described, publication_warnings(logs, name))
+    warnings = publication_warnings(logs, name)
+    return with_warnings(service, logs.group, connector, described, warnings)
 
 
 def explain_hold(service: Service) -> str:
@@ -260,17 +263,29 @@ def explain_hold(service: Service) -> str:
 
 
 def with_warnings(
-    service: Service, connector: ConnectorConfig, described: Warned, further: Iterable[str] = ()
+    service: Service,
+    group: Group,
+    connector: ConnectorConfig,
+    described: Warned,
+    further: Iterable[str] = (),
 ) -> Warned:
     """Return a reply with the warnings and the delivery guarantee of its connector.
 
     `further` are warnings that do not come from the config alone.
     """
-    remarks: ConfigRemarks = remarks_on(service.plugins, connector.config)
+    config = with_answer(service.kept_answers, group, connector)
+    remarks: ConfigRemarks = remarks_on(service.plugins, config)
     is_foreign = service.is_of_connect(connector.config)  # its offsets are in Kafka
     inherited: list[str] = [] if is_foreign else [*_inherited(connector)]
     warnings = tuple(dict.fromkeys((*inherited, *remarks.warnings, *further)))
-    return replace(described, warnings=warnings, delivery=remarks.delivery)
+    delivery = weaker(remarks.delivery, _remarks_of_tasks(group, connector.connector))
+    return replace(described, warnings=warnings, delivery=delivery)
+
+
+def _remarks_of_tasks(group: Group, name: str) -> list[str]:
+    """Return the remarks of the tasks at work of a connector."""
+    found = (views.resource_status(group, Resource(name, n)) for n in group.task_numbers(name))
+    return [each.why for each in found if each.state is RunState.RUNNING]
 
 
 def _inherited(connector: ConnectorConfig) -> Iterator[str]:

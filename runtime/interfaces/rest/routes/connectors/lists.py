@@ -141,7 +141,8 @@ def _expand(
         info = describe_connector(service, logs.group, name)
         if extended:
             warnings = publication_warnings(logs, name)
-            info = with_warnings(service, logs.group.connectors[name], info, warnings)
+            stored = logs.group.connectors[name]
+            info = with_warnings(service, logs.group, stored, info, warnings)
     return ExpandedConnector(
         describe_state(service, logs, name, extended=extended) if "status" in expand else None,
         info,

@@ -229,7 +229,8 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
 def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
     for each in changes:
         for put in each.connectors if isinstance(each, ConnectorsPut) else ():
-            for warning in remarks_on(service.plugins, put.config).warnings:
+            config = service.kept_answers.added_to(put.config)
+            for warning in remarks_on(service.plugins, config).warnings:
                 yield f"{put.connector}: {warning}"
 
 

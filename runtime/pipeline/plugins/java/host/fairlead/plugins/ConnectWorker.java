@@ -162,6 +162,11 @@ final class ConnectWorker {
         return AbstractHerder.reverseTransform(name, raw, worker.connectorTaskConfigs(name, parsed));
     }
 
+    /** Returns what a source says of resuming right behind its offset; "" for a sink. */
+    String exactlyOnce(Map<String, String> given) {
+        return ExactlyOnce.ask(plugins, resolve(given));
+    }
+
     /** Returns whether the tasks of a connector write by transactions, so that Kafka can refuse those of zombies. */
     boolean fences(Map<String, String> given) {
         return config.exactlyOnceSourceEnabled()

@@ -130,6 +130,8 @@ public final class PluginHost {
         switch (question) {
             case "start connector":
                 return worker(with).startConnector(texts(with, "config"));
+            case "exactly once":
+                return worker(with).exactlyOnce(texts(with, "config"));
             case "task configs":
                 return worker(with).taskConfigs(texts(with, "config"));
             case "stop connector":
