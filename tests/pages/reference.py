@@ -42,6 +42,7 @@ BUILT_IN = (
     "source.type=dead-letters",
     "source.type=dead-letter-topic",
     *(f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")),
+    "sink.type=connect",
 )
 FILES = {"Source": "source.type=files", "Sink": "sink.type=files"}
 OF_ALL = "All connectors"

@@ -176,8 +176,8 @@ def rows(of: Database, table: str) -> list[tuple[Any, ...]]:
     if not of.run("SELECT 1 FROM pg_tables WHERE tablename = %s", table):
         return []
     statement = {
-        "items": "SELECT id, name, price::float8 FROM items ORDER BY id",
-        "copied": "SELECT id, name, price::float8 FROM copied ORDER BY id",
+        "items": "SELECT id, name, price::float8, at AT TIME ZONE 'UTC' FROM items ORDER BY id",
+        "copied": "SELECT id, name, price::float8, at FROM copied ORDER BY id",
     }
     return of.run(statement[table])
 
@@ -186,7 +186,10 @@ def test_a_table_is_the_same_in_another_database_whatever_dies(
     node: ConnectNode, server: PostgresServer
 ) -> None:
     origin, target = server.empty("origin"), server.empty("target")
-    origin.run("CREATE TABLE items (id bigserial PRIMARY KEY, name text, price numeric(8, 2))")
+    origin.run(
+        "CREATE TABLE items (id bigserial PRIMARY KEY, name text, price numeric(8, 2),"
+        " at timestamptz DEFAULT now())"
+    )
     node.create(NAME, following(server, "origin", "target"))
     deaths, order = Deaths(node, server), random.Random(SEED)
 

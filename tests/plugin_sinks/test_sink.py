@@ -10,10 +10,17 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.commits import identity
-from fairlead.runtime.pipeline.spi.errors import FailedElsewhere, SchemaRefused, SinkAway
+from fairlead.runtime.pipeline.spi.errors import (
+    FailedElsewhere,
+    RowsRefused,
+    SchemaRefused,
+    SinkAway,
+)
 from fairlead_tests.plugins.sink_driver import LIST, Driver, put, words
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
+MOMENT = 1_704_164_645_006_007
+"""Microseconds since 1970."""
 PAIRS = words(*(["a", "b"] for _ in range(6)))
 TWELVE = put(*((each, "ab"[each % 2]) for each in range(12)))
 
@@ -178,6 +185,28 @@ def test_rows_have_the_types_of_their_columns_and_what_lies_beside_a_record(
         f"list=[1, null], pairs={{a=1}}, inner={{x=1, when=time {ms}}}, none=null}} at {ms} h=1",
         "other-0@1 8 -> null",
     ]
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ("milliseconds", "set sink.time.precision=microseconds for a plugin that knows"),
+        ("truncated", f"{{at=time {MOMENT // 1000}, inner={{when=time {MOMENT // 1000}}}}}"),
+        ("microseconds", f"{{at={MOMENT}, inner={{when={MOMENT}}}}}"),
+    ],
+)
+def test_times_of_microseconds_are_refused_cut_or_written_as_debezium_does(
+    driver: Driver, times: str, told: str
+) -> None:
+    moment = pa.array([MOMENT], pa.timestamp("us", "UTC"))
+    inner = pa.StructArray.from_arrays([moment], ["when"])
+    driver.begin([pa.table({"at": moment, "inner": inner})], times=times)
+    if times == "milliseconds":
+        with pytest.raises(RowsRefused, match=told):
+            driver.until(lambda: False)
+        return
+    driver.until(lambda: len(driver.told) == 2)
+    assert driver.told[1] == f"words-0@0 {told}"
 
 
 def test_columns_may_be_a_records_key_and_a_deleted_row_is_a_tombstone(driver: Driver) -> None:

@@ -31,6 +31,7 @@ from ..spi.keys.plugin_sink import (
     RECORD_PARTITION,
     RECORD_TOPIC,
     SINK_OF_PLUGIN,
+    TIME_PRECISION,
 )
 from ..spi.keys.plugin_source import CONNECT, OF_CLUSTER, OF_PLUGIN, RECORDS, SUPPORT
 from ..spi.offsets import Offsets, Seek
@@ -85,7 +86,7 @@ def is_fed(config: Mapping[str, str]) -> bool:
 def config_of_plugin(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config that the plugin gets: without the other end, and fairlead's transforms."""
     of_fairlead = _own_transforms(config)
-    ends = ("source.", KEY_COLUMNS, OF_SINK) if is_fed(config) else ("sink.",)
+    ends = ("source.", KEY_COLUMNS, TIME_PRECISION, OF_SINK) if is_fed(config) else ("sink.",)
     prefixes = (*ends, *(f"{TRANSFORMS}.{each}." for each in of_fairlead))
     kept = {key: value for key, value in config.items() if not key.startswith(prefixes)}
     chain = [each for each in transforms.aliases(config) if each not in of_fairlead]

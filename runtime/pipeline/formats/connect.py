@@ -14,7 +14,7 @@ unless its schema says `"optional": true`). It also finds milliseconds beyond Sp
 Debezium writes such ones for PostgreSQL's `infinity`.
 
 Writing. `envelope_of` makes the schema of rows, whose fields are all optional, and has their times
-as numbers.
+as numbers: milliseconds, or microseconds under Debezium's name for these.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,8 @@ Rewrite = Callable[[Raw], Raw]
 
 DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 _DATE: Final = "org.apache.kafka.connect.data.Date"
-_TIMESTAMP: Final = "org.apache.kafka.connect.data.Timestamp"
+TIMESTAMP: Final = "org.apache.kafka.connect.data.Timestamp"
+MICRO_TIMESTAMP: Final = "io.debezium.time.MicroTimestamp"
 _DAYS: Final = pa.date32()
 _MILLIS: Final = pa.timestamp("ms", "UTC")
 _MICROS: Final = pa.timestamp("us", "UTC")
@@ -59,9 +60,9 @@ PLAIN: Final[Mapping[str, pa.DataType]] = {
 DEBEZIUM_TIMES: Final[Mapping[str, pa.DataType]] = {
     "io.debezium.time.Date": _DAYS,
     "io.debezium.time.Timestamp": _MILLIS,
-    "io.debezium.time.MicroTimestamp": _MICROS,
+    MICRO_TIMESTAMP: _MICROS,
 }
-TIMES: Final[Mapping[str, pa.DataType]] = {_DATE: _DAYS, _TIMESTAMP: _MILLIS, **DEBEZIUM_TIMES}
+TIMES: Final[Mapping[str, pa.DataType]] = {_DATE: _DAYS, TIMESTAMP: _MILLIS, **DEBEZIUM_TIMES}
 """The names of dates and times, whose numbers are in the unit of the type."""
 
 _FROM_NUMBER: Final[Mapping[pa.DataType, str]] = {
@@ -331,16 +332,28 @@ def _first(whys: Iterable[str]) -> str:
     return f"coalesce({', '.join(found)})" if found else ""
 
 
-def envelope_of(columns: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa.Table]:
+class WrittenTimes(NamedTuple):
+    """How times are written."""
+
+    name: str = TIMESTAMP
+    """The name of their type, a key of `TIMES`."""
+    advice: str = "write it as Avro or without schemas"
+    """What else to do with a time that does not fit."""
+
+
+def envelope_of(
+    columns: pa.Table, *, is_lone: bool, times: WrittenTimes | None = None
+) -> tuple[dict[str, Any], pa.Table]:
     """Return the schema of rows, and the rows with times as numbers.
 
     Raises `SchemaRefused`, and `RowsRefused` for a time that has more than milliseconds.
 
     A Decimal is written as a number, which Connect's JsonConverter reads with any `decimal.format`.
     """
-    fields = [_field_of(each.name, each.type) for each in columns.schema]
+    times = times or WrittenTimes()
+    fields = [_field_of(each.name, each.type, times.name) for each in columns.schema]
     numbers = pa.table(
-        {name: _with_numbers(columns[name], name) for name in columns.column_names},
+        {name: _with_numbers(columns[name], name, times) for name in columns.column_names},
     )
     if is_lone:
         lone = {key: value for key, value in fields[0].items() if key != "field"}
@@ -348,47 +361,54 @@ def envelope_of(columns: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa
     return {"type": "struct", "optional": False, "fields": fields}, numbers
 
 
-def _field_of(name: str, kind: pa.DataType) -> dict[str, Any]:
-    return {"field": name, "optional": True, **_type_of(kind, name)}
+def cut_times(columns: pa.Table) -> pa.Table:
+    """Return columns whose times have milliseconds; what they have beyond is gone."""
+    millis = [each.with_type(_retyped(each.type, pa.timestamp("ms"))) for each in columns.schema]
+    return columns.cast(pa.schema(millis), safe=False)
 
 
-def _type_of(kind: pa.DataType, name: str) -> dict[str, Any]:  # noqa: PLR0911  # one for each kind
+def _field_of(name: str, kind: pa.DataType, time: str) -> dict[str, Any]:
+    return {"field": name, "optional": True, **_type_of(kind, name, time)}
+
+
+def _type_of(  # noqa: PLR0911  # one for each kind
+    kind: pa.DataType, name: str, time: str
+) -> dict[str, Any]:
     if plain := _WRITTEN.get(kind):
         return {"type": plain}
     if pa.types.is_date32(kind):
         return {"type": "int32", "name": _DATE, "version": 1}
     if pa.types.is_timestamp(kind):
-        return {"type": "int64", "name": _TIMESTAMP, "version": 1}
+        return {"type": "int64", "name": time, "version": 1}
     if pa.types.is_decimal(kind):
         parameters = {"scale": str(kind.scale)}
         return {"type": "bytes", "name": DECIMAL, "version": 1, "parameters": parameters}
     if pa.types.is_struct(kind):
-        return {"type": "struct", "fields": [_field_of(each.name, each.type) for each in kind]}
+        fields = [_field_of(each.name, each.type, time) for each in kind]
+        return {"type": "struct", "fields": fields}
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return {
-            "type": "array",
-            "items": {"optional": True, **_type_of(kind.value_type, name)},
-        }
+        items = _type_of(kind.value_type, name, time)
+        return {"type": "array", "items": {"optional": True, **items}}
     if pa.types.is_map(kind):
-        values = {"optional": True, **_type_of(kind.item_type, name)}
-        return {"type": "map", "keys": _type_of(kind.key_type, name), "values": values}
+        values = {"optional": True, **_type_of(kind.item_type, name, time)}
+        return {"type": "map", "keys": _type_of(kind.key_type, name, time), "values": values}
     raise SchemaRefused(f"Connect has no type for column {name}: {kind}")
 
 
-def _with_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return a column with its dates as days and its times as milliseconds since 1970."""
-    millis, plain = _retyped(column.type, pa.timestamp("ms")), _retyped(column.type, pa.int64())
+def _with_numbers(column: pa.ChunkedArray, name: str, times: WrittenTimes) -> pa.ChunkedArray:
+    """Return a column with its dates as days and its times as numbers since 1970."""
+    unit = pa.timestamp(TIMES[times.name].unit)
+    written, plain = _retyped(column.type, unit), _retyped(column.type, pa.int64())
     if plain == column.type:
         return column
     if pa.types.is_nested(column.type):  # a copy: a cast looks at what lies beside a slice, too
         column = column.take(pa.array(range(len(column)), pa.int64()))
     try:
-        return pc.cast(pc.cast(column, millis), plain)
+        return pc.cast(pc.cast(column, written), plain)
     except pa.ArrowInvalid:
         raise RowsRefused(
             f"column {name}: a time has microseconds, and Connect's Timestamp has milliseconds: "
-            f"cut them by a transform (date_trunc('MILLISECOND', {name})), or write it as Avro or "
-            "without schemas"
+            f"cut them by a transform (date_trunc('MILLISECOND', {name})), or {times.advice}"
         ) from None
 
 

@@ -20,7 +20,7 @@ from fairlead_tests.plugins.told_sink import SINK
 SECONDS = 60.0
 NAME = "told"
 ANY = Limit(1_000_000, 1 << 30, 1_000)
-_OWN = {"is_raw", "keys"}
+_OWN = {"is_raw", "keys", "times"}
 """What is said to the sink, and not to the plugin."""
 LIST: Document = {"list": "one"}
 
@@ -69,11 +69,7 @@ class Driver:
             "connector.class": SINK,
             "topics": "words",
             "told": str(self.told_path),
-            **{
-                key.replace("_", "."): value
-                for key, value in config.items()
-                if key not in {"is_raw", "keys"}
-            },
+            **{key.replace("_", "."): value for key, value in config.items() if key not in _OWN},
         }
         own = {f"sink.connect.config.{key}": each for key, each in own.items()}
         task = {f"{key.replace('config', 'task', 1)}": each for key, each in own.items()}
@@ -82,6 +78,8 @@ class Driver:
         raw = {"sink.connect.is.raw": config.get("is_raw", "false")}
         context = Context(Resource(NAME, 0), lambda _: None, shared=self.shared)
         keys = {"sink.key.columns": config.get("keys", "")}
+        if "times" in config:
+            keys["sink.time.precision"] = config["times"]
         settings = ConfigDef((*PluginSinkType.keys(),)).parse(keys)
         self.sink = PluginSinkType.sink(context, {**own, **task, **beside, **raw}, settings)
         self.inner = ListedSource(batches)

@@ -17,9 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....events.commits import Document, identity
-from ...formats.connect import envelope_of
+from ...formats.connect import (
+    MICRO_TIMESTAMP,
+    TIMESTAMP,
+    WrittenTimes,
+    cut_times,
+    envelope_of,
+)
 from ...spi.errors import SchemaRefused
-from ...spi.keys.plugin_sink import KEY_COLUMNS, RECORD_OFFSET, RECORD_PARTITION, RECORD_TOPIC
+from ...spi.keys.plugin_sink import (
+    KEY_COLUMNS,
+    RECORD_OFFSET,
+    RECORD_PARTITION,
+    RECORD_TOPIC,
+    TIME_PRECISION,
+)
 from ...spi.rows import RECORD_PLACE, ArrowTable
 
 _LONE: Final = "_value"
@@ -27,6 +39,19 @@ _BESIDE: Final = ("_key", "_timestamp", "_headers")
 _PLACE: Final = (*RECORD_PLACE.values(),)
 _CHUNK_BYTES: Final = 8 << 20
 """How much a plugin host is given at once, about."""
+MILLISECONDS: Final = "milliseconds"
+MICROSECONDS: Final = "microseconds"
+TRUNCATED: Final = "truncated"
+_ADVICE: Final = (
+    f"set {TIME_PRECISION}={MICROSECONDS} for a plugin that knows Debezium's MicroTimestamp, or "
+    f"{TIME_PRECISION}={TRUNCATED} to lose them"
+)
+TIME_FORMS: Final = {
+    MILLISECONDS: WrittenTimes(TIMESTAMP, _ADVICE),
+    MICROSECONDS: WrittenTimes(MICRO_TIMESTAMP),
+    TRUNCATED: WrittenTimes(TIMESTAMP),
+}
+"""How times are written, by the words of the key."""
 _PLAIN: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.large_string(): pa.string(),
     pa.large_binary(): pa.binary(),
@@ -60,26 +85,25 @@ class Fed(NamedTuple):
             yield stream.getvalue()
 
 
+class RecordForm(NamedTuple):
+    """How rows become records."""
+
+    is_raw: bool = False
+    """Whether keys and values are bytes that the plugin's own converters read."""
+    keys: Sequence[str] = ()
+    """The columns of a record's key; with them a deleted row has no value."""
+    is_letter: bool = False
+    """Whether rows are letters: the places that they have are not theirs any more."""
+    times: str = MILLISECONDS
+    """A word of `TIME_FORMS`."""
+
+
 class PlacedRows:
     """Makes records of rows, and counts the offsets of those that have none."""
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        *,
-        is_raw: bool = False,
-        keys: Sequence[str] = (),
-        is_letter: bool = False,
-    ) -> None:
-        """Begin at offset 0; `topic` is that of rows without one, "" if there is none.
-
-        If `is_raw`, keys and values are bytes that the plugin's own converters read. `keys` are
-        the columns of a record's key; with them a deleted row has no value. If `is_letter`, the
-        places that rows have are not theirs any more.
-        """
-        self._topic, self._partition, self._is_raw, self._keys = topic, partition, is_raw, keys
-        self._is_letter = is_letter
+    def __init__(self, topic: str, partition: int, form: RecordForm) -> None:
+        """Begin at offset 0; `topic` is that of rows without one, "" if there is none."""
+        self._topic, self._partition, self._form = topic, partition, form
         self._logged: Mapping[str, Document] = {}
         self._next: dict[str, int] = {}
         """The offset of the next row, by topic."""
@@ -111,27 +135,32 @@ class PlacedRows:
         names = [each for each in rows.column_names if each not in {*_PLACE, *_BESIDE}]
         if not names:
             raise SchemaRefused("no column is left for the value: all are about the record")
-        if self._is_raw:
+        if self._form.is_raw:
             if names != [_LONE]:
                 raise SchemaRefused(f"a value of bytes is the column {_LONE}, not {names}")
             table = pa.table({**beside, _LONE: rows[_LONE]})
             return Fed(key=None, value=None, lone=True, table=table)
         lone, key = names == [_LONE], None
-        value, columns = envelope_of(_plain(rows.select(names)), is_lone=lone)
+        value, columns = self._envelope(rows.select(names), is_lone=lone)
         if "_key" in beside:
-            key, keys = envelope_of(_plain(pa.table({"_key": beside["_key"]})), is_lone=True)
+            key, keys = self._envelope(pa.table({"_key": beside["_key"]}), is_lone=True)
             beside["_key"] = keys["_key"]
         return Fed(key, value, lone, pa.table({**beside, **_columns(columns)}))
+
+    def _envelope(self, rows: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa.Table]:
+        plain, times = _plain(rows), self._form.times
+        plain = cut_times(plain) if times == TRUNCATED else plain
+        return envelope_of(plain, is_lone=is_lone, times=TIME_FORMS[times])
 
     def _with_keys(self, given: ArrowTable) -> pa.Table:
         """Return rows with a key of some columns, if the config wants that."""
         rows: Any = given
-        if not self._keys:
+        if not self._form.keys:
             return rows
-        if missing := [each for each in self._keys if each not in rows.column_names]:
+        if missing := [each for each in self._form.keys if each not in rows.column_names]:
             raise SchemaRefused(f"{KEY_COLUMNS}: rows have no column {', '.join(missing)}")
-        columns = [rows[each].combine_chunks() for each in self._keys]
-        keyed = rows.append_column("_key", pa.StructArray.from_arrays(columns, [*self._keys]))
+        columns = [rows[each].combine_chunks() for each in self._form.keys]
+        keyed = rows.append_column("_key", pa.StructArray.from_arrays(columns, [*self._form.keys]))
         gone = _deleted(rows)
         if gone is None or not pc.any(gone).as_py():
             return keyed
@@ -143,7 +172,7 @@ class PlacedRows:
 
     def _placed(self, given: ArrowTable) -> dict[str, pa.ChunkedArray | pa.Array]:
         rows: Any = given
-        if not self._is_letter and all(each in rows.column_names for each in _PLACE):
+        if not self._form.is_letter and all(each in rows.column_names for each in _PLACE):
             kinds = (pa.string(), pa.int32(), pa.int64())
             return {
                 each: pc.cast(rows[each], kind) for each, kind in zip(_PLACE, kinds, strict=True)

@@ -11,18 +11,33 @@ from ...spi.config import Definition, ParsedConfig, strip_prefix
 from ...spi.connector import Delivery, Promise
 from ...spi.context import Context
 from ...spi.errors import ContractBroken
-from ...spi.keys.common import QUEUE, TASKS_MAX, TOLERANCE
-from ...spi.keys.kinds import list_key
+from ...spi.keys.common import CONNECTOR_CLASS, QUEUE, TASKS_MAX, TOLERANCE
+from ...spi.keys.kinds import choice_key, list_key
 from ...spi.keys.letters import LETTER_TOPIC, LETTERS
-from ...spi.keys.plugin_sink import IS_RAW, KEY_COLUMNS, OF_SINK, SINK_OF_PLUGIN, SINK_OF_TASK
+from ...spi.keys.plugin_sink import (
+    IS_RAW,
+    KEY_COLUMNS,
+    OF_SINK,
+    SINK_OF_PLUGIN,
+    SINK_OF_TASK,
+    TIME_PRECISION,
+)
 from ...spi.sink import Sink
 from ...spi.types import SinkType
 from ..batches.connector import SplittingConnector
 from .errant import ErrantRecords
 from .feed import Feed
-from .records import PlacedRows, partition_of_letters
+from .records import (
+    MICROSECONDS,
+    MILLISECONDS,
+    TIME_FORMS,
+    PlacedRows,
+    RecordForm,
+    partition_of_letters,
+)
 from .sink import PluginSink
 
+_DEBEZIUM = "io.debezium."
 _WHY = (
     "Kafka Connect's sink connectors are at least once: rows that were put to the plugin and not"
     " committed are put again after a failure; with an upsert by key that leaves each row once"
@@ -44,12 +59,21 @@ class PluginSinkType(SinkType):
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return its own key; those of the plugin are checked by the plugin."""
+        """Return its own keys; those of the plugin are checked by the plugin."""
         return (
             list_key(
                 KEY_COLUMNS,
                 "The columns of a record's key, for a plugin that is fed with rows: the key is a"
                 " struct of them. With it a deleted row (`__op=d`) is a tombstone.",
+            ),
+            choice_key(
+                TIME_PRECISION,
+                "How the times of rows are written for a plugin: `milliseconds` is Connect's"
+                " Timestamp, and a time that has more is refused; `truncated` is the same, and what"
+                " a time has more is lost; `microseconds` is Debezium's MicroTimestamp. Default:"
+                " `microseconds` for Debezium's own plugins, `milliseconds` for all others.",
+                "",
+                *TIME_FORMS,
             ),
         )
 
@@ -101,6 +125,12 @@ class PluginSinkType(SinkType):
         is_letter = config.get("source.type") in {LETTERS, LETTER_TOPIC}
         if is_letter:
             partition += partition_of_letters(context.resource.connector)
-        placed = PlacedRows(topic, partition, is_raw=is_raw, keys=keys, is_letter=is_letter)
+        times = settings.text(TIME_PRECISION) or _times_for(own.get(CONNECTOR_CLASS, ""))
+        placed = PlacedRows(topic, partition, RecordForm(is_raw, keys, is_letter, times))
         errant = ErrantRecords(context.hide, is_raw=is_raw, has_keys=bool(keys))
         return PluginSink(feed, placed, errant)
+
+
+def _times_for(connector_class: str) -> str:
+    """Return how times are written unless the config says it."""
+    return MICROSECONDS if connector_class.startswith(_DEBEZIUM) else MILLISECONDS
