@@ -13,6 +13,8 @@ from fairlead_tests.plugins.bad_tasks import write_bad_tasks
 from fairlead_tests.plugins.beside import OF_BOTH, Beside, worker_beside
 from fairlead_tests.plugins.connect_node import ConnectNode, connect_node
 from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
+from fairlead_tests.plugins.leased_provider import PROVIDER as LEASED
+from fairlead_tests.plugins.leased_provider import write_leased_provider
 from fairlead_tests.plugins.mirror import write_mirror_plugin
 from fairlead_tests.plugins.scripted_plugin import write_scripted_plugin
 
@@ -39,11 +41,13 @@ def node(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     plugins = plugin_path(folder / "plugins", CONNECT_FILE)
     write_mirror_plugin(plugins / "mirror")
     write_bad_tasks(plugins / "bad-tasks")
+    write_leased_provider(plugins / "leased")
     (folder / "secrets").mkdir()
     settings = {
         "exactly.once.source.support": "enabled",
         "scheduled.rebalance.max.delay.ms": 0,
-        "config.providers": "props",
+        "config.providers": "props,leased",
+        "config.providers.leased.class": LEASED,
         "config.providers.props.class": PROVIDER,
         "config.providers.props.param.allowed.paths": folder / "secrets",
     }

@@ -58,3 +58,19 @@ def test_a_reference_that_leads_to_nothing_is_named(node: ConnectNode, topics: T
     told = node.status(name)["connector"]
     assert f"file: {reference} cannot be resolved" in told["reason"] + told["trace"]
     node.delete(name)
+
+
+def test_a_connector_starts_again_when_the_time_of_a_value_is_over(
+    node: ConnectNode, topics: Topics, tmp_path: Path
+) -> None:
+    lease, name = tmp_path / "lease", "leased"
+    lease.write_text(f"file={tmp_path}/first.txt\nttl=3000\n")
+    topics.write(topics.make(name), ["a"])
+    file = f"${{leased:{lease}:file}}"
+    node.create(name, {"connector.class": SINK, "file": file, "topics": name})
+    until((tmp_path / "first.txt").exists, "the first value is used")
+    lease.write_text(f"file={tmp_path}/second.txt\n")
+    until((tmp_path / "second.txt").exists, "the next value is used")
+    topics.write(name, ["b"])
+    until(lambda: "b" in (tmp_path / "second.txt").read_text(), "it goes on")
+    node.delete(name)

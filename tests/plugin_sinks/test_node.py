@@ -10,6 +10,7 @@ import pytest
 from fairlead.runtime.pipeline.plugins.feeds.records import partition_of_letters
 from fairlead_tests.plugins.connect_node import ConnectNode, connect_node, until
 from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
+from fairlead_tests.plugins.leased_provider import PROVIDER, write_leased_provider
 from fairlead_tests.plugins.told_sink import SINK, write_told_sink
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
@@ -23,7 +24,12 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectNode]:
     folder = tmp_path_factory.mktemp("node")
     plugins = plugin_path(folder / "plugins", CONNECT_FILE)
     write_told_sink(plugins / "told")
-    settings = {"scheduled.rebalance.max.delay.ms": 0}
+    write_leased_provider(plugins / "leased")
+    settings = {
+        "scheduled.rebalance.max.delay.ms": 0,
+        "config.providers": "leased",
+        "config.providers.leased.class": PROVIDER,
+    }
     with connect_node(folder, NOBODY, plugins, settings) as node:
         yield node
 
@@ -170,3 +176,30 @@ def test_a_record_that_the_plugin_reports_is_a_dead_letter_once(
     kept = b"".join(each.read_bytes() for each in node.data_dir.rglob("*") if each.is_file())
     assert b"quite-a-secret" not in kept
     node.delete("errant", "errant-retry")
+
+
+def test_a_plugin_starts_again_when_a_value_is_over_and_never_if_its_class_is_not_allowed(
+    node: ConnectNode, tmp_path: Path
+) -> None:
+    source, lease = tmp_path / "in", tmp_path / "lease"
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    lease.write_text(f"file={first}\nttl=3000\n")
+    write(source, 0, 5)
+    node.create("leased", {**fed(source, first), "file": f"${{leased:{lease}:file}}"})
+    until(lambda: numbers(first) == [*range(5)], "the first value is used")
+    lease.write_text(f"file={second}\n")
+    until(second.exists, "the next value is used")
+    write(source, 5, 5)
+    until(lambda: numbers(second) == [*range(5, 10)], "it goes on, and no row is repeated")
+    node.down()
+    node.command = [*node.command, "--set", "plugin.allow=told.*"]
+    node.up()
+
+    def why() -> str:
+        status = node.status("leased")
+        return str([status["connector"], *status["tasks"]])
+
+    refused = "configs may not name org.apache.kafka.connect.file.FileStreamSinkConnector"
+    until(lambda: refused in why(), "it says why it does not run")
+    assert "plugin.allow is told.*: add a pattern for it, and start the node again" in why()
+    node.delete("leased")
