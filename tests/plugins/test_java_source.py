@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -10,23 +11,24 @@ import pytest
 
 from fairlead.runtime.pipeline.plugins import setup
 from fairlead.runtime.pipeline.plugins.host import HostLaunch, PluginHost, trust_options
-from fairlead.runtime.pipeline.plugins.ivy import Coordinates, Ivy, NotFetched
+from fairlead.runtime.pipeline.plugins.ivy import Ivy
 from fairlead.runtime.pipeline.plugins.setup import Installation, set_up
 from fairlead.runtime.processes.java import Java, find_java
 from fairlead_tests.plugins.installed import (
     CONNECT_FILE,
     QUICK,
+    VERSION,
     WORKER,
     installation,
     java_here,
+    of_version,
     plugin_path,
 )
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
 SECONDS = 120.0
 COMPILER = shutil.which("javac")
-MODULES = ("runtime", "json", "transforms")
-LOGGING = ("slf4j-impl", "core")
+FOLDER = Path(__file__).parents[1]
 REFUSAL = (
     "Plugin org.apache.kafka.connect.file.FileStreamSourceConnector not found that matches the"
     " version range [9.9,9.9], available versions: [{}]"
@@ -88,26 +90,28 @@ def test_the_java_of_the_python_package_sets_up_and_answers(empty: Path) -> None
 
 
 # Kafka's own plugins take their version from Kafka, and those of 4.3 do not find that of 4.4.
-@pytest.mark.soak  # two more downloads, and twice the start of everything
+@pytest.mark.soak  # more downloads, and everything is started once more
 @pytest.mark.parametrize(("version", "plugins"), [("4.1.1", "4.1.1"), ("4.4.0", "undefined")])
 def test_what_is_compiled_once_runs_on_other_versions_of_connect(
     tmp_path: Path, version: str, plugins: str
 ) -> None:
-    wanted = [
-        *(Coordinates("org.apache.kafka", f"connect-{each}", version) for each in MODULES),
-        *(Coordinates("org.apache.logging.log4j", f"log4j-{each}", "2.25.2") for each in LOGGING),
-    ]
-    try:
-        jars = Ivy(java_here()).fetch(wanted, is_whole=True)
-    except NotFetched as error:
-        pytest.skip(str(error))
-    compiled = installation()
-    (tmp_path / "connect").mkdir()
-    for each in jars:
-        (tmp_path / "connect" / each.name).symlink_to(each)
-    for name in ("boot.jar", "host.jar", compiled.logging.name):
-        (tmp_path / name).symlink_to(compiled.folder / name)
-    other = Installation(tmp_path, version)
     path = plugin_path(tmp_path / "path", CONNECT_FILE)
-    told = answers(other, java_here(), tmp_path / "host.log", path)
+    told = answers(of_version(version), java_here(), tmp_path / "host.log", path)
     assert told == [version, REFUSAL.format(plugins)]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", ["4.1.1", "4.2.0", "4.4.0"])
+def test_plugins_feed_sinks_and_are_fed_on_other_versions_of_connect(version: str) -> None:
+    of_version(version)  # or it is skipped
+    tests = [FOLDER / "plugin_sinks/test_sink.py", FOLDER / "plugin_sources/test_source.py"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests)],
+        cwd=FOLDER.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, VERSION: version},
+    )
+    assert ran.returncode == 0, ran.stdout[-5000:]

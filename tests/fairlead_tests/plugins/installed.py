@@ -3,12 +3,15 @@
 All of it is fetched once, into Ivy's cache, and set up once in the environment of the tests.
 """
 
+import atexit
 import fcntl
+import os
 import shutil
 import tarfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -28,6 +31,10 @@ WORKER = {
 """The properties of a worker that no broker is there for."""
 QUICK = HostOptions(java_options="-XX:TieredStopAtLevel=1")
 """Of hosts that live for seconds: the quick compiler alone takes two thirds of what both do."""
+MODULES = ("runtime", "json", "transforms")
+LOGGING = ("slf4j-impl", "core")
+VERSION = "TEST_CONNECT"
+"""Names the version of Connect that hosts run on, if it is not the usual one."""
 CONNECT_FILE = "org.apache.kafka:connect-file:4.3.0"
 DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.1.Final:plugin:tar.gz"
 OLDER_DEBEZIUM = "io.debezium:debezium-connector-postgres:3.6.0.Final:plugin:tar.gz"
@@ -45,6 +52,33 @@ def java_here() -> Java:
 @cache
 def installation() -> Installation:
     """Return what hosts run on, or skip the test where it cannot be had."""
+    version = os.environ.get(VERSION)
+    return of_version(version) if version else _set_up()
+
+
+@cache
+def of_version(version: str) -> Installation:
+    """Return what was compiled once beside the jars of another version of Connect."""
+    wanted = [
+        *(Coordinates("org.apache.kafka", f"connect-{each}", version) for each in MODULES),
+        *(Coordinates("org.apache.logging.log4j", f"log4j-{each}", "2.25.2") for each in LOGGING),
+    ]
+    try:
+        jars = Ivy(java_here()).fetch(wanted, is_whole=True)
+    except NotFetched as error:
+        pytest.skip(str(error))
+    compiled = _set_up()
+    folder = Path(mkdtemp(prefix=f"connect-{version}-"))
+    atexit.register(shutil.rmtree, folder)
+    (folder / "connect").mkdir()
+    for each in jars:
+        (folder / "connect" / each.name).symlink_to(each)
+    for name in ("boot.jar", "host.jar", compiled.logging.name):
+        (folder / name).symlink_to(compiled.folder / name)
+    return Installation(folder, version)
+
+
+def _set_up() -> Installation:
     java = java_here()
     home().mkdir(parents=True, exist_ok=True)
     with (home() / ".tests").open("w") as lock:
