@@ -29,7 +29,7 @@ def source_bean(rows: int) -> Bean:
 class Run:
     """A task that hears its figures."""
 
-    resource = TASK
+    in_host = TASK
 
     def __init__(self) -> None:
         self.heard = list[TaskFigures]()

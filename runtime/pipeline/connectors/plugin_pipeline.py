@@ -1,4 +1,4 @@
-"""A connector of Kafka Connect with one end of fairlead's: a plugin as source, or as sink.
+"""A connector of Kafka Connect without a topic at one end: a plugin as source, as sink, or both.
 
 Its config is that of the connector, with a `sink.type` or a `source.type` and the keys of that end.
 Here it becomes the config of a `SparkPipeline` whose other end has the type `connect`: what the
@@ -11,6 +11,10 @@ fairlead's makes rows of them. `sink.topic` is then a transform of Kafka's, the 
 and converters are right for each other, and the topic is created if the config says so. A sink gets
 the records of `source.type=kafka` as bytes, unless a converter of that source is named: then its
 own converters read them, as in Connect.
+
+With `sink.type=connect` a plugin is the source, and another one the sink, whose keys stand behind
+`sink.`. Records go from one to the other as they are, or as rows if a transform of fairlead's is
+between them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,18 +26,29 @@ from ..spi.config import Validation, strip_prefix
 from ..spi.connector import Pipeline, Promise
 from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.errors import LettersRefused, OffsetRefused
-from ..spi.keys.common import CONNECTOR_CLASS, QUEUE_TOPIC, TRANSFORMS
+from ..spi.keys.common import CONNECTOR_CLASS, NAME, QUEUE_TOPIC, TASKS_MAX, TRANSFORMS
 from ..spi.keys.plugin_sink import (
+    BESIDE_SOURCE,
     IS_RAW,
     KEY_COLUMNS,
     OF_SINK,
+    OWN_KEYS,
     RECORD_OFFSET,
     RECORD_PARTITION,
     RECORD_TOPIC,
     SINK_OF_PLUGIN,
     TIME_PRECISION,
+    has_two_plugins,
 )
-from ..spi.keys.plugin_source import CONNECT, OF_CLUSTER, OF_PLUGIN, RECORDS, SUPPORT
+from ..spi.keys.plugin_source import (
+    CONNECT,
+    HELD,
+    METADATA,
+    OF_CLUSTER,
+    OF_PLUGIN,
+    RECORDS,
+    SUPPORT,
+)
 from ..spi.offsets import Offsets, Seek
 from ..spi.rows import LetterPage, LetterQuery
 from ..stores.kafka import keys as kafka
@@ -55,10 +70,17 @@ _NOTHING_TO_CONVERT: Final = (
 )
 _OVERRIDE: Final = "consumer.override."
 _MOST_RECORDS: Final = f"{_OVERRIDE}max.poll.records"
-_NO_CONSUMER: Final = (
-    "{named}: no effect, since no consumer of Kafka's runs in the plugin's JVM: a source of topics"
-    " has source.consumer.override."
+_NO_CLIENT: Final = "{named}: no effect, since no consumer of Kafka's runs in the plugin's JVM"
+_NO_CONSUMER: Final = f"{_NO_CLIENT}: a source of topics has source.consumer.override."
+_NOT_CONVERTED: Final = (
+    "{named}: no effect, since records go from one plugin to the other as they are: nothing"
+    " converts them"
 )
+_CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
+_BETWEEN: Final = ("key", "topic", "timestamp", "headers")
+"""What rows between two plugins have beside their columns."""
+_OF_WHOLE: Final = (NAME, TASKS_MAX, "errors.")
+"""What keys begin with that are those of a connector with both its plugins."""
 _BEHIND: Final = (
     "a transform of Kafka Connect runs before those of fairlead: put it before {first}, or write"
     " what it does as `select` or `sql`"
@@ -72,6 +94,10 @@ _NO_BYTES: Final = (
     f" topics as bytes: set {QUEUE_TOPIC} and {QUEUE_HEADERS}=true to retry those that come from"
     " then on"
 )
+_NO_SCHEMAS: Final = (
+    "a letter has no schemas, and its record was put by the source as it was: mend what the sink"
+    " complains of, and have the source send it again"
+)
 _TOPICS: Final = "topics"
 _TOPICS_REGEX: Final = "topics.regex"
 _BYTES: Final = "bytes"
@@ -81,6 +107,29 @@ _COLUMNS: Final = ",".join(kafka.METADATA_COLUMNS)
 def is_fed(config: Mapping[str, str]) -> bool:
     """Return whether a plugin is the sink."""
     return keys.SOURCE_TYPE in config and config[keys.SOURCE_TYPE] != CONNECT
+
+
+def config_of_sink(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the config that a plugin gets which is the sink of another one."""
+    whole = {key: value for key, value in config.items() if key.startswith(_OF_WHOLE)}
+    own = {
+        key.removeprefix(SINK_OF_PLUGIN).removeprefix(BESIDE_SOURCE): value
+        for key, value in config.items()
+        if key.startswith(BESIDE_SOURCE) and key not in OWN_KEYS
+    }
+    every = {} if {_TOPICS, _TOPICS_REGEX} & own.keys() else {_TOPICS_REGEX: ".*"}
+    return {**every, **own, **whole}
+
+
+def key_of_sink(key: str) -> str:
+    """Return what a key of such a plugin is called in the config of the connector."""
+    named = f"{BESIDE_SOURCE}{key}"
+    return f"{SINK_OF_PLUGIN}{key}" if named in OWN_KEYS else named
+
+
+def is_of_whole(key: str) -> bool:
+    """Return whether a key of such a plugin is one of the whole connector."""
+    return key.startswith(_OF_WHOLE)
 
 
 def config_of_plugin(config: Mapping[str, str]) -> dict[str, str]:
@@ -97,11 +146,14 @@ def config_of_plugin(config: Mapping[str, str]) -> dict[str, str]:
 
 def as_pipeline(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config of the pipeline; one that is such already stays as it is."""
-    if CONNECT in (config.get(keys.SOURCE_TYPE), config.get(keys.SINK_TYPE)):
+    if config.get(CONNECTOR_CLASS) == SparkPipeline.full_name:
         return dict(config)
-    fed, own = is_fed(config), _own_transforms(config)
+    fed, own, sink = is_fed(config), _own_transforms(config), dict[str, str]()
     end, prefix = (keys.SINK_TYPE, SINK_OF_PLUGIN) if fed else (keys.SOURCE_TYPE, OF_PLUGIN)
     base = {**config, end: CONNECT, TRANSFORMS: ",".join(own)}
+    if has_two_plugins(config):
+        base = _between_plugins(base, has_transforms=bool(own))
+        sink = {f"{SINK_OF_PLUGIN}{key}": value for key, value in config_of_sink(config).items()}
     if fed and config[keys.SOURCE_TYPE] == _KAFKA:
         base = {**_raw_records(config), **base}
     known = keys.keys_of(base)
@@ -118,7 +170,21 @@ def as_pipeline(config: Mapping[str, str]) -> dict[str, str]:
             _routed(plugin, config.get(kafka.SINK_TOPIC, "")),
             {**named, RECORDS: "true"},
         )
-    return {**kept, **{f"{prefix}{key}": value for key, value in plugin.items()}, **named}
+    return {**kept, **{f"{prefix}{key}": value for key, value in plugin.items()}, **sink, **named}
+
+
+def _between_plugins(config: Mapping[str, str], *, has_transforms: bool) -> dict[str, str]:
+    """Return what a pipeline between two plugins has, without the keys of the second one."""
+    kept = {
+        key: value
+        for key, value in config.items()
+        if not key.startswith(BESIDE_SOURCE) or key in OWN_KEYS
+    }
+    if not has_transforms:
+        return {**kept, HELD: "true"}
+    named = (each.strip().removeprefix("_") for each in config.get(METADATA, "").split(","))
+    beside = ",".join(dict.fromkeys([*filter(None, named), *_BETWEEN]))
+    return {**kept, METADATA: beside}
 
 
 def answer_in(
@@ -200,7 +266,7 @@ def _own_transforms(config: Mapping[str, str]) -> list[str]:
 
 
 class PluginPipeline(SparkPipeline):
-    """Reads by a connector of Kafka Connect and writes to `sink.type`, or the other way round."""
+    """Reads by a connector of Kafka Connect, writes by one, or both."""
 
     version: ClassVar[str] = ""
     """Empty: the host finds the version of the plugin that a config asks for."""
@@ -233,7 +299,7 @@ class PluginPipeline(SparkPipeline):
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
         """Check an offset of a source of fairlead's, or of its records; a plugin knows its own."""
-        if is_fed(config) and RECORD_TOPIC in partition:
+        if _has_plugin_as_sink(config) and RECORD_TOPIC in partition:
             _check_record(partition, offset)
         else:
             super().check_offset(as_pipeline(config), partition, offset)
@@ -264,6 +330,8 @@ class PluginPipeline(SparkPipeline):
         cls, config: Mapping[str, str], task_config: Mapping[str, str], name: str
     ) -> Mapping[str, str]:
         """Return a config that reads its folder of letters, and has its transforms and sink."""
+        if has_two_plugins(config):
+            raise LettersRefused(_NO_SCHEMAS)
         pipeline = as_pipeline(config)
         if is_fed(config) and IS_RAW in pipeline and not config.get(QUEUE_TOPIC):
             raise LettersRefused(_NO_BYTES)
@@ -287,13 +355,31 @@ class PluginPipeline(SparkPipeline):
 
 def _remarks(config: Mapping[str, str], pipeline: Mapping[str, str]) -> Iterator[str]:
     """Yield what is said of keys that have no effect."""
-    unused = [each for each in ("key.converter", "value.converter") if config.get(each)]
+    if has_two_plugins(config):
+        yield from _remarks_on_two(config, is_held=HELD in pipeline)
+        return
+    unused = [each for each in _CONVERTERS[:2] if config.get(each)]
     if unused and not {RECORDS, IS_RAW} & pipeline.keys():
         why = _NOTHING_TO_CONVERT if is_fed(config) else _UNUSED
         yield why.format(named=", ".join(unused))
     overrides = [each for each in config if each.startswith(_OVERRIDE) and each != _MOST_RECORDS]
     if overrides and is_fed(config):
         yield _NO_CONSUMER.format(named=", ".join(overrides))
+
+
+def _remarks_on_two(config: Mapping[str, str], *, is_held: bool) -> Iterator[str]:
+    converters = _CONVERTERS if is_held else _CONVERTERS[:2]
+    named = (f"{end}{each}" for end in ("", BESIDE_SOURCE) for each in converters)
+    if unused := [each for each in named if config.get(each)]:
+        why = _NOT_CONVERTED if is_held else _NOTHING_TO_CONVERT
+        yield why.format(named=", ".join(unused))
+    override, most = f"{BESIDE_SOURCE}{_OVERRIDE}", f"{BESIDE_SOURCE}{_MOST_RECORDS}"
+    if overrides := [each for each in config if each.startswith(override) and each != most]:
+        yield _NO_CLIENT.format(named=", ".join(overrides))
+
+
+def _has_plugin_as_sink(config: Mapping[str, str]) -> bool:
+    return is_fed(config) or has_two_plugins(config)
 
 
 def _check_record(partition: Document, offset: Document | None) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from .host_names import owner_of
+
 _LONGEST: Final = 150
 """How many characters of a connector's name are in that of its file."""
 _BEGIN: Final = re.compile(r"\[\d[^]]*\] [A-Z]+ (?:\[(?P<name>.+?)\|(?:worker|task-\d+)[]|])?")
@@ -28,7 +30,7 @@ class ConnectorLogs:
     def log_of(self, line: str) -> Path | None:
         """Return the log of the connector that a line belongs to; None: it belongs to none."""
         if begin := _BEGIN.match(line):
-            self._last = self._path(begin["name"]) if begin["name"] else None
+            self._last = self._path(owner_of(begin["name"])) if begin["name"] else None
         elif not _MORE.match(line):
             return None  # it may be anybody's, such as what a plugin prints
         return self._last

@@ -13,6 +13,7 @@ was opened. `does` is one of these:
     pauses         pauses its partition at offset 1, until it is asked for offsets
     pauses a       pauses the partition of the topic `a` at its first record, until `go` comes
     fails          throws at a value with `bad` in it
+    shows schemas  writes down the schemas of keys, values and headers as well
 """
 
 from pathlib import Path
@@ -121,10 +122,30 @@ public class ToldSink extends SinkConnector {
             if (each.key() != null) line.append(text(each.key())).append(" -> ");
             line.append(text(each.value()));
             if (each.timestamp() != null) line.append(" at ").append(each.timestamp());
+            boolean shows = does.equals("shows schemas");
             for (Header header : each.headers()) {
                 line.append(" ").append(header.key()).append("=").append(header.value());
+                if (shows) line.append(":").append(text(header.schema()));
+            }
+            if (shows) {
+                line.append(" key ").append(text(each.keySchema()));
+                line.append(" value ").append(text(each.valueSchema()));
             }
             return line.toString();
+        }
+
+        private static String text(Schema schema) {
+            if (schema == null) return "none";
+            StringBuilder all = new StringBuilder(schema.type().getName());
+            if (schema.name() != null) all.append(" ").append(schema.name());
+            if (schema.version() != null) all.append(" v").append(schema.version());
+            if (schema.isOptional()) all.append("?");
+            if (schema.defaultValue() != null) all.append(" = ").append(schema.defaultValue());
+            if (schema.parameters() != null) all.append(" ").append(schema.parameters());
+            if (schema.type() != Schema.Type.STRUCT) return all.toString();
+            List<String> fields = new ArrayList<>();
+            for (Field each : schema.fields()) fields.add(each.name() + " " + text(each.schema()));
+            return all + " (" + String.join(", ", fields) + ")";
         }
 
         private static String text(Object value) {

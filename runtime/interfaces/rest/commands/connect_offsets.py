@@ -14,6 +14,7 @@ from .....events.commits import Document
 from .....events.records import ConnectorConfig
 from ....config.references.resolving import ReferenceBroken
 from ....config.secrets import CannotUnseal, OpenedConfig, Vault
+from ....pipeline.spi.keys.plugin_sink import RECORD_TOPIC
 from ....pipeline.spi.offsets import PartitionOffset
 from ...replies.node import Message
 from ...replies.progress import ConnectorOffsets
@@ -55,18 +56,24 @@ def ask_for_offsets(
     stored: ConnectorConfig,
     offsets: Sequence[PartitionOffset] | None,
     partitions: Sequence[Document],
-) -> Message:
+) -> Message | None:
     """Ask a source that feeds a sink whether its offsets may change; None: all are removed.
 
-    It may change what it keeps outside. Raises `ApiError` if it refuses.
+    It may change what it keeps outside. It is not asked about those of its sink: None if there are
+    no others. Raises `ApiError` if it refuses.
     """
     from ....pipeline.connectors.plugin_pipeline import (  # noqa: PLC0415  # loads Spark's libraries
         config_of_plugin,
     )
 
     config, secrets = _opened(plugins, vault, stored)
-    given = None if offsets is None else [each._asdict() for each in offsets]
-    return plugins.ask_for_offsets(config_of_plugin(config), secrets, given, partitions)
+    changed = None
+    if offsets is not None:
+        changed = [each._asdict() for each in offsets if RECORD_TOPIC not in each.partition]
+        if not changed:
+            return None
+    own = [each for each in partitions if RECORD_TOPIC not in each]  # others are of its sink
+    return plugins.ask_for_offsets(config_of_plugin(config), secrets, changed, own)
 
 
 def _opened(plugins: ConnectPlugins, vault: Vault, stored: ConnectorConfig) -> OpenedConfig:

@@ -52,6 +52,7 @@ from ....pipeline.spi.keys.common import (
     RESTART_WINDOW_MS,
     running_settings,
 )
+from ....pipeline.spi.keys.plugin_sink import BESIDE_SOURCE, has_two_plugins
 from ....pipeline.spi.offsets import PartitionOffset
 from ....security.audit import AuditLog
 from ....security.rights import Access, Right
@@ -69,7 +70,15 @@ from ..server.permissions import access_of, check_of_names
 from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.configs import SealedConfig, check_config, seal_config
-from ..validation.connect_configs import refuse_ends, seal_connect_config, validate_both
+from ..validation.connect_configs import (
+    flaw_in_sink,
+    flaws_beside,
+    refuse_ends,
+    seal_connect_config,
+    validate_both,
+    with_flaws,
+    with_sink,
+)
 from ..validation.external_checks import ExternalChecks
 from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
@@ -344,7 +353,26 @@ class Service:
 
         ask = connect.exactly_once if self.asks_plugins else _ask_nobody
         infos = validate_both(look, check, config, ask)
+        if plugin.type == "source" and has_two_plugins(config):
+            infos = self._look_at_sink(connect, infos, look, config)
         return refuse_ends(infos, plugin.type, config, connect.spec.providers)
+
+    def _look_at_sink(
+        self,
+        connect: ConnectPlugins,
+        infos: ConfigInfos,
+        look: Callable[[Mapping[str, str | None]], ConfigInfos],
+        config: Mapping[str, str | None],
+    ) -> ConfigInfos:
+        """Add what is to be said of the plugin that is the sink of another one."""
+        key = f"{BESIDE_SOURCE}{CONNECTOR_CLASS}"
+        name = config.get(key) or ""
+        plugin = connect.find(name)
+        kind = plugin.type if plugin else ""
+        if why := flaw_in_sink(name, kind, connect.refusal(name), connect.hint(name)):
+            return with_flaws(infos, config, {key: f"{key}: {why}"})
+        flaws = flaws_beside(config, connect.spec.providers)
+        return with_flaws(with_sink(infos, look, config), config, flaws)
 
     def is_of_connect(self, config: Mapping[str, str]) -> bool:
         """Return whether a connector is a plugin of Kafka Connect's that is here, as in Connect."""

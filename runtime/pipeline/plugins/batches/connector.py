@@ -22,10 +22,11 @@ _TURN_S: Final = 1.0
 class SplittingConnector:
     """One connector, from its first split to its stop."""
 
-    def __init__(self, context: Context, config: Mapping[str, str]) -> None:
-        """Start nothing yet."""
+    def __init__(self, context: Context, config: Mapping[str, str], part: str = "") -> None:
+        """Start nothing yet; `part` tells which of two plugins it is."""
         self._context = context
         self._config = config
+        self._part = part
         self._stack = ExitStack()
         self._run: HostedRun | None = None
         self._question: OpenQuestion | None = None
@@ -56,13 +57,13 @@ class SplittingConnector:
 
     def _joined(self) -> HostedRun:
         if self._run is None:
-            self._run = join(self._stack, self._context, self._config)
+            self._run = join(self._stack, self._context, self._config, self._part)
         require_at_work(self._run)
         return self._run
 
     def _answer(self, run: HostedRun, question: str) -> Any:  # noqa: ANN401  # JSON
         if self._question is None:
-            self._question = put(run, question, config=self._config)
+            self._question = put(run, question, **run.place, config=self._config)
             self._asked_at = time.time()
         self._question.wait(_TURN_S)
         if not self._question.is_done:

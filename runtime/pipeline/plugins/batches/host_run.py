@@ -16,14 +16,16 @@ _SLOW_S: Final = 10.0
 """The time between two looks at a task that has nothing."""
 
 
-def join(stack: ExitStack, context: Context, config: Mapping[str, str]) -> HostedRun:
-    """Return the run of a connector or task in its host, until the stack is closed.
+def join(
+    stack: ExitStack, context: Context, config: Mapping[str, str], part: str = ""
+) -> HostedRun:
+    """Return the run of a connector or task in its host, or a part's, until the stack is closed.
 
     Raises `PluginUnknown` for a class that is not here, or may not run.
     """
     hosts = context.shared.get(TaskHosts, _no_hosts)
     plugins = hosts.require(config)
-    joined = hosts.joined(context.resource, lambda: True, plugins, needs_kafka=False)
+    joined = hosts.joined(context.resource, lambda: True, plugins, needs_kafka=False, part=part)
     run = stack.enter_context(joined)
     run.when_changed(context.wake)
     return run

@@ -10,7 +10,7 @@ its offsets comes from the log, or from the batch that was committed last.
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from ...spi.source import ArrowSource, BatchPlan, Limit
 from ..host import HostDied
 from ..running.runs import HandedBatch, HostedRun
 from .host_run import HangWatch, join, put, require_at_work, stop
+from .pair import Pair
 from .seen_offsets import SeenOffsets
 
 _AT: Final = "_fairlead_at"
@@ -46,17 +47,21 @@ class PluginSource(ArrowSource):
         task: Mapping[str, str],
         beside: Sequence[str],
         cluster: Mapping[str, str] | None = None,
+        pair: Pair | None = None,
     ) -> None:
         """Start nothing yet; `beside` names the columns to keep beside those of values.
 
         A `cluster` of Kafka takes the records as they are, as the settings of the client that
-        creates its topics; None: rows are wanted.
+        creates its topics; None: rows are wanted. `pair` is what its sink wants that is a plugin.
         """
         self._context = context
         self._config = config
         self._task = task
         self._beside = [f"_{each.removeprefix('_')}" for each in beside]
         self._cluster = cluster
+        self._pair = pair
+        self.is_held = pair is not None and pair.is_held
+        """Whether its records stay in the host, for a sink there."""
         self._stack = ExitStack()
         self._run: HostedRun | None = None
         self._has_started = False
@@ -81,11 +86,7 @@ class PluginSource(ArrowSource):
                 "tasks": number + 1,
                 "paused": False,
             }
-            if self._cluster is None:
-                configs["beside"] = self._beside
-            else:
-                configs["cluster"] = self._cluster
-            put(run, "start task", task=number, **configs)
+            put(run, "start task", **run.place, **configs, **self._wanted())
             self._has_started = True
         if run.batch is None:
             return BatchPlan(remark=self._hang.look(run) or self._seen.remark)
@@ -96,38 +97,73 @@ class PluginSource(ArrowSource):
         starts = ((each, offsets.get(identity(each)), end) for each, end in batch.offsets)
         # To remove what is not there is no advance.
         advances = tuple(Advance(*each) for each in starts if each[1:] != (None, None))
-        size = rows.nbytes, rows.num_rows
+        size = batch.held or rows.nbytes, rows.num_rows
         return BatchPlan((rows,), advances, *size, backlog=True, remark=self._seen.remark)
+
+    def _wanted(self) -> dict[str, object]:
+        """Return the form in which the host hands records over."""
+        if self._pair is not None:
+            return {"paired": True, "held": self.is_held, "beside": self._beside}
+        return {"beside": self._beside} if self._cluster is None else {"cluster": self._cluster}
 
     def _rows(self, batch: HandedBatch) -> Any:  # noqa: ANN401  # pyarrow has no types
         tables = [pa.ipc.open_stream(each).read_all() for each in batch.tables]
         if not tables:
             return pa.table({})
-        if self._cluster is not None:
-            return tables[0]
-        try:
-            rows = _concat([(_topic_of(each), each) for each in tables])
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise BadInput(
-                f"a batch has records of one topic whose columns changed their types: {error}"
-            ) from None
-        return rows.sort_by(_AT).drop_columns([_AT]) if len(tables) > 1 else rows
+        if self._pair is not None:
+            return self._pair.select(batch.number, tables[0] if self.is_held else _ordered(tables))
+        return tables[0] if self._cluster is not None else _ordered(tables)
 
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Tell the task that its batch is committed and published."""
         del advances
-        if self._run is not None and self._run.batch is not None:
-            batch, self._run.batch, self._planned = self._run.batch, None, None
-            try:
-                self._run.put("committed", number=batch.number, **self._run.place)
-            except HostDied:
-                return  # the next task resumes behind it
+        if batch := self._take():
+            self.confirm(batch.number)
+
+    def pass_on(self) -> int:
+        """Release the task from a batch that its sink was given; return the number of that."""
+        batch = self._take()
+        if batch is None:
+            raise AssertionError("a batch that was put is there until then")
+        self._tell("passed", batch.number)
+        return batch.number
+
+    def confirm(self, number: int) -> None:
+        """Tell the task that a batch is committed, with all before it."""
+        self._tell("committed", number)
+
+    def shares_host(self, run: HostedRun) -> bool:
+        """Return whether another run is in the host of its own."""
+        return self._run is not None and self._run.shares_host(run)
+
+    def _take(self) -> HandedBatch | None:
+        """Return the batch at work, which is at work no more."""
+        if self._run is None:
+            return None
+        batch, self._run.batch, self._planned = self._run.batch, None, None
+        return batch
+
+    def _tell(self, news: str, number: int) -> None:
+        if self._run is not None:
+            with suppress(HostDied):  # the next task resumes behind what counts
+                self._run.put(news, number=number, **self._run.place)
 
     def close(self) -> None:
         """Stop the task."""
         with self._stack:
             if self._run is not None and self._has_started:
                 stop(self._run, self._run.put_if_alive("stop task", **self._run.place))
+
+
+def _ordered(tables: Sequence[Any]) -> Any:  # noqa: ANN401  # pyarrow has no types
+    """Return the rows of all tables in their order."""
+    try:
+        rows = _concat([(_topic_of(each), each) for each in tables])
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BadInput(
+            f"a batch has records of one topic whose columns changed their types: {error}"
+        ) from None
+    return rows.sort_by(_AT).drop_columns([_AT]) if len(tables) > 1 else rows
 
 
 def _topic_of(table: Any) -> str:  # noqa: ANN401  # pyarrow has no types

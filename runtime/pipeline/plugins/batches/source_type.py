@@ -13,10 +13,20 @@ from ...spi.connector import Delivery, Promise
 from ...spi.context import Context
 from ...spi.errors import SampleRefused
 from ...spi.keys.kinds import list_key
-from ...spi.keys.plugin_source import METADATA, OF_CLUSTER, OF_PLUGIN, OF_TASK, RECORDS, SUPPORT
+from ...spi.keys.plugin_sink import SINK_OF_PLUGIN
+from ...spi.keys.plugin_source import (
+    HELD,
+    METADATA,
+    OF_CLUSTER,
+    OF_PLUGIN,
+    OF_TASK,
+    RECORDS,
+    SUPPORT,
+)
 from ...spi.source import Source
 from ...spi.types import SourceType
 from .connector import SplittingConnector
+from .pair import Pair
 from .source import PluginSource
 
 _LEVEL: Final = "exactly.once.support"
@@ -33,10 +43,7 @@ _FAILED: Final = (
     "the plugin did not say whether it resumes right behind its last offset, it {answer}: its log"
     " says where"
 )
-_NO_COLUMNS: Final = (
-    "to Kafka a record goes as it is, with its key, its partition, its headers and its time: leave"
-    " it out"
-)
+_NO_COLUMNS: Final = "a record goes as it is, with its key, its headers and its time: leave it out"
 _COLUMNS: Final = ("key", "topic", "partition", "timestamp", "headers")
 
 
@@ -44,7 +51,7 @@ class PluginSourceType(SourceType):
     """A source connector of Kafka Connect."""
 
     delivery = Delivery.EXACTLY_ONCE
-    prefixes = (OF_PLUGIN, OF_TASK, OF_CLUSTER, RECORDS, SUPPORT)
+    prefixes = (OF_PLUGIN, OF_TASK, OF_CLUSTER, RECORDS, HELD, SUPPORT)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Start nothing yet."""
@@ -68,7 +75,8 @@ class PluginSourceType(SourceType):
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Refuse columns beside those of values where there are no columns."""
-        return {METADATA: _NO_COLUMNS} if RECORDS in config and config.get(METADATA) else {}
+        has_none = {RECORDS, HELD} & config.keys()
+        return {METADATA: _NO_COLUMNS} if has_none and config.get(METADATA) else {}
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
@@ -123,6 +131,7 @@ class PluginSourceType(SourceType):
             strip_prefix(OF_TASK, config),
             settings.items(METADATA),
             strip_prefix(OF_CLUSTER, config) or None,
+            Pair.of(config) if strip_prefix(SINK_OF_PLUGIN, config) else None,
         )
 
 

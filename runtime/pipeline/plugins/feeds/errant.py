@@ -10,6 +10,7 @@ a topic as its bytes, any other row as JSON.
 import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ class ErrantRecords:
             "context": [(name, self._hide(each)) for name, each in record.context.items()],
             "key": _bytes(row.get("_key")),
             "value": value,
-            "sent_ms": row.get("_timestamp"),
+            "sent_ms": _millis(row.get("_timestamp")),
             "record_headers": row.get("_headers"),
         }
 
@@ -121,6 +122,10 @@ def _row(record: ErrantRecord) -> dict[str, Any]:
         pa.ipc.open_stream(record.row).read_all().to_pylist(maps_as_pydicts="lossy")[0]
     )
     return row
+
+
+def _millis(value: Any) -> int | None:  # noqa: ANN401  # a number of them, or a time
+    return round(value.timestamp() * 1000) if isinstance(value, datetime) else value
 
 
 def _bytes(value: object) -> bytes | None:

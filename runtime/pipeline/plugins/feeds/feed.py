@@ -14,7 +14,10 @@ from typing import Any, Final
 from ...spi.context import Context
 from ...spi.errors import FailedElsewhere, NotReady, SinkAway, SourceAway
 from ..batches.host_run import HangWatch, join, put, require_at_work, stop
+from ..batches.pair import Pair
+from ..batches.source import PluginSource
 from ..host import HostDied, OpenQuestion, PluginFailed
+from ..host_names import SINK_PART
 from ..running.runs import ErrantRecord, HostedRun
 from .records import Fed
 
@@ -36,16 +39,20 @@ class Feed:
         *,
         is_raw: bool,
         keeps_errors: bool,
+        pair: Pair | None = None,
     ) -> None:
         """Start nothing yet.
 
         If `is_raw`, the converters of the plugin's config read keys and values. If `keeps_errors`,
-        the plugin may report records that it cannot write.
+        the plugin may report records that it cannot write. With a `pair` its source is a plugin.
         """
         self._context = context
         self._config = config
         self._task = task
         self._fed = {"raw": is_raw, "errors": keeps_errors}
+        self._part = "" if pair is None else SINK_PART
+        if pair is not None:
+            self._fed |= {"paired": True, "held": pair.is_held}
         self._stack = ExitStack()
         self._run: HostedRun | None = None
         self._start: OpenQuestion | None = None
@@ -65,13 +72,13 @@ class Feed:
         Raises `SinkAway`, `NotReady`, `FailedElsewhere`.
         """
         try:
-            run = self._run = self._run or join(self._stack, self._context, self._config)
+            run = self._run = self._run or self._join()
             require_at_work(run)
             if self._start is None:
-                number = self._context.resource.task
-                configs = {"config": self._config, "own": self._task, "tasks": number + 1}
-                given = {"task": number, "paused": False, "fed": self._fed, **configs}
-                self._start = put(run, "start task", **given)
+                tasks = self._context.resource.task + 1
+                configs = {"config": self._config, "own": self._task, "tasks": tasks}
+                given = {"paused": False, "fed": self._fed, **configs}
+                self._start = put(run, "start task", **run.place, **given)
             if not self._start.is_done:
                 self._start.wait(_LOOK_S)
             if not self._start.is_done:
@@ -81,6 +88,17 @@ class Feed:
             raise FailedElsewhere(f"{failed.kind}: {failed}") from None
         except (SourceAway, HostDied) as away:
             raise SinkAway(str(away)) from None
+
+    def _join(self) -> HostedRun:
+        return join(self._stack, self._context, self._config, self._part)
+
+    def require_host_of(self, source: PluginSource) -> None:
+        """Raise `SinkAway` unless a source is in the same host, which holds its records."""
+        if self._run is None or not source.shares_host(self._run):
+            raise SinkAway(
+                "source and sink are in two plugin hosts, since one has ended or plugins have"
+                " changed: both begin anew"
+            )
 
     @property
     def is_put(self) -> bool:
@@ -129,8 +147,10 @@ class Feed:
             while not self.is_put:
                 self._wait_put(self._require())
             self.last += 1
-            about = {"key": rows.key, "value": rows.value, "lone": rows.lone, "number": self.last}
-            self._answer("feed", each, about)
+            about: dict[str, Any] = {"key": rows.key, "value": rows.value, "lone": rows.lone}
+            if rows.batch is not None:
+                about |= {"of": self._context.resource.connector, "batch": rows.batch}
+            self._answer("feed", each, {**about, "number": self.last})
             self._given_at = time.time()
         self.rows += rows.table.num_rows
         by = time.monotonic() + _TURN_S

@@ -33,6 +33,7 @@ from ...spi.keys.plugin_sink import (
     TIME_PRECISION,
 )
 from ...spi.rows import RECORD_PLACE, ArrowTable
+from ..batches.pair import BATCH
 
 _LONE: Final = "_value"
 _BESIDE: Final = ("_key", "_timestamp", "_headers")
@@ -72,6 +73,8 @@ class Fed(NamedTuple):
     lone: bool
     """Whether a value is no struct, but a single column."""
     table: ArrowTable
+    batch: int | None = None
+    """The number of the batch of a source that the host holds; None: the table has all."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the rows in streams of Arrow of a bounded size."""
@@ -135,11 +138,13 @@ class PlacedRows:
         names = [each for each in rows.column_names if each not in {*_PLACE, *_BESIDE}]
         if not names:
             raise SchemaRefused("no column is left for the value: all are about the record")
-        if self._form.is_raw:
+        number = (rows.schema.metadata or {}).get(BATCH)
+        if self._form.is_raw or number is not None:
             if names != [_LONE]:
                 raise SchemaRefused(f"a value of bytes is the column {_LONE}, not {names}")
             table = pa.table({**beside, _LONE: rows[_LONE]})
-            return Fed(key=None, value=None, lone=True, table=table)
+            batch = None if number is None else int(number)
+            return Fed(key=None, value=None, lone=True, table=table, batch=batch)
         lone, key = names == [_LONE], None
         value, columns = self._envelope(rows.select(names), is_lone=lone)
         if "_key" in beside:

@@ -22,9 +22,12 @@ from ...spi.keys.plugin_sink import (
     SINK_OF_TASK,
     TIME_PRECISION,
 )
+from ...spi.keys.plugin_source import HELD, OF_PLUGIN
 from ...spi.sink import Sink
 from ...spi.types import SinkType
 from ..batches.connector import SplittingConnector
+from ..batches.pair import Pair
+from ..host_names import SINK_PART
 from .errant import ErrantRecords
 from .feed import Feed
 from .records import (
@@ -42,6 +45,11 @@ _WHY = (
     "Kafka Connect's sink connectors are at least once: rows that were put to the plugin and not"
     " committed are put again after a failure; with an upsert by key that leaves each row once"
 )
+_HAS_KEY = (
+    "a record goes as it is, with its own key: leave it out, or make another key by a transform of"
+    " Kafka's (ValueToKey)"
+)
+_HAS_TIMES = "a record goes as it is, with the types that it has: leave it out"
 
 
 class PluginSinkType(SinkType):
@@ -53,6 +61,7 @@ class PluginSinkType(SinkType):
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Start nothing yet."""
         super().__init__(context, config, settings)
+        self._pair = _pair_of(config)
         self._connector: SplittingConnector | None = None
         self._tasks = 0
         """How many task configs it makes."""
@@ -78,6 +87,12 @@ class PluginSinkType(SinkType):
         )
 
     @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Refuse keys about columns where records go as they are."""
+        own = {KEY_COLUMNS: _HAS_KEY, TIME_PRECISION: _HAS_TIMES} if HELD in config else {}
+        return {key: why for key, why in own.items() if config.get(key)}
+
+    @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return at least once, with the reason."""
         del config
@@ -91,7 +106,8 @@ class PluginSinkType(SinkType):
         if self._connector is None or tasks != self._tasks:
             self.stop()
             own = {**strip_prefix(SINK_OF_PLUGIN, self.config), TASKS_MAX: str(tasks)}
-            self._connector, self._tasks = SplittingConnector(self.context, own), tasks
+            part = "" if self._pair is None else SINK_PART
+            self._connector, self._tasks = SplittingConnector(self.context, own, part), tasks
         configs = self._connector.split()
         if len(configs) != tasks:
             raise ContractBroken(
@@ -115,9 +131,8 @@ class PluginSinkType(SinkType):
         is_raw = config.get(IS_RAW) == "true"
         own = strip_prefix(SINK_OF_PLUGIN, config)
         keeps = config.get(TOLERANCE) == "all" and any(each.startswith(QUEUE) for each in config)
-        feed = Feed(
-            context, own, strip_prefix(SINK_OF_TASK, config), is_raw=is_raw, keeps_errors=keeps
-        )
+        task, pair = strip_prefix(SINK_OF_TASK, config), _pair_of(config)
+        feed = Feed(context, own, task, is_raw=is_raw, keeps_errors=keeps, pair=pair)
         topics = [each.strip() for each in own.get("topics", "").split(",") if each.strip()]
         topic = topics[0] if len(topics) == 1 else ""
         keys = settings.items(KEY_COLUMNS)
@@ -134,3 +149,8 @@ class PluginSinkType(SinkType):
 def _times_for(connector_class: str) -> str:
     """Return how times are written unless the config says it."""
     return MICROSECONDS if connector_class.startswith(_DEBEZIUM) else MILLISECONDS
+
+
+def _pair_of(config: Mapping[str, str]) -> Pair | None:
+    """Return the wishes of the sink to a source that is a plugin, too; None: it is none."""
+    return Pair.of(config) if strip_prefix(OF_PLUGIN, config) else None

@@ -18,6 +18,7 @@ from .....events.commits import Advance, Document, Lag, identity
 from ...spi.errors import BadInput, FailedElsewhere, SinkAway
 from ...spi.rows import LaneCount, Rejects
 from ...spi.source import BatchPlan, Limit, Source
+from ..batches.source import PluginSource
 from .errant import ErrantRecords
 from .feed import Feed
 from .records import PlacedRows, is_counted
@@ -39,6 +40,8 @@ class _Pending(NamedTuple):
     rows: int
     """How many rows the task had been given with it."""
     ends: Sequence[_End]
+    batch: int
+    """Its number at a source that is a plugin."""
 
 
 class FedSource(Source[Any]):
@@ -48,6 +51,7 @@ class FedSource(Source[Any]):
         self, inner: Source[Any], feed: Feed, placed: PlacedRows, errant: ErrantRecords
     ) -> None:
         self._inner = inner
+        self._plugin = inner if isinstance(inner, PluginSource) else None
         self._feed, self._placed, self._errant = feed, placed, errant
         self._positions: dict[str, Document] | None = None
         """How far the rows were put; None: none was yet."""
@@ -63,6 +67,8 @@ class FedSource(Source[Any]):
         """How many rows count, of all that the task was given."""
         self._ready: dict[str, _End] = {}
         """What counts and is not logged yet, by partition."""
+        self._ready_batch = self._confirmed = 0
+        """The last batch of a plugin that counts, and that of which it has heard that."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[Any]:
         """Plan what counts, if there is any, or else more rows; raises as the inner source.
@@ -85,6 +91,8 @@ class FedSource(Source[Any]):
             self._positions = {key: each for key, each in offsets.items() if not is_counted(key)}
         self._inner.leave_out(self._feed.paused)
         self._planned = self._inner.plan(self._positions, limit)
+        if self._planned.ranges and self._plugin is not None and self._plugin.is_held:
+            self._feed.require_host_of(self._plugin)
         self._lag = self._planned.lag if self._planned.ranges else self._lag
         return replace(self._planned, advances=())
 
@@ -102,7 +110,7 @@ class FedSource(Source[Any]):
     def _count(self, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
         counts, rows = self._feed.counts, self._rows
         while self._pending and self._pending[0].last <= counts:
-            _, rows, ends = self._pending.popleft()
+            _, rows, ends, self._ready_batch = self._pending.popleft()
             self._ready.update((identity(partition), (partition, end)) for partition, end in ends)
         letters = self._errant.take(self._feed.take_errant(), counts, rows - self._rows)
         self._rows = rows
@@ -112,6 +120,7 @@ class FedSource(Source[Any]):
             if offsets.get(key) != end
         )
         if not (advances or letters):
+            self._confirm()
             return BatchPlan()
         return BatchPlan((_COUNTS,), advances, rows=0, lag=self._lag)
 
@@ -121,14 +130,23 @@ class FedSource(Source[Any]):
             self._ready.clear()
             self._errant.clear()
             own = [each for each in advances if not is_counted(identity(each.partition))]
-            self._inner.acknowledge(own)
+            if self._plugin is None:
+                self._inner.acknowledge(own)
+            self._confirm()
             return
         planned, self._planned = self._planned, BatchPlan()
         ends: list[_End] = [(each.partition, each.end) for each in planned.advances]
         every = (*ends, *self._placed.ends())
-        self._pending.append(_Pending(self._feed.last, self._feed.rows, every))
+        batch = 0 if self._plugin is None else self._plugin.pass_on()
+        self._pending.append(_Pending(self._feed.last, self._feed.rows, every, batch))
         for partition, end in ends:
             self._move(identity(partition), end)
+
+    def _confirm(self) -> None:
+        """Tell a plugin that all counts which is not to be logged any more."""
+        if self._plugin is not None and self._ready_batch > self._confirmed:
+            self._confirmed = self._ready_batch
+            self._plugin.confirm(self._confirmed)
 
     def _move(self, key: str, end: Document | None) -> None:
         positions = self._positions if self._positions is not None else {}

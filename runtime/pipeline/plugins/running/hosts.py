@@ -27,6 +27,7 @@ from .....events.model import CONNECTOR, Resource, Token
 from ....processes.java import JavaNotFound
 from ...tasks.ledger import Ledger, LedgerUnavailable
 from ..host import HostDied, HostListener, HostSlow, PluginFailed, PluginHost
+from ..host_names import owner_of
 from ..setup import NotSetUp
 from .figures import Bean
 from .isolation import Isolation
@@ -140,7 +141,7 @@ class _HostLife(HostListener):
     def add(self, run: HostedRun) -> None:
         """Tell a run of this host from now on."""
         with self._lock:
-            self.runs[run.resource] = run
+            self.runs[run.in_host] = run
             self._open_run(run)
             if run.needs_kafka:
                 self._kafka_is_wanted.set()
@@ -150,8 +151,8 @@ class _HostLife(HostListener):
     def remove(self, run: HostedRun) -> None:
         """Tell a run nothing more."""
         with self._lock:
-            if self.runs.get(run.resource) is run:
-                del self.runs[run.resource]
+            if self.runs.get(run.in_host) is run:
+                del self.runs[run.in_host]
             if run.has_ended_host:
                 self._culprit = run.resource.connector
 
@@ -186,7 +187,7 @@ class _HostLife(HostListener):
     def answer(self, question: str, about: Mapping[str, Any]) -> object:
         """Say whether a task may still write, or that secrets are masked from now on."""
         if question == "mask":
-            self._services.learn(about["connector"], about["shown"])
+            self._services.learn(owner_of(about["connector"]), about["shown"])
             return True
         if question == "offsets":
             return self._read_offsets(about["partitions"])
@@ -216,7 +217,7 @@ class _HostLife(HostListener):
     def _note_outdated(self, connector: str) -> None:
         with self._lock:
             for run in self.runs.values():
-                if run.resource.connector == connector:
+                if run.resource.connector == owner_of(connector):
                     run.note_outdated()
 
     def _find(self, about: Mapping[str, Any]) -> HostedRun | None:
@@ -283,7 +284,8 @@ class _HostLife(HostListener):
         """The connectors that have something in it."""
         with self._lock:
             gone = {self._culprit} if self._culprit else set[str]()
-            return frozenset(gone.union(each.connector for each in self.runs))
+            owners = (each.resource.connector for each in self.runs.values())
+            return frozenset(gone.union(owners))
 
     @property
     def culprit(self) -> str | None:
@@ -293,11 +295,10 @@ class _HostLife(HostListener):
                 return self._culprit
             runs = [*self.runs.values()]
         for run in runs:
-            name = run.resource.connector
-            own = re.escape(name)
+            own = re.escape(run.in_host.connector)
             threads = rf" by (task-thread-{own}-\d+|(connector|question)-thread-{own})(?=$|;)"
             if run.has_ended_host or re.search(threads, str(self.ended), re.MULTILINE):
-                return name
+                return run.resource.connector
         return None
 
 
@@ -340,12 +341,13 @@ class TaskHosts:
         plugins: Set[str],
         *,
         needs_kafka: bool = True,
+        part: str = "",
     ) -> Generator[HostedRun]:
-        """Keep a host with the plugins in some folders for a connector or a task.
+        """Keep a host with the plugins in some folders for a connector or a task, or a part of it.
 
         One is started if there is none.
         """
-        run = HostedRun(resource, may_write, needs_kafka, self._services.grace_s)
+        run = HostedRun(resource, may_write, needs_kafka, self._services.grace_s, part)
         with self._lock:
             life = self._choose(resource.connector, plugins)
             life.add(run)

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from .....events.model import Resource
 from ..host import HostDied, HostSlow, PluginFailed, PluginHost
+from ..host_names import owner_of, part_of
 from .figures import CONNECT, Bean, TaskFigures, figures_of_tasks
 
 LOGGER = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ class MeteredRun(Protocol):
     """Something that runs in a host."""
 
     @property
-    def resource(self) -> Resource:
-        """The connector or task."""
+    def in_host(self) -> Resource:
+        """The connector or task, as its host calls it."""
         ...
 
     def note_figures(self, figures: TaskFigures) -> None:
@@ -107,11 +108,12 @@ class Meters:
         beans = [Bean(**each) for each in host.ask("metrics", _ASK_S, all=is_whole)]
         figures = figures_of_tasks(beans)
         for run in runs:
-            if (own := figures.get(run.resource)) is not None:
+            if (own := figures.get(run.in_host)) is not None:
                 run.note_figures(own)
         if is_whole:
             self._clients[host] = [each for each in beans if each.domain != CONNECT]
-        return [*(each for each in beans if each.domain == CONNECT), *self._clients[host]]
+        of_connect = (_named(each) for each in beans if each.domain == CONNECT)
+        return [*of_connect, *self._clients[host]]
 
     def _tell(self, host: PluginHost, levels: Mapping[str, str]) -> None:
         """Tell a host levels that it does not know yet, and look at its loggers."""
@@ -124,3 +126,11 @@ class Meters:
 
     def _known(self, host: PluginHost) -> Sequence[tuple[str, str]]:
         return [*self._loggers.get(host, {}).items()]
+
+
+def _named(bean: Bean) -> Bean:
+    """Return a bean with the connector that users know, and which part of that it is of."""
+    name = bean.labels.get("connector", "")
+    if not (part := part_of(name)):
+        return bean
+    return bean._replace(labels={**bean.labels, "connector": owner_of(name), "part": part})

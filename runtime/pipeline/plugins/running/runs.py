@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 from .....events.commits import Document
 from .....events.model import Resource, RunState
 from ..host import HostDied, OpenQuestion, PluginHost
+from ..host_names import name_in_host
 from .figures import TaskFigures
 
 STARTS: Final = "it starts"
@@ -34,6 +35,8 @@ class HandedBatch(NamedTuple):
     """The partitions that it advances, each with its new offset; None: it has none any more."""
     tables: Sequence[memoryview]
     """Streams of Arrow, one for each topic and schema."""
+    held: int = 0
+    """About how many bytes of records the host holds for it."""
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> Self:
@@ -43,7 +46,8 @@ class HandedBatch(NamedTuple):
             (json.loads(partition)[1] or {}, None if offset is None else json.loads(offset))
             for partition, offset in about["offsets"]
         ]
-        return cls(about["number"], offsets, [data[start:end] for start, end in pairwise(ends)])
+        tables = [data[start:end] for start, end in pairwise(ends)]
+        return cls(about["number"], offsets, tables, about["held"])
 
 
 class ErrantRecord(NamedTuple):
@@ -100,6 +104,8 @@ class HostedRun:
     """Whether it writes to Kafka or reads it, as in Connect."""
     grace_s: float = 5.0
     """How long its plugin may take to stop, as its host has it."""
+    part: str = ""
+    """Which part of its connector it is, where that has two plugins."""
     was_refused: bool = False
     """Whether a task has been told that it may not write."""
     changed: Event = field(default_factory=Event)
@@ -154,10 +160,23 @@ class HostedRun:
         except HostDied:
             return None
 
+    def shares_host(self, other: "HostedRun") -> bool:
+        """Return whether this and another run are in one host."""
+        return other.is_in(self._host)
+
+    def is_in(self, host: PluginHost | None) -> bool:
+        """Return whether that is its host."""
+        return self._host is host
+
+    @property
+    def in_host(self) -> Resource:
+        """Its name in its host."""
+        return self.resource._replace(connector=name_in_host(self.resource.connector, self.part))
+
     @property
     def place(self) -> Mapping[str, str | int]:
         """Its name in questions to the host."""
-        own = {"connector": self.resource.connector}
+        own = {"connector": self.in_host.connector}
         return {**own, "task": self.resource.task} if self.resource.is_task else own
 
     @property

@@ -1,6 +1,9 @@
 """The keys of sinks that are connectors of Kafka Connect, whose type is `connect`."""
 
+from collections.abc import Mapping
 from typing import Final
+
+from .plugin_source import CONNECT
 
 OF_SINK: Final = "sink.connect."
 """Before each key of such a sink."""
@@ -14,8 +17,17 @@ KEY_COLUMNS: Final = "sink.key.columns"
 """Which columns are the key of a record."""
 TIME_PRECISION: Final = "sink.time.precision"
 """How the times of rows are written."""
+OWN_KEYS: Final = ("sink.type", KEY_COLUMNS, TIME_PRECISION)
+"""The keys that are fairlead's, of all that users set for such a sink."""
+BESIDE_SOURCE: Final = "sink."
+"""Before each key of a sink whose source is a connector of Kafka Connect's as well."""
 RECORD_TOPIC: Final = "sink_topic"
 RECORD_PARTITION: Final = "sink_partition"
 """What names the records that rows become, in a partition of offsets beside those of the source."""
 RECORD_OFFSET: Final = "sink_offset"
 """The offset of the next one."""
+
+
+def has_two_plugins(config: Mapping[str, str | None]) -> bool:
+    """Return whether a config of Connect's own class names another one as its sink."""
+    return config.get("sink.type") == CONNECT and "source.type" not in config

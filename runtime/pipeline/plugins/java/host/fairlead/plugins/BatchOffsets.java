@@ -1,8 +1,10 @@
 package fairlead.plugins;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -21,8 +23,13 @@ import org.apache.kafka.connect.util.Callback;
  * source how far that may forget. So what a batch has set is read from the moment on at which it is committed.
  */
 final class BatchOffsets extends LoggedOffsets {
+    private record Changes(long batch, Map<ByteBuffer, Optional<ByteBuffer>> offsets) {
+    }
+
     /** What the batches of this task have set; empty for an offset that was removed. */
     private final Map<ByteBuffer, Optional<ByteBuffer>> committed = new ConcurrentHashMap<>();
+    /** What batches are to set that do not count yet, in their order. */
+    private final Deque<Changes> passed = new ArrayDeque<>();
     /** What the batch at work is to set. */
     private final Map<ByteBuffer, Optional<ByteBuffer>> pending = new LinkedHashMap<>();
 
@@ -42,10 +49,17 @@ final class BatchOffsets extends LoggedOffsets {
         return pairs;
     }
 
-    /** Notes that the batch at work is committed. */
-    synchronized void commit() {
-        committed.putAll(pending);
+    /** Notes that the batch at work has that number, and that there is another one from now on. */
+    synchronized void pass(long batch) {
+        passed.add(new Changes(batch, Map.copyOf(pending)));
         pending.clear();
+    }
+
+    /** Notes that all batches up to a number are committed. */
+    synchronized void commit(long batch) {
+        while (!passed.isEmpty() && passed.peek().batch() <= batch) {
+            committed.putAll(passed.remove().offsets());
+        }
     }
 
     /** Notes that the batch at work will never be committed. */

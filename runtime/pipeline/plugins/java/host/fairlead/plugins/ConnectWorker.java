@@ -136,10 +136,12 @@ final class ConnectWorker {
         return store;
     }
 
-    /** Starts a connector; returns its task configs, with references as they are in its config. */
-    List<Map<String, String>> startConnector(Map<String, String> given) throws Throwable {
-        String name = given.get(ConnectorConfig.NAME_CONFIG);
-        ClusterConfigState raw = state(given, Map.of(), 0);
+    /**
+     * Starts a connector by a name that may differ from that in its config; returns its task configs, with references as
+     * they are in its config.
+     */
+    List<Map<String, String>> startConnector(String name, Map<String, String> given) throws Throwable {
+        ClusterConfigState raw = state(name, given, Map.of(), 0);
         Map<String, String> resolved;
         try {
             resolved = require(raw.connectorConfig(name));
@@ -149,13 +151,12 @@ final class ConnectWorker {
         }
         ConnectWorker.<TargetState>await(done -> worker.startConnector(
             name, resolved, new Context(name), herder, TargetState.STARTED, done));
-        return taskConfigs(given);
+        return taskConfigs(name, given);
     }
 
     /** Returns how a connector that runs splits its work now. */
-    List<Map<String, String>> taskConfigs(Map<String, String> given) {
-        String name = given.get(ConnectorConfig.NAME_CONFIG);
-        ClusterConfigState raw = state(given, Map.of(), 0);
+    List<Map<String, String>> taskConfigs(String name, Map<String, String> given) {
+        ClusterConfigState raw = state(name, given, Map.of(), 0);
         ConnectorConfig parsed = worker.isSinkConnector(name)
             ? new SinkConnectorConfig(plugins, raw.connectorConfig(name))
             : new SourceConnectorConfig(plugins, raw.connectorConfig(name), worker.isTopicCreationEnabled());
@@ -177,7 +178,7 @@ final class ConnectWorker {
     void fence(Map<String, String> given, int tasks) throws Throwable {
         String name = given.get(ConnectorConfig.NAME_CONFIG);
         try {
-            worker.fenceZombies(name, tasks, state(given, Map.of(), 0).connectorConfig(name)).get();
+            worker.fenceZombies(name, tasks, state(name, given, Map.of(), 0).connectorConfig(name)).get();
         } catch (ExecutionException failed) {
             throw failed.getCause();
         }
@@ -229,19 +230,20 @@ final class ConnectWorker {
     }
 
     /**
-     * Starts a task, or creates it paused; it is told as a state whether that succeeds. Records for another than Kafka
-     * itself are for a {@code cluster} of Kafka that the other process writes to, or rows with columns {@code beside}
-     * those of their values. A sink that reads no topic needs to know what it is {@code fed} with.
+     * Starts a task, or creates it paused; it is told as a state whether that succeeds. Its connector may have another
+     * name than in its config. Records for another than Kafka itself are for a {@code cluster} of Kafka that the other
+     * process writes to, or {@code held} for a sink here, or rows with columns {@code beside} those of their values. A
+     * sink that reads no topic needs to know what it is {@code fed} with. A source is {@code paired} if its sink is a
+     * plugin, too.
      */
     void startTask(
+        ConnectorTaskId id,
         Map<String, String> given,
         Map<String, String> task,
-        int number,
         int tasks,
         TargetState target,
         JsonNode with) {
-        ConnectorTaskId id = new ConnectorTaskId(given.get(ConnectorConfig.NAME_CONFIG), number);
-        ClusterConfigState raw = state(given, Map.of(id, task), tasks);
+        ClusterConfigState raw = state(id.connector(), given, Map.of(id, task), tasks);
         Map<String, String> own;
         Map<String, String> ownTask;
         states.forget(id);
@@ -258,8 +260,7 @@ final class ConnectWorker {
             FeedTask.start(worker, id, raw, own, ownTask, herder, plugins, config, feed);
         } else if (!isOnline) {
             Map<String, String> cluster = Link.JSON.convertValue(with.get("cluster"), TEXTS);
-            Set<String> beside = Link.JSON.convertValue(with.get("beside"), NAMES);
-            HandOver batch = new HandOver(link, id, cluster, beside);
+            HandOver batch = new HandOver(link, id, cluster, handed(with), with.path("paired").asBoolean());
             batches.put(id, batch);
             BatchTask.start(worker, id, raw, own, ownTask, herder, plugins, config, batch);
         } else if (herder.connectorType(own) == ConnectorType.SINK) {
@@ -271,6 +272,15 @@ final class ConnectWorker {
         } else {
             worker.startSourceTask(id, raw, own, ownTask, herder, target);
         }
+    }
+
+    private static Handed handed(JsonNode with) {
+        if (with.path("held").asBoolean()) {
+            return new HeldRecords();
+        }
+        return with.has("cluster")
+            ? new HandedRecords()
+            : new HandedRows(Link.JSON.convertValue(with.get("beside"), NAMES));
     }
 
     /** Has a task pause in its place, with its clients, or go on. */
@@ -294,13 +304,25 @@ final class ConnectWorker {
         }
     }
 
-    /** Gives a batch of rows to a task. */
+    /** Tells a task that a sink here has been given a batch of its records. */
+    void pass(String connector, int number, long batch) {
+        HandOver open = batches.get(new ConnectorTaskId(connector, number));
+        if (open != null) {
+            open.pass(batch);
+        }
+    }
+
+    /** Gives a batch of rows to a task; a source's task of the same number may hold their records. */
     void feed(String connector, int number, JsonNode batch) throws IOException {
         RecordFeed feed = feeds.get(new ConnectorTaskId(connector, number));
         if (feed == null) {
             throw new IllegalStateException(connector + "-" + number + " has no task that is fed");
         }
-        feed.add(batch);
+        HandOver source = batch.has("of") ? batches.get(new ConnectorTaskId(batch.get("of").asText(), number)) : null;
+        if (batch.has("of") && source == null) {
+            throw new IllegalStateException("no task here has the records for " + connector + "-" + number);
+        }
+        feed.add(batch, source);
     }
 
     /** Stops a task, and waits for it as long as the worker's properties say; returns where it hangs, or "". */
@@ -385,8 +407,7 @@ final class ConnectWorker {
 
     /** Returns the configs of one connector as Connect's own classes want to read them. */
     private ClusterConfigState state(
-        Map<String, String> given, Map<ConnectorTaskId, Map<String, String>> tasks, int count) {
-        String name = given.get(ConnectorConfig.NAME_CONFIG);
+        String name, Map<String, String> given, Map<ConnectorTaskId, Map<String, String>> tasks, int count) {
         return new ClusterConfigState(
             0,
             null,

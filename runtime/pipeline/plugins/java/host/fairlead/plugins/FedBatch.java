@@ -8,8 +8,10 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.BigIntVector;
@@ -28,6 +30,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.SchemaAndValue;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.header.Header;
 
 /**
  * A batch of rows of the other process, as the records that a consumer of Kafka's would have.
@@ -35,9 +39,12 @@ import org.apache.kafka.connect.data.SchemaAndValue;
  * <p>Its columns {@code _topic}, {@code _partition} and {@code _offset} are those of each record; {@code _timestamp}
  * (milliseconds since 1970), {@code _headers} and {@code _key} may be there. With a schema all other columns are the
  * value, or {@code _value} is if it is the only one; key and value of a record are the place of its row until they are
- * converted. Without, its columns {@code _key} and {@code _value} are the bytes of the record.
+ * converted. Without, its columns {@code _key} and {@code _value} are the bytes of the record; or {@code _value} is the
+ * place of a record among those that a source in this JVM holds.
  */
 final class FedBatch implements AutoCloseable {
+    private static final Set<String> BESIDE = Set.of("_key", "_timestamp", "_headers");
+
     /** A record that knows its row. */
     static final class Row extends ConsumerRecord<byte[], byte[]> {
         final FedBatch batch;
@@ -79,12 +86,18 @@ final class FedBatch implements AutoCloseable {
     private final RowValues values;
     private final ArrowStreamReader reader;
     private VectorSchemaRoot table;
+    /** The records that it has some of; null: its table has all. */
+    private List<HeldRecord> held;
 
-    /** Takes what the other process has put; a schema that it has put before may be known. */
-    FedBatch(JsonNode with, RowSchemas schemas) throws IOException {
+    /**
+     * Takes what the other process has put; a schema that it has put before may be known. It may be of records that are
+     * {@code held}, and take about so many bytes.
+     */
+    FedBatch(JsonNode with, RowSchemas schemas, List<HeldRecord> held, long bytes) throws IOException {
+        this.held = held;
         number = with.get("number").asLong();
         byte[] data = with.get("data").binaryValue();
-        size = data.length;
+        size = held == null ? data.length : bytes;
         reader = new ArrowStreamReader(new ByteArrayInputStream(data), MEMORY);
         reader.loadNextBatch();
         table = reader.getVectorSchemaRoot();
@@ -126,12 +139,44 @@ final class FedBatch implements AutoCloseable {
     }
 
     Row record(int row) {
+        byte[] place = ByteBuffer.allocate(Long.BYTES + Integer.BYTES).putLong(number).putInt(row).array();
+        if (held != null) {
+            HeldRecord each = held(row);
+            byte[] ofKey = HeldRecord.isNothing(each.key()) ? null : place;
+            byte[] ofValue = HeldRecord.isNothing(each.value()) ? null : place;
+            return new Row(this, row, each.time(), ofKey, ofValue, places(each, place));
+        }
         BigIntVector times = (BigIntVector) table.getVector("_timestamp");
         long time = times == null || times.isNull(row) ? ConsumerRecord.NO_TIMESTAMP : times.get(row);
         boolean isRaw = values == null;
-        byte[] place = ByteBuffer.allocate(Long.BYTES + Integer.BYTES).putLong(number).putInt(row).array();
         byte[] key = isRaw ? bytes("_key", row) : keys == null ? null : place;
         return new Row(this, row, time, key, isRaw ? bytes("_value", row) : place, headers(row));
+    }
+
+    private HeldRecord held(int row) {
+        return held.get((int) ((BigIntVector) table.getVector("_value")).get(row));
+    }
+
+    /** Returns headers whose bytes are the place of the row and their own. */
+    private static Headers places(HeldRecord record, byte[] place) {
+        Headers headers = new RecordHeaders();
+        int at = 0;
+        for (Header each : record.headers()) {
+            byte[] own = ByteBuffer.allocate(place.length + Integer.BYTES).put(place).putInt(at++).array();
+            headers.add(each.key(), own);
+        }
+        return headers;
+    }
+
+    /** Returns a header of a record that is held. */
+    SchemaAndValue header(int row, int at) {
+        int number = 0;
+        for (Header each : held(row).headers()) {
+            if (number++ == at) {
+                return new SchemaAndValue(each.schema(), each.value());
+            }
+        }
+        throw new IllegalArgumentException("a record has no header " + at);
     }
 
     private byte[] bytes(String name, int row) {
@@ -155,16 +200,27 @@ final class FedBatch implements AutoCloseable {
     }
 
     SchemaAndValue key(int row) {
-        return new SchemaAndValue(keys.schema(), keys.read(table, row));
+        return held != null ? held(row).key() : new SchemaAndValue(keys.schema(), keys.read(table, row));
     }
 
     /** Returns the value; a record with a key whose columns are all null has none, as a tombstone. */
     SchemaAndValue value(int row) {
+        if (held != null) {
+            return held(row).value();
+        }
         boolean isNothing = keys != null && values.isNull(table, row);
         return isNothing ? SchemaAndValue.NULL : new SchemaAndValue(values.schema(), values.read(table, row));
     }
 
     private ByteBuffer stream(int row) {
+        if (held != null) {
+            HeldRecord each = held(row);
+            try {
+                return BatchRows.encode(List.of(each.asRow()), BESIDE).get(0);
+            } catch (DataException odd) {
+                return BatchRows.encode(List.of(each.asTexts().asRow()), BESIDE).get(0);
+            }
+        }
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (VectorSchemaRoot slice = table.slice(row, 1);
                 ArrowStreamWriter writer = new ArrowStreamWriter(slice, null, Channels.newChannel(bytes))) {
@@ -184,6 +240,7 @@ final class FedBatch implements AutoCloseable {
             table = null;
             places = null;
             offsets = null;
+            held = null;
             try {
                 reader.close();
             } catch (IOException impossible) {

@@ -4,7 +4,6 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.producer.Callback;
@@ -15,7 +14,9 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.runtime.BatchTask;
+import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.storage.OffsetBackingStore;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
@@ -23,8 +24,11 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
  * Hands the records of a source task to the other process. To the task it is a producer: what it sends in one
  * transaction is a batch. The end of the transaction waits until the other process has committed that batch, so the
  * task is told of its records after that, and polls no more before.
+ *
+ * <p>A sink that is a plugin may hold many records before it agrees to any. Then the end waits only until the sink has
+ * been given them, and the task is told of them once they are committed. In the same JVM they are held here for it.
  */
-final class HandOver implements BatchTask.Parts {
+final class HandOver implements BatchTask.Parts, CountedTask.Last {
     private static final long UNKNOWN = -1;
 
     private final Link link;
@@ -32,20 +36,25 @@ final class HandOver implements BatchTask.Parts {
     private final BatchOffsets offsets;
     private final Handed records;
     private final Map<String, Object> cluster;
-    private long number;
-    /** Completed once the batch with that number is committed, or will never be; null: there is none. */
+    private final boolean isPaired;
+    /** The task that hears later of its records; null: it does not. */
+    private volatile CountedTask counted;
+    private volatile long number;
+    private volatile long size;
+    /** Completed once the batch with that number need not be waited for, or will never be committed; null: none is. */
     private CompletableFuture<Boolean> batch;
     private boolean closed;
 
     /**
-     * Begins without a batch. A {@code cluster} of Kafka gets the records as they are, and has its topics created by a
-     * client with these settings; null: they become rows, with the columns {@code beside} those of their values.
+     * Begins without a batch. A {@code cluster} of Kafka gets the records, and has its topics created by a client with
+     * these settings; null: there is none. One that is paired has a sink in some plugin host.
      */
-    HandOver(Link link, ConnectorTaskId id, Map<String, String> cluster, Set<String> beside) {
+    HandOver(Link link, ConnectorTaskId id, Map<String, String> cluster, Handed records, boolean isPaired) {
         this.link = link;
         this.id = id;
         this.cluster = cluster == null ? null : Map.copyOf(cluster);
-        records = cluster == null ? new HandedRows(beside) : new HandedRecords();
+        this.records = records;
+        this.isPaired = isPaired;
         offsets = new BatchOffsets(link);
     }
 
@@ -57,6 +66,27 @@ final class HandOver implements BatchTask.Parts {
     @Override
     public Plugin<Converter> values(Plugin<Converter> own) {
         return records.values(own);
+    }
+
+    @Override
+    public Plugin<HeaderConverter> headers(Plugin<HeaderConverter> own) {
+        return records.headers(own);
+    }
+
+    @Override
+    public SourceTask task(SourceTask own) {
+        counted = isPaired ? new CountedTask(own, id, this) : null;
+        return counted == null ? own : counted;
+    }
+
+    @Override
+    public long number() {
+        return number;
+    }
+
+    @Override
+    public long size() {
+        return size;
     }
 
     @Override
@@ -107,9 +137,11 @@ final class HandOver implements BatchTask.Parts {
     private void commit() throws InterruptedException {
         List<List<String>> changed = offsets.pending();
         if (records.isEmpty() && changed.isEmpty()) {
+            size = 0;
             return;
         }
         List<ByteBuffer> tables = records.encode();
+        size = records.size() + tables.stream().mapToLong(ByteBuffer::remaining).sum();
         CompletableFuture<Boolean> answer = open();
         link.tell(
             "batch",
@@ -118,6 +150,7 @@ final class HandOver implements BatchTask.Parts {
                 "task", id.task(),
                 "number", number,
                 "offsets", changed,
+                "held", records.size(),
                 "sizes", tables.stream().map(ByteBuffer::remaining).toList()),
             tables);
         try {
@@ -128,7 +161,18 @@ final class HandOver implements BatchTask.Parts {
             throw new IllegalStateException(impossible);
         }
         records.clear();
-        offsets.commit();
+        offsets.pass(number);
+        if (counted == null) {
+            offsets.commit(number);
+        }
+    }
+
+    /** Returns the records of the batch at work, which are held here. */
+    synchronized List<HeldRecord> held(long wanted) {
+        if (batch == null || batch.isDone() || wanted != number || !(records instanceof HeldRecords held)) {
+            throw new IllegalStateException("batch " + wanted + " of " + id + " is not held here");
+        }
+        return held.all();
     }
 
     private synchronized CompletableFuture<Boolean> open() {
@@ -140,10 +184,20 @@ final class HandOver implements BatchTask.Parts {
         return batch;
     }
 
-    /** Hears that a batch is committed, and its rows are where they belong. */
-    synchronized void confirm(long committed) {
-        if (batch != null && committed == number) {
+    /** Hears that a sink in this JVM has been given a batch. */
+    synchronized void pass(long given) {
+        if (batch != null && given == number) {
             batch.complete(true);
+        }
+    }
+
+    /** Hears that a batch is committed, and its rows are where they belong; so are those before it. */
+    void confirm(long committed) {
+        if (counted == null) {
+            pass(committed);
+        } else {
+            offsets.commit(committed);
+            counted.count(committed);
         }
     }
 

@@ -3,12 +3,9 @@ package fairlead.plugins;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.internals.Plugin;
-import org.apache.kafka.connect.data.Schema;
-import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.storage.Converter;
 
 /** Records as rows with columns: keys and values are not converted. */
@@ -51,31 +48,5 @@ final class HandedRows implements Handed {
     @Override
     public List<ByteBuffer> encode() {
         return BatchRows.encode(records, beside);
-    }
-
-    /** Keeps a key or a value as it is, until the producer takes it: on the same thread, right after this. */
-    private static final class Held implements Converter {
-        private SchemaAndValue held;
-
-        SchemaAndValue take() {
-            SchemaAndValue taken = held;
-            held = null;
-            return taken;
-        }
-
-        @Override
-        public void configure(Map<String, ?> properties, boolean isKey) {
-        }
-
-        @Override
-        public byte[] fromConnectData(String topic, Schema schema, Object value) {
-            held = new SchemaAndValue(schema, value);
-            return new byte[0];
-        }
-
-        @Override
-        public SchemaAndValue toConnectData(String topic, byte[] value) {
-            throw new UnsupportedOperationException("nothing is read");
-        }
     }
 }

@@ -115,7 +115,7 @@ public final class PluginHost {
 
     /** Has the thread tell whose code it runs: some of a connector's and of its tasks' runs on this one. */
     private Object answerAsWorker(String question, JsonNode with) throws Throwable {
-        String name = with.path("config").path("name").asText(with.path("connector").asText());
+        String name = name(with);
         Thread thread = Thread.currentThread();
         String before = thread.getName();
         thread.setName(OF_QUESTION + name);
@@ -129,18 +129,18 @@ public final class PluginHost {
     private Object answerForConnector(String question, JsonNode with) throws Throwable {
         switch (question) {
             case "start connector":
-                return worker(with).startConnector(texts(with, "config"));
+                return worker(with).startConnector(name(with), texts(with, "config"));
             case "exactly once":
                 return worker(with).exactlyOnce(texts(with, "config"));
             case "task configs":
-                return worker(with).taskConfigs(texts(with, "config"));
+                return worker(with).taskConfigs(name(with), texts(with, "config"));
             case "stop connector":
                 return worker(with).stopConnector(with.get("connector").asText());
             case "start task":
-                int number = with.get("task").asInt();
+                ConnectorTaskId id = new ConnectorTaskId(name(with), with.get("task").asInt());
                 int tasks = with.get("tasks").asInt();
                 worker(with).startTask(
-                    texts(with, "config"), texts(with, "own"), number, tasks, target(with), with);
+                    id, texts(with, "config"), texts(with, "own"), tasks, target(with), with);
                 return "";
             case "feed":
                 worker(with).feed(with.get("connector").asText(), with.get("task").asInt(), with);
@@ -154,8 +154,10 @@ public final class PluginHost {
             case "stop task":
                 return worker(with).stopTask(with.get("connector").asText(), with.get("task").asInt());
             case "committed":
-                String connector = with.get("connector").asText();
-                worker(with).confirm(connector, with.get("task").asInt(), with.get("number").asLong());
+                worker(with).confirm(name(with), with.get("task").asInt(), with.get("number").asLong());
+                return "";
+            case "passed":
+                worker(with).pass(name(with), with.get("task").asInt(), with.get("number").asLong());
                 return "";
             case "busy":
                 return worker(with).busy(with.get("connector").asText(), with.get("task").asInt());
@@ -264,6 +266,11 @@ public final class PluginHost {
             batchValidation = new Validation(plugins, own, link);
         }
         return batchValidation;
+    }
+
+    /** Returns what a connector is called here: a connector with two plugins is there by two names. */
+    private static String name(JsonNode with) {
+        return with.path("connector").asText(with.path("config").path("name").asText());
     }
 
     private static TargetState target(JsonNode with) {

@@ -30,6 +30,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetCommitCallback;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.connect.data.Schema;
@@ -39,6 +40,7 @@ import org.apache.kafka.connect.runtime.FeedTask;
 import org.apache.kafka.connect.runtime.errors.ErrorReporter;
 import org.apache.kafka.connect.runtime.errors.ProcessingContext;
 import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
 /**
@@ -53,6 +55,8 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
 final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<byte[], byte[]>> {
     private static final String MOST_RECORDS = "consumer.override.max.poll.records";
     private static final long MOST_BYTES = 64L << 20;
+    /** After how many bytes of records of a source here the plugin is asked for offsets: it keeps what does not count. */
+    private static final long FLUSH_BYTES = 16L << 20;
     private static final int NANOS = 1_000_000;
 
     private final Link link;
@@ -60,6 +64,10 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
     /** Whether the converters of the task's config convert keys and values. */
     private final boolean isRaw;
     private final boolean keepsErrors;
+    /** Whether a source in this JVM has the records. */
+    private final boolean isHeld;
+    /** Whether a source that is a plugin has sent them. */
+    private final boolean isPaired;
     /** How many records a poll returns at most. */
     private final int most;
     private final RowSchemas schemas = new RowSchemas();
@@ -80,18 +88,24 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
     private boolean hasEnded;
     /** The number of the last batch that the other process was told to be put. */
     private long put;
+    /** How many bytes of records were put since the plugin was asked for offsets on their account. */
+    private long unflushed;
+    private Runnable flush;
 
     RecordFeed(Link link, ConnectorTaskId id, JsonNode with, Map<String, String> config) {
         this.link = link;
         this.id = id;
         isRaw = with.get("raw").asBoolean();
         keepsErrors = with.get("errors").asBoolean();
+        isHeld = with.path("held").asBoolean();
+        isPaired = with.path("paired").asBoolean();
         most = Integer.parseInt(config.getOrDefault(MOST_RECORDS, "500"));
     }
 
-    /** Takes the next batch of the other process. */
-    void add(JsonNode with) throws IOException {
-        FedBatch batch = new FedBatch(with, schemas);
+    /** Takes the next batch of the other process, whose records a source here may hold; null: none does. */
+    void add(JsonNode with, HandOver source) throws IOException {
+        List<HeldRecord> held = source == null ? null : source.held(with.get("batch").asLong());
+        FedBatch batch = new FedBatch(with, schemas, held, source == null ? 0 : source.size());
         synchronized (this) {
             if (hasEnded) {
                 batch.close();
@@ -116,6 +130,16 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
     @Override
     public Converter values(Converter own) {
         return isRaw ? own : new RowConverter(own, false);
+    }
+
+    @Override
+    public HeaderConverter headers(HeaderConverter own) {
+        return isHeld ? new PlaceConverter() : own;
+    }
+
+    @Override
+    public void setFlush(Runnable runnable) {
+        flush = runnable;
     }
 
     @Override
@@ -231,7 +255,14 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
             if (waiting > MOST_BYTES || !isPolled(each, true)) {
                 break;
             }
+            if (isPaired && each.number > last) {
+                unflushed += each.size;
+            }
             last = Math.max(last, each.number);
+        }
+        if (unflushed > FLUSH_BYTES) {
+            unflushed = 0;
+            flush.run();
         }
         if (last > put) {
             put = last;
@@ -406,6 +437,33 @@ final class RecordFeed implements FeedTask.Parts, ErrorReporter<ConsumerRecord<b
 
     private synchronized FedBatch batch(long number) {
         return batches.stream().filter(each -> each.number == number).findFirst().orElseThrow();
+    }
+
+    /** Converts headers of records that a source here holds: they are places. */
+    private final class PlaceConverter implements HeaderConverter {
+        @Override
+        public SchemaAndValue toConnectHeader(String topic, String name, byte[] value) {
+            ByteBuffer place = ByteBuffer.wrap(value);
+            return batch(place.getLong()).header(place.getInt(), place.getInt());
+        }
+
+        @Override
+        public byte[] fromConnectHeader(String topic, String name, Schema schema, Object value) {
+            return value == null ? null : value.toString().getBytes(StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public ConfigDef config() {
+            return new ConfigDef();
+        }
+
+        @Override
+        public void configure(Map<String, ?> properties) {
+        }
+
+        @Override
+        public void close() {
+        }
     }
 
     /** Converts what is the place of a row; all else by the converter of the task's config. */

@@ -48,6 +48,12 @@ public final class BatchTask extends Worker.TaskBuilder<SourceRecord, SourceReco
         /** Converts values, likewise. */
         Plugin<Converter> values(Plugin<Converter> own);
 
+        /** Converts headers, likewise. */
+        Plugin<HeaderConverter> headers(Plugin<HeaderConverter> own);
+
+        /** Returns what is polled instead of the plugin's task, or that task. */
+        SourceTask task(SourceTask own);
+
         /** The settings of a client that creates topics if the config asks for that; null: there are none. */
         Map<String, Object> cluster();
 
@@ -121,12 +127,12 @@ public final class BatchTask extends Worker.TaskBuilder<SourceRecord, SourceReco
         boolean creates = parts.cluster() != null && config.topicCreationEnable() && source.usesTopicCreation();
         return new ExactlyOnceWorkerSourceTask(
             id,
-            (SourceTask) task,
+            parts.task((SourceTask) task),
             listener,
             initialState,
             parts.keys(keyConverter),
             parts.values(valueConverter),
-            headerConverter,
+            parts.headers(headerConverter),
             transforms,
             parts.producer(),
             creates ? topicAdmin(id) : null,

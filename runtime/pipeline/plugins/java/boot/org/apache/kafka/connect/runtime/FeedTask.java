@@ -1,5 +1,6 @@
 package org.apache.kafka.connect.runtime;
 
+import java.lang.reflect.Field;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.Consumer;
@@ -16,6 +17,7 @@ import org.apache.kafka.connect.runtime.errors.WorkerErrantRecordReporter;
 import org.apache.kafka.connect.runtime.isolation.Plugins;
 import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.sink.SinkTask;
+import org.apache.kafka.connect.sink.SinkTaskContext;
 import org.apache.kafka.connect.storage.ClusterConfigState;
 import org.apache.kafka.connect.storage.Converter;
 import org.apache.kafka.connect.storage.HeaderConverter;
@@ -38,6 +40,12 @@ public final class FeedTask extends Worker.TaskBuilder<ConsumerRecord<byte[], by
 
         /** Converts values; or returns the converter of the task's config, which is given. */
         Converter values(Converter own);
+
+        /** Converts headers; or returns the converter of the task's config, which is given. */
+        HeaderConverter headers(HeaderConverter own);
+
+        /** Gets what has the task ask the plugin for offsets soon; it is for the task's own thread. */
+        void setFlush(Runnable flush);
 
         /** Hears of records that fail. */
         ErrorReporter<ConsumerRecord<byte[], byte[]>> errors();
@@ -103,10 +111,11 @@ public final class FeedTask extends Worker.TaskBuilder<ConsumerRecord<byte[], by
         SinkConnectorConfig sink = new SinkConnectorConfig(plugins, connector.originalsStrings());
         Plugin<Converter> keys = Plugin.wrapInstance(parts.keys(keyConverter.get()), null, "keys");
         Plugin<Converter> values = Plugin.wrapInstance(parts.values(valueConverter.get()), null, "values");
+        Plugin<HeaderConverter> headers = Plugin.wrapInstance(parts.headers(headerConverter.get()), null, "headers");
         WorkerErrantRecordReporter reporter = parts.keepsErrors() || sink.enableErrantRecordReporter()
-            ? new WorkerErrantRecordReporter(retry, keys.get(), values.get(), headerConverter.get())
+            ? new WorkerErrantRecordReporter(retry, keys.get(), values.get(), headers.get())
             : null;
-        return new WorkerSinkTask(
+        WorkerSinkTask made = new WorkerSinkTask(
             id,
             (SinkTask) task,
             listener,
@@ -117,7 +126,7 @@ public final class FeedTask extends Worker.TaskBuilder<ConsumerRecord<byte[], by
             keys,
             values,
             errors,
-            headerConverter,
+            headers,
             transforms,
             parts.consumer(),
             loader,
@@ -128,5 +137,17 @@ public final class FeedTask extends Worker.TaskBuilder<ConsumerRecord<byte[], by
             () -> List.of(new LogReporter.Sink(id, sink, errors), parts.errors()),
             metadata,
             plugins.safeLoaderSwapper());
+        parts.setFlush(() -> flush(made));
+        return made;
+    }
+
+    private static void flush(WorkerSinkTask task) {
+        try {
+            Field context = WorkerSinkTask.class.getDeclaredField("context");
+            context.setAccessible(true);
+            ((SinkTaskContext) context.get(task)).requestCommit();
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException("this version of Connect is not supported", error);
+        }
     }
 }
