@@ -4,6 +4,7 @@ import pytest
 
 from fairlead.runtime.interfaces.replies.connectors import ConfigInfos
 from fairlead.runtime.interfaces.rest.validation.connect_configs import refuse_ends
+from fairlead.runtime.node.sampling.__main__ import pipeline_of
 from fairlead.runtime.pipeline.connectors.plugin_pipeline import (
     PluginPipeline,
     as_pipeline,
@@ -181,6 +182,12 @@ def test_letters_of_topics_are_bytes_of_their_own_topics_once_more_also_of_a_ret
     third = PluginPipeline.retry_config(again, {}, "third")
     assert as_pipeline(third)["source.topics"] == "bad-retry"
     assert config_of_plugin(third)["topics"] == "orders,returns"
+
+
+def test_a_sample_has_the_rows_of_the_source_before_what_runs_in_the_plugins_jvm() -> None:
+    said: list[str] = []
+    assert pipeline_of(CONFIG, said.append) == as_pipeline(CONFIG)
+    assert said == ["transforms: rows are as they are before hoist, which a plugin's JVM runs"]
 
 
 def test_letters_of_bytes_in_a_folder_are_not_retried_for_they_lack_them() -> None:

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,6 +26,11 @@ from ...cluster.run_folder import KeyRefusedError, read_key
 from ...config.references.redaction import Redaction
 from ...config.references.resolving import ReferenceBroken
 from ...config.secrets import CannotUnseal, Vault
+from ...pipeline.connectors.plugin_pipeline import (
+    PluginPipeline,
+    as_pipeline,
+    config_of_plugin,
+)
 from ...pipeline.connectors.plugins import find_plugins
 from ...pipeline.connectors.sample import read_sample
 from ...pipeline.connectors.spark_pipeline import SparkPipeline
@@ -32,7 +38,7 @@ from ...pipeline.engines.embedded.engine import Embedded
 from ...pipeline.engines.settings import OF_CLUSTERS
 from ...pipeline.spi.context import Context, SparkJob
 from ...pipeline.spi.errors import PluginUnknown, SampleRefused
-from ...pipeline.spi.keys.common import CONNECTOR_CLASS
+from ...pipeline.spi.keys.common import TRANSFORMS
 from ...pipeline.tasks.failures import reason_of
 from .brief import SampleRequest, SamplingNode
 
@@ -83,10 +89,10 @@ class Sampler:
         vault = Vault(read_key(Path(node.data_dir) / "run" / KEY), node.data_dir)
         config, secrets = vault.open(request.name, request.config)
         self._redaction.learn(secrets)
-        _refuse_other_classes(config[CONNECTOR_CLASS])
+        pipeline = pipeline_of(config, warnings.append)
         # Not the connector's own name, by which its running tasks are known to other systems.
         context = Context(Resource(_TAG), warnings.append, reach=node.limits(), hide=hide)
-        sample = read_sample(config, context, self._run)
+        sample = read_sample(pipeline, context, self._run)
         said = dict.fromkeys((*warnings, *sample.warnings))
         return {"sample": {**asdict(sample), "warnings": [*map(hide, said)]}}
 
@@ -96,13 +102,21 @@ class Sampler:
         return self._engine.run(_TAG, job)
 
 
-def _refuse_other_classes(name: str) -> None:
-    """Raise `SampleRefused` for a connector class that reads in a way of its own."""
-    made_by = find_plugins().find(name).made_by
+def pipeline_of(config: Mapping[str, str], warn: Callable[[str], None]) -> Mapping[str, str]:
+    """Return the config of the pipeline whose rows are read.
+
+    Raises `SampleRefused` for a connector class that reads in a way of its own.
+    """
+    made_by = find_plugins().of(config).made_by
     if not issubclass(made_by, SparkPipeline):
         raise SampleRefused(
             f"{made_by.__name__} is no SparkPipeline, whose rows alone can be read as a sample"
         )
+    if not issubclass(made_by, PluginPipeline):
+        return config
+    if theirs := config_of_plugin(config).get(TRANSFORMS):
+        warn(f"{TRANSFORMS}: rows are as they are before {theirs}, which a plugin's JVM runs")
+    return as_pipeline(config)
 
 
 def main() -> None:

@@ -229,6 +229,13 @@ def format_lag(lag: UnreadInput | None) -> str:
     return decimal(lag.bytes) if lag.bytes or not lag.ranges else f"{lag.ranges} ranges"
 
 
+def _format_lag_of(progress: TaskCounts | None) -> str:
+    """Return the lag of a task that has done something, which some sources do not tell."""
+    if progress is None or not progress.batches:
+        return ""
+    return "not known" if progress.lag is None else format_lag(progress.lag)
+
+
 def _format_reason(state: ConnectorState | TaskLine) -> str:
     """Return in one line the reason of a failure or a wait, and the number of restarts."""
     why = state.trace or state.reason
@@ -250,10 +257,10 @@ CONNECTORS: Final = TableLayout(
 TASKS: Final = TableLayout(
     TaskLine,
     "TASK: id, STATE: state, WORKER: worker_id, ROWS: progress.rows_out, "
-    "BATCHES: progress.batches, LAG: progress.lag, LAST COMMIT: progress.last_commit_ms, REASON",
+    "BATCHES: progress.batches, LAG: progress, LAST COMMIT: progress.last_commit_ms, REASON",
     {
         "WORKER": shorten_worker,
-        "LAG": format_lag,
+        "LAG": _format_lag_of,
         "LAST COMMIT": format_age,
         "REASON": _format_reason,
     },

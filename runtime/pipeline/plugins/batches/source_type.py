@@ -109,7 +109,7 @@ class PluginSourceType(SourceType):
         """Refuse: a plugin may change its source as soon as it reads."""
         raise SampleRefused(
             "a connector of Kafka Connect reads by its own rules, and may change its source as soon"
-            " as it does: no sample is read"
+            " as it does"
         )
 
     def needs_reconfiguration(self) -> bool:
