@@ -344,11 +344,13 @@ def drop_loss(group: Group, member_id: str) -> None:
 def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
     """Set the configured connectors and tasks."""
     group.configured, group.configured_offset = record.configured, group.end - 1
+    group.config_offset = record.config_offset
 
 
 def drop_configured(group: Group) -> None:
     """Drop the configured connectors and tasks."""
     group.configured, group.configured_offset = NOTHING, -1
+    group.config_offset = -1
 
 
 def set_topics(group: Group, record: SubscribedTopics) -> None:

@@ -122,6 +122,8 @@ class Group:
     """The connectors and tasks that the group has to run."""
     configured_offset: int = -1
     """The log offset of the record that says so; -1: there is none."""
+    config_offset: int = -1
+    """How far the member that said so had read the configs, where these are in another log."""
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings in which the group differs from its node's."""
     worker_orders: dict[str, Operator] = field(default_factory=dict[str, Operator])

@@ -56,6 +56,9 @@ class ConnectorsTasksMetadata:
     configured: Resources
     parts: int = field(default=0, compare=False)
     """Into how many parts the resources went; 0: they are all here (see `record_parts.py`)."""
+    config_offset: int = -1
+    """How far the member that said so had read the configs, which are in another log than this; -1:
+    they are in this log, or nobody has said it yet."""
 
 
 @dataclass(frozen=True, slots=True)

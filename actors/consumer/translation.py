@@ -19,11 +19,12 @@ from ..group.translation.protocol import (
     HeldResources,
     NotYetError,
     OfferedMetadata,
+    Translation,
 )
 from .topics import topic_records
 
 
-class ConsumerTranslation:
+class ConsumerTranslation(Translation):
     """The `Translation` for consumers: subscriptions and owned partitions."""
 
     protocol_type = CONSUMER

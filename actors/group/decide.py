@@ -49,7 +49,7 @@ from .computing.compute import end_initial_delay, end_interval, time_out_assigno
 from .computing.install import install, prepare
 from .computing.target import continue_moves, release_parked, retry_assignor
 from .members.depart import end_member, expire_rebalance, expire_session
-from .members.heartbeat import heartbeat
+from .members.heartbeat import heartbeat, heartbeat_outside
 from .members.seats import free_seat
 from .orders.configuration import configure_group
 from .orders.connector_configs import put_connector, put_connectors
@@ -113,3 +113,9 @@ def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Deci
     The decision includes a target that becomes due by it, if the coordinator computes that itself.
     """
     return with_target(group, RULES[type(command)](group, soft, command, now_ms), now_ms)
+
+
+def decide_outside(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
+    """Decide a command for a group whose members say what is to run (PROTOCOL §19)."""
+    rule = heartbeat_outside if isinstance(command, Heartbeat) else RULES[type(command)]
+    return with_target(group, rule(group, soft, command, now_ms), now_ms)

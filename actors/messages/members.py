@@ -28,6 +28,16 @@ NO_COORDINATOR_EPOCH = -1
 
 
 @dataclass(frozen=True, slots=True)
+class ReadConfigs:
+    """What a member has read of configs that are in another log than the group's (PROTOCOL §19)."""
+
+    configured: Resources
+    """All connectors and tasks that are to run by them."""
+    offset: int
+    """How far it has read them; the group follows whoever has read further."""
+
+
+@dataclass(frozen=True, slots=True)
 class Heartbeat:
     """A member's heartbeat; it joins with epoch 0, and leaves with -1, or -2 for a while.
 
@@ -62,6 +72,8 @@ class Heartbeat:
     """The coordinator's process that sent the last reply."""
     subscription: Subscribed | None = None
     """The subscription of a consumer."""
+    configs: ReadConfigs | None = None
+    """What is to run, of a worker that is not of the node; None: unchanged, or it does not know."""
 
     @property
     def is_bare(self) -> bool:
@@ -114,6 +126,8 @@ class HeartbeatReply:
     """The granted resources; None: unchanged."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     """Which process of the coordinator says so: the next request is to name it."""
+    config_offset: int = -1
+    """How far a worker has to have read the configs for this; -1: they are in the group's log."""
 
 
 @dataclass(frozen=True, slots=True)

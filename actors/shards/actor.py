@@ -183,10 +183,12 @@ class ShardActor(HostActor[HostCall]):
             self._computer.start(self._groups.take_computations())
 
     def send_answers(self, answers: Sequence[AddressedReply]) -> None:
-        """Send replies to the host."""
-        self._host.send_replies(
-            packed for each in answers if (packed := self._packed(each)) is not None
-        )
+        """Send replies to the host, and tell it which of its calls get none."""
+        replies = [packed for each in answers if (packed := self._packed(each)) is not None]
+        given_up = self._groups.take_given_up() if self._groups is not None else ()
+        host = self._host.number
+        nothing = [ConnectReply(None, each.number) for each in given_up if each.host == host]
+        self._host.send_replies([*replies, *nothing])
 
     def _packed(self, answer: AddressedReply) -> PackedReply | None:
         """Return an answer as the host expects it; None if it is for an earlier host."""

@@ -29,12 +29,14 @@ from ...events.model import CONNECT
 from ...events.records import Topic
 from ..consumer.calls import CONSUMERS, OffsetCalls
 from ..consumer.offsets.clean_up import topics_changed
+from ..group.decide import decide_outside
 from ..group.evolving_group import NOBODY
 from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard, HostComputation
 from ..group.host import ENOUGH_SPACE, LOOK_FOR_SPACE_MS, Ready
 from ..group.kind import WORKERS, GroupKind
 from ..group.members.commit import OffsetLedger
 from ..group.state.settings import GroupSettings
+from ..group.translation.outside import OUTSIDE_TRANSLATION
 from ..messages.classic import JoinGroup
 from ..messages.commands import AddressedReply, Traffic
 from ..messages.computing import EndComputation
@@ -59,6 +61,7 @@ from ..messages.groups import (
     TellTopics,
     TellTopicsReply,
 )
+from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat
 from ..messages.offsets import OffsetFetch
 from ..timing import Now, TimerQueue
 from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
@@ -70,10 +73,20 @@ READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
 """The calls that are answered for an empty group id as for an unknown one."""
 
 CONNECTORS: Final = replace(
-    WORKERS, grants_from_log=False, is_of_clients=True, open_calls=OffsetCalls
+    WORKERS,
+    decide=decide_outside,
+    translation=OUTSIDE_TRANSLATION,
+    grants_from_log=False,
+    is_of_clients=True,
+    open_calls=OffsetCalls,
 )
-"""A group of workers from outside: Kafka Connect's own start what their leader assigns. Tools may
-commit offsets to it, as to any group."""
+"""A group of workers from outside: Kafka Connect's own, and members of the connect protocol. Tools
+may commit offsets to it, as to any group."""
+
+
+NOT_OF_CONNECT: Final = (
+    "the group is no connect group: use another group id, or delete it once it is empty"
+)
 
 
 class ConnectCaller(NamedTuple):
@@ -176,13 +189,18 @@ class HostedGroups:
         """The output of groups that is not durable yet."""
         self._answers: list[AddressedReply] = []
         """Replies that do not come from a single group."""
+        self._given_up: list[ConnectCaller] = []
+        """The calls that get no answer, since the last `take_given_up`."""
         self._timers: TimerQueue[str] = TimerQueue()
         self._suspended_since_ms: int | None = None
         """Since when no host is connected, steady clock; None: one is."""
         self._computations: dict[str, HostComputation] = {}
         """What is to be computed beside the loop, by group id."""
+        self._recover(entries, now)
+
+    def _recover(self, entries: Iterable[Entry], now: Now) -> None:
         groups = [restore(*each) for each in _entries_by_group(entries)]
-        without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
+        without = {*groups_with_offsets(self._offsets)}.difference(each.group_id for each in groups)
         for group in (*groups, *map(Group, sorted(without))):
             hosted = self._host(group, kind_of_group(group), now)
             if hosted.is_kept:
@@ -269,6 +287,11 @@ class HostedGroups:
         else:
             self._submit(request, sender, now)
 
+    def take_given_up(self) -> Sequence[ConnectCaller]:
+        """Return the callers that wait for an answer which no group is going to give."""
+        taken, self._given_up = self._given_up, []
+        return taken
+
     def take_computations(self) -> Mapping[str, HostComputation]:
         """Return the targets to compute beside the loop now, by group id."""
         taken, self._computations = self._computations, {}
@@ -290,11 +313,34 @@ class HostedGroups:
         self._groups[request.group_id] = group
         self._changed[group] = None
         if isinstance(request, ConnectCall):
-            group.shard.submit(request.request, ConnectCaller(sender, request.number), now)
+            self._submit_connect_call(group.shard, request, sender, now)
         else:
             group.shard.submit(request, sender, now)
         if growth != NOTHING:
             self.kept.set_footprint(request.group_id, group.footprint)
+
+    def _submit_connect_call(
+        self, shard: GroupShard, call: ConnectCall, sender: int, now: Now
+    ) -> None:
+        """Submit a call of Connect's protocol; one that is neither answered nor held is given up.
+
+        Such is a late copy, or one whose records have no space. A heartbeat of a process that names
+        no coordinator is meant for this one.
+        """
+        if shard.kind.translation.protocol_type != CONNECT:
+            self._refuse_call(sender, call, Error.GROUP_ID_NOT_FOUND, NOT_OF_CONNECT)
+            return
+        request, caller = call.request, ConnectCaller(sender, call.number)
+        if isinstance(request, Heartbeat) and request.incarnation:
+            epoch = request.coordinator_epoch
+            epoch = shard.coordinator_epoch if epoch == NO_COORDINATOR_EPOCH else epoch
+            request = replace(request, coordinator_epoch=epoch)
+        answers = shard.state.outbox.answers
+        before = len(answers)
+        shard.submit(request, caller, now)
+        is_answered = any(each.to == caller for each in answers[before:])
+        if not is_answered and not shard.holds(request.member_id, caller):
+            self._given_up.append(caller)
 
     def _group_for(self, request: SharedCall, now: Now) -> HostedGroup:
         """Return the group of a call; a new one if none of the joining kind exists."""

@@ -17,8 +17,8 @@ from ..group.state.settings import DEFAULT_LIMITS
 from ..messages.classic import JoinGroup, SyncGroup
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
-from ..messages.groups import SharedCall
-from ..messages.members import JOIN_EPOCH
+from ..messages.groups import ConnectCall, SharedCall
+from ..messages.members import JOIN_EPOCH, Heartbeat
 
 LONGEST_IDS: Final = 440
 """The maximum total length of group id and member id in bytes: together they are log keys."""
@@ -61,7 +61,15 @@ def growth_by(call: SharedCall, group: Group, classic: ClassicCoordinator) -> Fo
         return Footprint(0, max(0, size - classic.assignment_bytes))
     if isinstance(call, ConsumerGroupHeartbeat):
         return _growth_of_consumers(call, group)
+    if isinstance(call, ConnectCall) and isinstance(call.request, Heartbeat):
+        return Footprint(int(_is_newcomer(call.request, group)))
     return NOTHING
+
+
+def _is_newcomer(request: Heartbeat, group: Group) -> bool:
+    """Return whether a member joins that has no seat in the group yet."""
+    seat = group.instances.get(request.instance_id or "", request.member_id)
+    return request.member_epoch == JOIN_EPOCH and seat not in group.members
 
 
 def _growth_of_consumers(call: ConsumerGroupHeartbeat, group: Group) -> Footprint:
@@ -91,11 +99,12 @@ def _protocols_of(
 
 def flaw_in_ids(call: SharedCall) -> str:
     """Return an error if the ids of a joining member are too long for a log key; "" if not."""
-    if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
+    request = call.request if isinstance(call, ConnectCall) else call
+    if not isinstance(request, JoinGroup | ConsumerGroupHeartbeat | Heartbeat):
         return ""
-    if isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch != JOIN_EPOCH:
+    if not isinstance(request, JoinGroup) and request.member_epoch != JOIN_EPOCH:
         return ""
-    names = call.member_id, call.instance_id or "", call.client_id
+    names = request.member_id, request.instance_id or "", request.client_id or ""
     longest = max(len(each.encode(errors="surrogatepass")) for each in names)
     if longest + len(call.group_id.encode(errors="surrogatepass")) <= LONGEST_IDS:
         return ""

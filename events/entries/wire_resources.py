@@ -105,14 +105,15 @@ class ConnectorsTasksMetadataWire(msgspec.Struct, rename=PARTS):
 
     configured: ResourceList
     parts: int = 0
+    config_offset: int = -1
 
     @classmethod
     def of(cls, record: records.ConnectorsTasksMetadata) -> Self:
-        return cls(ResourceList.of(record.configured), record.parts)
+        return cls(ResourceList.of(record.configured), record.parts, record.config_offset)
 
     def to_record(self) -> records.ConnectorsTasksMetadata:
         configured = frozenset(self.configured.resources())
-        return records.ConnectorsTasksMetadata(configured, self.parts)
+        return records.ConnectorsTasksMetadata(configured, self.parts, self.config_offset)
 
 
 class ShareWire(msgspec.Struct):

@@ -21,11 +21,8 @@ OF_WORKERS: Final = (
     "this is the group of fairlead's own workers, which takes the calls of connect groups alone:"
     " use another group id"
 )
-NOT_OF_WORKERS: Final = "is no connect group of this node: its own is"
 TRUNCATED: Final = "the groups before it fill the answer: ask for this one again"
 LOST: Final = "its process was ended, or does not answer: ask again"
-SHOWN: Final = 40
-"""The number of characters of a group id that an error message quotes."""
 AT_ONCE: Final = 32
 """The maximum number of groups of one request that are asked concurrently."""
 
@@ -105,11 +102,9 @@ class Groups:
 
     async def _ask(self, call: Any, on_hold: OnHold = ignore_hold) -> Any:
         if isinstance(call, ConnectCall):
-            if call.group_id in {"", self._workers_group}:
-                return await _ask_shard(self._workers, call, on_hold)
-            named = f"{call.group_id[:SHOWN]!a}{'…' if len(call.group_id) > SHOWN else ''}"
-            message = f"{named} {NOT_OF_WORKERS} {self._workers_group!a}"
-            return refuse_host_call(call, Error.GROUP_ID_NOT_FOUND, message)
+            is_own = call.group_id in {"", self._workers_group}
+            group = self._workers if is_own else self._shard_of(call.group_id)
+            return await _ask_shard(group, call, on_hold)
         if call.group_id == self._workers_group:
             is_join = isinstance(call, JoinGroup)
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID

@@ -204,6 +204,20 @@ def test_a_member_joins_computes_is_given_work_and_leaves(tmp_path: Path) -> Non
     speaking(tmp_path, play)
 
 
+def test_a_join_makes_a_connect_group_of_any_id(tmp_path: Path) -> None:
+    async def play(spoken: Spoken, served: Served) -> None:
+        configs = {"configured": A_AND_TASKS, "config_offset": 3}
+        told = {"group_id": "crew", "client_assignors": None, "server_assignor": "uniform"}
+        joined = await spoken.beats(**told, **configs)
+        assert (joined.error_code, joined.member_epoch, joined.config_offset) == (0, 1, 3)
+        assert joined.assignment.connectors_and_tasks == A_AND_TASKS
+        assert served.workers.group.members == {}
+        late = await spoken.beats(-1, group_id="crew")
+        assert (late.error_code, late.member_epoch) == (0, -1)
+
+    speaking(tmp_path, play)
+
+
 def test_the_group_names_a_member_that_has_no_id(tmp_path: Path) -> None:
     async def play(spoken: Spoken, _: Served) -> None:
         assert (await spoken.beats(member_id="")).member_id == "made-here"
@@ -215,8 +229,8 @@ TASK_BELOW = wire.ConnectorsAndTasks(tasks=(wire.ConnectorTasks(connector="A", t
 TWICE = wire.ConnectorsAndTasks(connectors=("A", "A"))
 LARGE = replace(ASSIGNOR, metadata=b"x" * 65_537)
 REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
-    "another group": (69, {"group_id": "other"}),
-    "another group without end": (69, {"group_id": "\U0001f600" * 200_000}),
+    "what another group is to run": (42, {"configured": A_AND_TASKS, "config_offset": 1}),
+    "a group id without end": (24, {"group_id": "\U0001f600" * 200_000}),
     "no group": (42, {"group_id": ""}),
     "an unknown member": (25, {"epoch": 4}),
     "no assignor": (42, {"client_assignors": ()}),

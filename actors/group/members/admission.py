@@ -38,6 +38,7 @@ from ..state.validate import (
     flaw_in_text,
     show_number,
 )
+from .outside_configs import flaw_in_configs
 
 UNCHANGED = -1
 """The value of an unchanged time in a request."""
@@ -345,6 +346,7 @@ def flaw_in_request(request: Heartbeat, before: MemberMetadata | None = None) ->
     What the member's metadata had `before` is valid, and is not checked again.
     """
     flaw = _flaw_in_ids(request) or _flaw_in_list(request)
+    flaw = flaw or (flaw_in_configs(request.configs) if request.configs else "")
     if flaw or (before is not None and request.is_bare):
         return flaw
     flaw = _flaw_in_values(request) or _flaw_in_assignors(request, before)

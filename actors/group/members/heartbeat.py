@@ -5,7 +5,7 @@ The step at the end (`next_step`) is the same for classic members in a group of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ....events.group import Group, Member
 from ....events.model import NOTHING, ClientAssignor, Resource, Resources, Why
@@ -25,6 +25,7 @@ from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
 from .admission import REMEDY, ended_by, refuse, refuse_heartbeat, seat_of
 from .depart import bury, leave, tombstones
+from .outside_configs import change_of, configured_by, is_newer
 from .reconcile import Goal, UnknownStateError, reconcile
 from .seats import needs_target, take_seat
 
@@ -32,14 +33,29 @@ SCHEDULED_REBALANCE_DUE = 2
 """The reason code of an assignor that asks for a scheduled rebalance."""
 
 
+OWN_CONFIGS: Final = (
+    "Configured is for groups whose configs are in another log: what this one is to run, people say"
+    " by its REST interface; nothing was changed"
+)
+
+
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
-    """Decide a heartbeat."""
+    """Decide a heartbeat in a group that has its configs in its own log."""
+    if request.configs is not None:
+        return refuse_heartbeat(soft, request, Error.INVALID_REQUEST, OWN_CONFIGS)
+    return heartbeat_outside(group, soft, request, now_ms)
+
+
+def heartbeat_outside(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
+    """Decide a heartbeat in a group whose members say what is to run."""
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
     member, records = apply_request(group, soft, seat, request)
+    if request.configs is not None and is_newer(group, request.configs):
+        records.append(configured_by(request.configs))
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
@@ -77,6 +93,8 @@ def take_step(
         soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
     end = group.end + len(records)
     reply = _answer(soft, request, member.current, after, end)
+    if (config_offset := _config_offset(group, request)) >= 0:
+        reply = replace(reply, config_offset=config_offset)
     if computes:
         reply = replace(reply, error=Error.COMPUTE_ASSIGNMENT)
     news = bool(records) or asked_first or _may_have_missed(request, after, owned)
@@ -136,6 +154,12 @@ def _answer(
         assignment=_assignment(request, before, after),
         coordinator_epoch=soft.coordinator_epoch,
     )
+
+
+def _config_offset(group: Group, request: Heartbeat) -> int:
+    """Return how far the configs were read by which the group works from this request on."""
+    read = request.configs
+    return read.offset if read is not None and is_newer(group, read) else group.config_offset
 
 
 def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
@@ -213,8 +237,16 @@ def _bump(
         if why is None and is_changed and needs_placing_anew(group, seat.metadata, metadata):
             why = Why.METADATA_CHANGED
     if why is None:
-        return None
+        return _bump_for_configs(group, request, now_ms)
     return bump(group, why, metadata.worker_url, now_ms)
+
+
+def _bump_for_configs(group: Group, request: Heartbeat, now_ms: int) -> GroupMetadata | None:
+    """Return the epoch bump if the member has read of other work than the group knows."""
+    if request.configs is None or not is_newer(group, request.configs):
+        return None
+    cause = change_of(group, request.configs.configured)
+    return None if cause is None else bump(group, *cause, now_ms)
 
 
 def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, object]:

@@ -202,7 +202,8 @@ class LongPoll:
     def end_number(self, number: int) -> list[AddressedReply]:
         """Return the answer to the held heartbeat of this number: its client waits with more."""
         for member_id, held in self._held.items():
-            if getattr(held.reply, "number", None) == number:
+            numbers = (getattr(each, "number", None) for each in (held.reply, held.sender))
+            if number in numbers:
                 return self.end(member_id)
         return []
 
@@ -300,7 +301,7 @@ class ClientHoldTimes:
         if len(self._last_ms) > 2 * MOST_HELD:
             self._last_ms.clear()
         self._last_ms[member_id] = now_ms
-        is_join = isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch <= JOIN_EPOCH
+        is_join = not isinstance(call, ClassicHeartbeat) and call.member_epoch <= JOIN_EPOCH
         if gap_ms < SHORTEST_MS or is_join:
             return 0
         return min(gap_ms, longest_ms) * HELD_PERCENT // 100

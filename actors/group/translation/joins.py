@@ -1,8 +1,9 @@
 """JoinGroup in a group of the connect type: it is decided like a heartbeat of that one member.
 
 There is no round: the answer leaves as soon as its records are durable. The generation is the
-member's epoch, and there is no leader. The member owns what its metadata name; it is told to rejoin
-(see `mixed`) when it has to revoke something, or may take more.
+member's epoch, and there is no leader, unless one has to say what is to run (see `outside`). The
+member owns what its metadata name; it is told to rejoin (see `mixed`) when it has to revoke
+something, or may take more.
 
 A static member takes over its seat at once, also from a process that is still there, and from one
 of the connect protocol: it is granted the seat's share under new tokens, which fence the other
@@ -16,7 +17,7 @@ from ....events.model import NOTHING, ClassicMetadata, Resources, Why
 from ....events.records import MemberMetadata, Record
 from ...classic.refusals import Refusal, refuse_metadata, refuse_terms
 from ...classic.state import ClassicSettings
-from ...messages.classic import JoinGroup, JoinGroupReply
+from ...messages.classic import JoinedMember, JoinGroup, JoinGroupReply
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat
 from ..members.admission import ended_by
@@ -26,7 +27,7 @@ from ..members.reconcile import UnknownStateError
 from ..members.seats import needs_target, take_seat
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
-from .protocol import Translation, owned_resources
+from .protocol import LEADS_ALONE, Translation, owned_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,10 @@ def _advance(
         translation.protocol_type,
         offered.name,
     )
+    to_lead = translation.metadata_to_lead(group, member.member_id, offered)
+    if to_lead is not None:
+        leads = JoinedMember(member.member_id, call.instance_id, to_lead)
+        reply = replace(reply, generation=LEADS_ALONE, leader=leads.member_id, members=(leads,))
     return Decision(soft, tuple(records), reply)
 
 

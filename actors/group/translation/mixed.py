@@ -11,6 +11,7 @@ SyncGroup within as long after each JoinGroup. Their sessions are timed with tho
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -45,10 +46,11 @@ from ..members.depart import (
     losses,
     silent_departure,
 )
+from ..members.outside_configs import change_of, configured_by, flaw_in_configs, is_newer
 from ..state.soft_state import Decision, Rule, SoftState, bump
 from ..state.workers import removal_of
 from .joins import Joining, JoinSettings, join
-from .protocol import Translation, assignment_content
+from .protocol import LEADS_ALONE, Translation, assignment_content
 
 
 class AwaitedCall(Enum):
@@ -106,8 +108,12 @@ class MixedMembers:
             terms = JoinSettings(settings, translation)
             return lambda group, soft: join(group, soft, joining, terms, now_ms)
         if isinstance(call, SyncGroup):
+            if translation.asks_leader and call.generation == LEADS_ALONE:
+                return lambda group, soft: end_own_round(group, soft, call, translation, now_ms)
             return lambda group, soft: sync(group, soft, call, translation)
         if isinstance(call, ClassicHeartbeat):
+            if translation.asks_leader and call.generation == LEADS_ALONE:
+                return lambda group, soft: heartbeat_of_leader(group, soft, call)
             return lambda group, soft: heartbeat(group, soft, call)
         return lambda group, soft: leave(group, soft, call, now_ms)
 
@@ -199,6 +205,37 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
     return Decision(soft, reply=SyncGroupReply(Error.NONE, *has, assignment))
 
 
+def end_own_round(
+    group: Group, soft: SoftState, call: SyncGroup, translation: Translation, now_ms: int
+) -> Decision:
+    """Record what a member that leads a round of its own has assigned; it has to join anew."""
+    member = _seat(group, call.member_id, call.instance_id)
+    if isinstance(member, Error):
+        return Decision(soft, reply=SyncGroupReply(member))
+    decision = Decision(soft, reply=SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
+    try:
+        read = translation.read_led(group, member, call)
+    except UnreadableError as error:
+        message = f"what {member.member_id} assigns cannot be read: {error}"
+        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error_code, message=message))
+    if read is None or not is_newer(group, read):
+        return decision
+    if flaw := flaw_in_configs(read):
+        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error_code, message=flaw))
+    cause = change_of(group, read.configured)
+    bumped = () if cause is None else (bump(group, *cause, now_ms),)
+    return with_target(group, replace(decision, records=(configured_by(read), *bumped)), now_ms)
+
+
+def heartbeat_of_leader(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
+    """Answer a classic member in a round of its own: it has to rejoin afterwards."""
+    member = _seat(group, call.member_id, call.instance_id)
+    error = member if isinstance(member, Error) else Error.REBALANCE_IN_PROGRESS
+    return Decision(soft, reply=ClassicHeartbeatReply(error))
+
+
 def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
     """Answer a classic member, with an error if it has to rejoin; no record is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
@@ -224,13 +261,21 @@ def _member(
     group: Group, member_id: str, instance_id: str | None, generation: int
 ) -> Member | Error:
     """Return the classic member that sent a call, or why the call is refused."""
+    member = _seat(group, member_id, instance_id)
+    if isinstance(member, Error) or member.current.member_epoch == generation:
+        return member
+    return Error.ILLEGAL_GENERATION
+
+
+def _seat(group: Group, member_id: str, instance_id: str | None) -> Member | Error:
+    """Return the classic member that sent a call of any generation, or why it is refused."""
     owner = None if instance_id is None else group.instances.get(instance_id)
     if owner is not None and owner != member_id:
         return Error.FENCED_INSTANCE_ID
     member = group.members.get(member_id)
     if member is None or member.metadata.classic is None or (instance_id and owner is None):
         return Error.UNKNOWN_MEMBER_ID
-    return member if member.current.member_epoch == generation else Error.ILLEGAL_GENERATION
+    return member
 
 
 def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:

@@ -6,7 +6,7 @@ type that can be converted has a `Translation`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ....events.group import Group, Member
 from ....events.model import (
@@ -19,7 +19,12 @@ from ....events.model import (
 )
 from ....events.records import Record
 from ...classic.bytes.primitives import UnreadableError
+from ...messages.classic import SyncGroup
+from ...messages.members import ReadConfigs
 from ..state.soft_state import SoftState
+
+LEADS_ALONE: Final = 0
+"""The generation of a round that one member has for itself: those of groups begin with 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Translation(Protocol):
     is_of_clients: bool
     """Whether the members are clients of Kafka, whose broker is less strict with ids, and stricter
     with protocols."""
+    asks_leader: bool = False
+    """Whether a member may have to lead a round of its own, in the generation `LEADS_ALONE`."""
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Decode a member's metadata."""
@@ -96,6 +103,29 @@ class Translation(Protocol):
     def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
         """Return the bytes of an assignment, in the member's version; raises UnwritableError."""
         ...
+
+    def config_offset(self, group: Group) -> int:
+        """Return how far workers have to have read the configs; for other members it is unused."""
+        return group.configured_offset
+
+    def metadata_to_lead(
+        self, group: Group, member_id: str, offered: ClassicProtocol
+    ) -> bytes | None:
+        """Return the metadata with which a member is to lead a round of its own; None: it is not.
+
+        What it assigns to itself then is all that is to run (see `outside`). Raises
+        UnreadableError.
+        """
+        del group, member_id, offered
+        return None
+
+    def read_led(self, group: Group, member: Member, call: SyncGroup) -> ReadConfigs | None:
+        """Return what a member has assigned in a round of its own; None: nothing to go by.
+
+        Raises UnreadableError.
+        """
+        del group, member, call
+        return None
 
     def follow(
         self,
@@ -151,6 +181,6 @@ def assignment_content(group: Group, member: Member, translation: Translation) -
         owned or NOTHING,
         leader,
         offers[leader].url if leader in offers else member.metadata.url,
-        max([group.configured_offset, *(each.offset for each in offers.values())]),
+        max([translation.config_offset(group), *(each.offset for each in offers.values())]),
         offers[member.member_id].version if member.member_id in offers else 0,
     )

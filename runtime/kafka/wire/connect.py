@@ -17,7 +17,7 @@ from ....actors.messages.computing import (
 )
 from ....actors.messages.errors import MEANINGS
 from ....actors.messages.groups import ConnectCall, ConnectReply
-from ....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, ReadConfigs
 from ....events.model import CONNECTOR, ClientAssignor, Resource
 from . import connect_messages as wire
 from .bounds import FrameRefused
@@ -50,8 +50,16 @@ def ask_connect_heartbeat(request: Request, client_host: str) -> Sequence[Connec
         message.server_assignor,
         None if owned is None else tuple(_resources(owned)),
         coordinator_epoch=message.coordinator_epoch,
+        configs=_read_configs(message),
     )
     return [ConnectCall(heartbeat)]
+
+
+def _read_configs(message: Any) -> ReadConfigs | None:
+    """Return what the member has read of configs in another log; None: it does not say."""
+    if message.config_offset < 0:
+        return None
+    return ReadConfigs(frozenset(_resources(message.configured)), message.config_offset)
 
 
 def _assignor(assignor: Any) -> ClientAssignor:
@@ -136,6 +144,7 @@ def _heartbeat_fields(reply: HeartbeatReply) -> Mapping[str, Any]:
         "session_timeout_ms": reply.session_timeout_ms,
         "log_offset": reply.log_offset,
         "coordinator_epoch": reply.coordinator_epoch,
+        "config_offset": reply.config_offset,
     }
 
 

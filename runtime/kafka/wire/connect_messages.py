@@ -109,6 +109,8 @@ class ConnectGroupHeartbeatRequest(_Request):
     sequence: int = _of("int64", 2, default=0)
     session_timeout_ms: int = _of("int32", 3, default=-1)
     coordinator_epoch: int = _of("int64", 4, default=-1)
+    configured: ConnectorsAndTasks = field(metadata={"tag": 5}, default=NOTHING)
+    config_offset: int = _of("int64", 6, default=-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,7 @@ class ConnectGroupHeartbeatResponse(_Response):
     session_timeout_ms: int = _of("int32", 2, default=0)
     log_offset: int = _of("int64", 3, default=-1)
     coordinator_epoch: int = _of("int64", 4, default=-1)
+    config_offset: int = _of("int64", 5, default=-1)
 
 
 # -- ConnectGroupPrepareAssignment

@@ -9,8 +9,8 @@ from typing import Any
 from fairlead.actors.group.host import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.groups import EndHold, HostCall
-from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.actors.messages.groups import ConnectReply, EndHold, HostCall
+from fairlead.actors.shards.hosting import ConnectCaller, HostedGroups
 from fairlead.actors.timing import Now
 from fairlead.events.log.frame import NewEntry
 from fairlead.runtime.kafka.client.reply_handler import (
@@ -131,6 +131,8 @@ class LocalShard:
     def _deliver(self) -> None:
         for each in drain(self.groups, self, self.now):
             reply: Any = each.reply
+            if isinstance(each.to, ConnectCaller):
+                reply = ConnectReply(reply, each.to.number)
             handler = self._handlers.pop(reply.number, None)
             if handler is not None and self._last_replies.get(reply.number) == reply:
                 handler.repeat_answer()
@@ -138,3 +140,6 @@ class LocalShard:
                 if reply.number in self._last_replies:
                     self._last_replies[reply.number] = reply
                 handler.answer(reply)
+        for caller in self.groups.take_given_up():
+            if (handler := self._handlers.pop(caller.number, None)) is not None:
+                handler.answer(ConnectReply(None, caller.number))
