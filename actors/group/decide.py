@@ -106,6 +106,9 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     RecordAlteration: record_alteration,
 }
 
+OUTSIDE_RULES = {**RULES, Heartbeat: heartbeat_outside}
+"""The rules of a group whose configs are in another log."""
+
 
 def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
     """Decide a command for a group at this time (wall clock, ms).
@@ -117,5 +120,4 @@ def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Deci
 
 def decide_outside(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
     """Decide a command for a group whose members say what is to run (PROTOCOL §19)."""
-    rule = heartbeat_outside if isinstance(command, Heartbeat) else RULES[type(command)]
-    return with_target(group, rule(group, soft, command, now_ms), now_ms)
+    return with_target(group, OUTSIDE_RULES[type(command)](group, soft, command, now_ms), now_ms)

@@ -206,9 +206,9 @@ def test_a_member_joins_computes_is_given_work_and_leaves(tmp_path: Path) -> Non
 
 def test_a_join_makes_a_connect_group_of_any_id(tmp_path: Path) -> None:
     async def play(spoken: Spoken, served: Served) -> None:
-        configs = {"configured": A_AND_TASKS, "config_offset": 3}
-        told = {"group_id": "crew", "client_assignors": None, "server_assignor": "uniform"}
-        joined = await spoken.beats(**told, **configs)
+        told: dict[str, Any] = {"client_assignors": None, "server_assignor": "uniform"}
+        told |= {"configured": A_AND_TASKS, "config_offset": 3}
+        joined = await spoken.beats(group_id="crew", **told)
         assert (joined.error_code, joined.member_epoch, joined.config_offset) == (0, 1, 3)
         assert joined.assignment.connectors_and_tasks == A_AND_TASKS
         assert served.workers.group.members == {}

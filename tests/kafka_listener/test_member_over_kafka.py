@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import subprocess
 import sys
 import time
 from contextlib import ExitStack
@@ -12,37 +11,12 @@ from typing import Any
 import pytest
 
 from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.kafka_listener.example_member import EXAMPLE, Example
 from fairlead_tests.kafka_listener.node import ListenerNode
 
-EXAMPLE = Path(__file__).parents[2] / "deploy" / "member-over-kafka" / "member.py"
 ALL = {"numbers", "numbers-0", "numbers-1", "numbers-2", "numbers-3"}
 OURS = ""
 """How the member is called by its url: it has none."""
-
-
-class Example:
-    """The member in a process of its own, and what it says."""
-
-    def __init__(self, node: ListenerNode, said: Path) -> None:
-        self._said = said
-        command = [sys.executable, str(EXAMPLE), "127.0.0.1", str(node.port), "connect"]
-        with said.open("w") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=out)
-
-    def dies(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def said(self) -> list[list[str]]:
-        return [line.split() for line in self._said.read_text().splitlines()]
-
-    def runs(self) -> set[str]:
-        """What it has begun and not ended."""
-        found = set[str]()
-        for what, name, *_ in self.said():
-            if what in {"begins", "ends"}:
-                (found.add if what == "begins" else found.remove)(name)
-        return found
 
 
 def test_the_example_is_short_and_imports_nothing_but_the_standard_library() -> None:
@@ -93,7 +67,7 @@ def test_a_member_over_kafka_shares_work_with_a_worker_and_loses_it_when_it_dies
         node = Node(listener.folder.parent, listener.process)
         ended.callback(node.hang_up)
         ended.callback(node.forget_log)
-        first = Example(listener, tmp_path / "first")
+        first = Example(listener.port, tmp_path / "first")
         ended.callback(first.dies)
         eventually(lambda: node.held().keys() == {OURS}, "it has joined")
         node.add("w1")
@@ -111,10 +85,9 @@ def test_a_member_over_kafka_shares_work_with_a_worker_and_loses_it_when_it_dies
         assert computed[-1] == node.group().assignment_epoch
         first.dies()
         eventually(lambda: node.held() == {"w1": ALL}, "its session has ended")
-        second = Example(listener, tmp_path / "second")
+        second = Example(listener.port, tmp_path / "second")
         ended.callback(second.dies)
         eventually(lambda: len(second.runs()) > 0, "another has work")
-        second.process.terminate()
-        assert second.process.wait() == 0
+        second.leaves()
         assert second.runs() == set()
         eventually(lambda: node.held() == {"w1": ALL}, "it has left", seconds=3)

@@ -10,7 +10,6 @@ import pytest
 from fairlead.actors.classic.bytes.connect import decode_assignment, decode_metadata
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
-    JoinGroup,
     JoinGroupReply,
     SyncGroup,
     SyncGroupReply,
@@ -177,8 +176,8 @@ class StockWorker:
             self.member_id, self.generation = reply.member_id, reply.generation
         return reply
 
-    def syncs(self, assigned: Sequence[str] | None = None, **more: int) -> SyncGroupReply:
-        given = {} if assigned is None else {self.member_id: told(assigned, **more)}
+    def syncs(self, assigned: Sequence[str] | None = None, **more: Any) -> SyncGroupReply:
+        given = {} if assigned is None else {self.member_id: told(assigned, (), **more)}
         call = SyncGroup(CREW, self.member_id, self.generation, assignments=given)
         reply = ask(self.driver, call)
         assert isinstance(reply, SyncGroupReply)
@@ -209,6 +208,21 @@ def upgraded(driver: ShardDriver) -> StockWorker:
     return worker
 
 
+def asked(driver: ShardDriver, config_offset: int = 4) -> StockWorker:
+    """Return such a worker, which has read its configs and is asked to lead a round of its own."""
+    worker = upgraded(driver)
+    for _ in range(4):
+        assert worker.beats() is Error.REBALANCE_IN_PROGRESS
+        if worker.joins(config_offset).leader:
+            return worker
+        worker.syncs()
+    raise AssertionError("it is not asked")
+
+
+def epoch_of(driver: ShardDriver) -> int:
+    return group_of(driver).group_epoch
+
+
 def test_an_upgrade_begins_with_what_the_classic_members_hold(driver: ShardDriver) -> None:
     upgraded(driver)
     group = group_of(driver)
@@ -217,47 +231,57 @@ def test_an_upgrade_begins_with_what_the_classic_members_hold(driver: ShardDrive
 
 
 def test_the_classic_leader_says_what_is_to_run_in_a_round_of_its_own(driver: ShardDriver) -> None:
-    worker = upgraded(driver)
-    assert worker.beats() is Error.REBALANCE_IN_PROGRESS
-    asked = worker.joins(config_offset=4)
-    assert (asked.generation, asked.leader) == (0, worker.member_id)
-    (alone,) = asked.members
+    worker = asked(driver)
+    joined, before = worker.joins(config_offset=4), worker.generation
+    assert (joined.leader, joined.generation) == (worker.member_id, before)
+    (alone,) = joined.members
     metadata = decode_metadata(alone.metadata, VERSION)
     assert (metadata.allocation, metadata.config_offset) == (None, 4)
-    assert worker.beats() is Error.REBALANCE_IN_PROGRESS, "and not ILLEGAL_GENERATION"
     assert worker.syncs(names(AB), config_offset=4).error is Error.REBALANCE_IN_PROGRESS
     assert (group_of(driver).configured, group_of(driver).config_offset) == (AB, 4)
-    joined = worker.joins(config_offset=4)
-    assert joined.generation == group_of(driver).members[worker.member_id].current.member_epoch
-    assert joined.leader == ""
-    worker.syncs()
-    modern = beat(driver, "m1", 2, frozenset())
-    for _ in range(4):
+    modern = beat(driver, "m1", 2, frozenset(group_of(driver).members["m1"].current.assigned))
+    for _ in range(8):
         if worker.beats() is Error.REBALANCE_IN_PROGRESS:
-            assert worker.joins(config_offset=4).generation > 0
+            assert worker.joins(config_offset=4).leader == ""
             worker.syncs()
         runs = frozenset(group_of(driver).members["m1"].current.assigned)
         modern = beat(driver, "m1", modern.member_epoch, runs)
-    held = modern.assignment or frozenset(group_of(driver).members["m1"].current.assigned)
+    held = frozenset(group_of(driver).members["m1"].current.assigned)
+    assert worker.generation > before
     assert worker.runs | held == AB
     assert all((worker.runs, held))
     assert not worker.runs & held
     assert worker.beats() is Error.NONE
 
 
-def test_what_is_left_for_later_says_nothing_and_is_asked_again(driver: ShardDriver) -> None:
-    worker = upgraded(driver)
-    worker.joins(config_offset=4)
-    later = worker.syncs([], config_offset=4, delay_ms=60_000)
-    assert later.error is Error.REBALANCE_IN_PROGRESS
-    assert group_of(driver).configured == A
-    assert worker.joins(config_offset=4).generation == 0
-    mismatch = worker.syncs([], config_offset=4, error=1)
-    assert mismatch.error is Error.REBALANCE_IN_PROGRESS
-    assert worker.joins(config_offset=4).generation == 0
+@pytest.mark.parametrize("said", [{"delay_ms": 60_000}, {"error": 1}], ids=["a delay", "an error"])
+def test_what_is_left_for_later_says_nothing_and_is_asked_again(
+    driver: ShardDriver, said: dict[str, int]
+) -> None:
+    worker = asked(driver)
+    before = epoch_of(driver)
+    assert worker.syncs([], config_offset=4, **said).error is Error.REBALANCE_IN_PROGRESS
+    assert (group_of(driver).configured, group_of(driver).config_offset) == (A, -1)
+    assert epoch_of(driver) == before + 1, "it completes another generation in between"
+    assert worker.joins(config_offset=4).leader == ""
+    worker.syncs()
+    assert worker.beats() is Error.REBALANCE_IN_PROGRESS
+    assert worker.joins(config_offset=4).leader == worker.member_id
+    worker.syncs(names(AB), config_offset=4)
+    assert (group_of(driver).configured, group_of(driver).config_offset) == (AB, 4)
+
+
+def test_the_same_work_read_further_raises_the_epoch_once(driver: ShardDriver) -> None:
+    worker = asked(driver)
+    before = epoch_of(driver)
     worker.syncs(names(A), config_offset=4)
-    assert worker.joins(config_offset=4).generation > 0
-    assert worker.joins(config_offset=5).generation == 0, "it has read further"
+    assert (epoch_of(driver), group_of(driver).config_offset) == (before + 1, 4)
+    for _ in range(3):
+        if worker.beats() is Error.REBALANCE_IN_PROGRESS:
+            assert worker.joins(config_offset=4).leader == ""
+            worker.syncs()
+    assert worker.beats() is Error.NONE
+    assert epoch_of(driver) == before + 1
 
 
 def test_only_the_classic_leader_is_asked_and_listened_to(driver: ShardDriver) -> None:
@@ -265,33 +289,32 @@ def test_only_the_classic_leader_is_asked_and_listened_to(driver: ShardDriver) -
     second = StockWorker(driver, "http://new/")
     second.joins(config_offset=4)
     leader, other = sorted((first, second), key=lambda each: each.member_id)
-    assert other.joins(config_offset=4).generation > 0
-    other.generation = 0
-    assert other.syncs(names(AB), config_offset=9).error is Error.REBALANCE_IN_PROGRESS
+    for _ in range(4):
+        other.joins(config_offset=4)
+        said = other.syncs(names(AB), config_offset=9)
+        assert said.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
+        leader.joins()
+        leader.syncs()
     assert group_of(driver).configured == A
-    assert leader.joins(config_offset=4).generation == 0
+    assert other.joins(config_offset=4).leader == ""
+    assert leader.joins(config_offset=4).leader == leader.member_id
 
 
 def test_bytes_of_a_leader_that_nobody_reads_change_nothing(driver: ShardDriver) -> None:
-    worker = upgraded(driver)
-    worker.joins(config_offset=4)
-    call = SyncGroup(CREW, worker.member_id, 0, assignments={worker.member_id: b"\0"})
-    assert ask(driver, call).error is Error.INCONSISTENT_GROUP_PROTOCOL
-    assert group_of(driver).configured == A
+    worker = asked(driver)
+    before = epoch_of(driver)
+    for data in (b"\0", told(["b" * 300], config_offset=4)):
+        given = {worker.member_id: data}
+        call = SyncGroup(CREW, worker.member_id, worker.generation, assignments=given)
+        assert ask(driver, call).error is Error.INCONSISTENT_GROUP_PROTOCOL
+    assert (group_of(driver).configured, epoch_of(driver)) == (A, before)
 
 
 def test_after_a_downgrade_the_classic_leader_assigns(driver: ShardDriver) -> None:
-    worker = upgraded(driver)
-    worker.joins(config_offset=4)
+    worker = asked(driver)
     worker.syncs(names(AB), config_offset=4)
     beat(driver, "m1", -1, frozenset())
     assert group_of(driver).type is GroupType.CLASSIC
-    call = replace(
-        joining(CREW, worker.member_id),
-        **as_worker(worker.url, *names(worker.runs), config_offset=4),  # type: ignore[arg-type]
-    )
-    replies = driver.asks(call)
-    (joined,) = [each for each in replies if isinstance(each, JoinGroupReply)]
-    assert isinstance(call, JoinGroup)
+    joined = worker.joins(config_offset=4)
     assert joined.leader == worker.member_id
     assert joined.generation > 0

@@ -27,7 +27,7 @@ from ..members.reconcile import UnknownStateError
 from ..members.seats import needs_target, take_seat
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
-from .protocol import LEADS_ALONE, Translation, owned_resources
+from .protocol import Translation, owned_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +167,11 @@ def _advance(
         translation.protocol_type,
         offered.name,
     )
-    to_lead = translation.metadata_to_lead(group, member.member_id, offered)
+    is_settled = after is member.current and after.member_epoch == group.assignment_epoch
+    to_lead = translation.metadata_to_lead(group, member) if is_settled else None
     if to_lead is not None:
         leads = JoinedMember(member.member_id, call.instance_id, to_lead)
-        reply = replace(reply, generation=LEADS_ALONE, leader=leads.member_id, members=(leads,))
+        reply = replace(reply, leader=leads.member_id, members=(leads,))
     return Decision(soft, tuple(records), reply)
 
 

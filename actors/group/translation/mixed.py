@@ -11,7 +11,6 @@ SyncGroup within as long after each JoinGroup. Their sessions are timed with tho
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ from ..members.outside_configs import change_of, configured_by, flaw_in_configs,
 from ..state.soft_state import Decision, Rule, SoftState, bump
 from ..state.workers import removal_of
 from .joins import Joining, JoinSettings, join
-from .protocol import LEADS_ALONE, Translation, assignment_content
+from .protocol import Translation, assignment_content
 
 
 class AwaitedCall(Enum):
@@ -108,13 +107,11 @@ class MixedMembers:
             terms = JoinSettings(settings, translation)
             return lambda group, soft: join(group, soft, joining, terms, now_ms)
         if isinstance(call, SyncGroup):
-            if translation.asks_leader and call.generation == LEADS_ALONE:
+            if call.member_id in call.assignments:
                 return lambda group, soft: end_own_round(group, soft, call, translation, now_ms)
             return lambda group, soft: sync(group, soft, call, translation)
         if isinstance(call, ClassicHeartbeat):
-            if translation.asks_leader and call.generation == LEADS_ALONE:
-                return lambda group, soft: heartbeat_of_leader(group, soft, call)
-            return lambda group, soft: heartbeat(group, soft, call)
+            return lambda group, soft: heartbeat(group, soft, call, translation)
         return lambda group, soft: leave(group, soft, call, now_ms)
 
     def apply(self, call: ClassicCall, reply: ClassicReply, now: Now) -> str:
@@ -208,42 +205,56 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
 def end_own_round(
     group: Group, soft: SoftState, call: SyncGroup, translation: Translation, now_ms: int
 ) -> Decision:
-    """Record what a member that leads a round of its own has assigned; it has to join anew."""
-    member = _seat(group, call.member_id, call.instance_id)
+    """Record what a member has assigned in a round of its own, which it was asked to lead.
+
+    It has to join anew. The epoch rises whatever it says (see `outside`).
+    """
+    member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=SyncGroupReply(member))
-    decision = Decision(soft, reply=SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
     try:
+        if translation.metadata_to_lead(group, member) is None:
+            return sync(group, soft, call, translation)
         read = translation.read_led(group, member, call)
     except UnreadableError as error:
-        message = f"what {member.member_id} assigns cannot be read: {error}"
-        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
-        return Decision(soft, reply=SyncGroupReply(error_code, message=message))
-    if read is None or not is_newer(group, read):
-        return decision
-    if flaw := flaw_in_configs(read):
-        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
-        return Decision(soft, reply=SyncGroupReply(error_code, message=flaw))
-    cause = change_of(group, read.configured)
-    bumped = () if cause is None else (bump(group, *cause, now_ms),)
-    return with_target(group, replace(decision, records=(configured_by(read), *bumped)), now_ms)
+        return _refuse_led(soft, f"what {member.member_id} assigns cannot be read: {error}")
+    cause: tuple[Why, str] | None = None
+    records: list[Record] = []
+    if read is not None and is_newer(group, read):
+        if flaw := flaw_in_configs(read):
+            return _refuse_led(soft, flaw)
+        cause = change_of(group, read.configured)
+        records.append(configured_by(read))
+    records.append(
+        bump(group, *(cause or (Why.REBALANCE_REQUESTED, member.metadata.worker_url)), now_ms)
+    )
+    reply = SyncGroupReply(Error.REBALANCE_IN_PROGRESS)
+    return with_target(group, Decision(soft, tuple(records), reply), now_ms)
 
 
-def heartbeat_of_leader(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
-    """Answer a classic member in a round of its own: it has to rejoin afterwards."""
-    member = _seat(group, call.member_id, call.instance_id)
-    error = member if isinstance(member, Error) else Error.REBALANCE_IN_PROGRESS
-    return Decision(soft, reply=ClassicHeartbeatReply(error))
+def _refuse_led(soft: SoftState, message: str) -> Decision:
+    error = Error.INCONSISTENT_GROUP_PROTOCOL
+    return Decision(soft, reply=SyncGroupReply(error, message=message))
 
 
-def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
+def heartbeat(
+    group: Group, soft: SoftState, call: ClassicHeartbeat, translation: Translation
+) -> Decision:
     """Answer a classic member, with an error if it has to rejoin; no record is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=ClassicHeartbeatReply(member))
-    must_rejoin = _must_rejoin(group, member)
+    must_rejoin = _must_rejoin(group, member) or _must_lead(group, member, translation)
     error = Error.REBALANCE_IN_PROGRESS if must_rejoin else Error.NONE
     return Decision(soft, reply=ClassicHeartbeatReply(error))
+
+
+def _must_lead(group: Group, member: Member, translation: Translation) -> bool:
+    """Return whether a member has to say what is to run."""
+    try:
+        return translation.metadata_to_lead(group, member) is not None
+    except UnreadableError:  # its next JoinGroup is refused
+        return False
 
 
 def _must_rejoin(group: Group, member: Member) -> bool:
@@ -261,21 +272,13 @@ def _member(
     group: Group, member_id: str, instance_id: str | None, generation: int
 ) -> Member | Error:
     """Return the classic member that sent a call, or why the call is refused."""
-    member = _seat(group, member_id, instance_id)
-    if isinstance(member, Error) or member.current.member_epoch == generation:
-        return member
-    return Error.ILLEGAL_GENERATION
-
-
-def _seat(group: Group, member_id: str, instance_id: str | None) -> Member | Error:
-    """Return the classic member that sent a call of any generation, or why it is refused."""
     owner = None if instance_id is None else group.instances.get(instance_id)
     if owner is not None and owner != member_id:
         return Error.FENCED_INSTANCE_ID
     member = group.members.get(member_id)
     if member is None or member.metadata.classic is None or (instance_id and owner is None):
         return Error.UNKNOWN_MEMBER_ID
-    return member
+    return member if member.current.member_epoch == generation else Error.ILLEGAL_GENERATION
 
 
 def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:

@@ -2,17 +2,19 @@
 
 What is to run is said by the workers. While the group is classic their leader assigns all of it, so
 an upgrade begins with what its members hold. That may lack what the leader has left for later, and
-afterwards nobody leads. So in a mixed group the classic member that stands as leader is asked,
-whenever it has read its configs further than the group knows, by *a round of its own*:
+afterwards nobody leads. So in a mixed group the classic member that stands as leader is asked, once
+it has read its configs further than the group knows, by *a round of its own*:
 
+    Heartbeat       answered REBALANCE_IN_PROGRESS
     JoinGroup       answered with itself as leader and only member, as one that runs nothing
     SyncGroup       brings what it would assign to itself: all that is to run
                     answered REBALANCE_IN_PROGRESS, so that it joins anew, as any member
 
-Its assignor remembers what it assigned last, and leaves work for later that it finds lost since. It
-forgets that where the round before was not completed. So the round has a generation that no group
-ever reaches; an assignment with a delay says nothing, and the next round of its own has all.
-See `IncrementalCooperativeAssignor` of Connect, and PROTOCOL §19.
+Its assignor remembers what it assigned last, and leaves for later what it finds lost since. It
+forgets that if it has completed a generation since in which it did not lead. So a member is asked
+in a generation that it has completed, and the end of the round raises the epoch, whatever it says.
+An assignment with a delay says nothing: the member was the leader of the classic group, and has all
+to say the next time. See `IncrementalCooperativeAssignor` of Connect, and PROTOCOL §19.
 """
 
 from collections.abc import Sequence
@@ -31,18 +33,18 @@ from .connect import ConnectTranslation
 class OutsideTranslation(ConnectTranslation):
     """The `Translation` for workers whose configs are in another log."""
 
-    asks_leader = True
-
     def config_offset(self, group: Group) -> int:
         """Return how far the configs were read by whoever said what is to run."""
         return group.config_offset
 
-    def metadata_to_lead(
-        self, group: Group, member_id: str, offered: ClassicProtocol
-    ) -> bytes | None:
-        """Return the metadata of a worker that runs nothing, if it has read further."""
+    def metadata_to_lead(self, group: Group, member: Member) -> bytes | None:
+        """Return the metadata of a worker that runs nothing, for a leader that has read further."""
+        classic = member.metadata.classic
+        if classic is None or member.member_id != _leader(group, member.member_id):
+            return None
+        offered = classic.protocols[0]
         read = self.read(offered)
-        if member_id != _leader(group, member_id) or read.offset <= group.config_offset:
+        if read.offset <= group.config_offset:
             return None
         version = VERSIONS.get(offered.name, EAGER)
         return encode_metadata(WorkerMetadata(read.url, read.offset), version)

@@ -6,7 +6,7 @@ type that can be converted has a `Translation`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ....events.group import Group, Member
 from ....events.model import (
@@ -22,9 +22,6 @@ from ...classic.bytes.primitives import UnreadableError
 from ...messages.classic import SyncGroup
 from ...messages.members import ReadConfigs
 from ..state.soft_state import SoftState
-
-LEADS_ALONE: Final = 0
-"""The generation of a round that one member has for itself: those of groups begin with 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +76,6 @@ class Translation(Protocol):
     is_of_clients: bool
     """Whether the members are clients of Kafka, whose broker is less strict with ids, and stricter
     with protocols."""
-    asks_leader: bool = False
-    """Whether a member may have to lead a round of its own, in the generation `LEADS_ALONE`."""
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Decode a member's metadata."""
@@ -108,19 +103,17 @@ class Translation(Protocol):
         """Return how far workers have to have read the configs; for other members it is unused."""
         return group.configured_offset
 
-    def metadata_to_lead(
-        self, group: Group, member_id: str, offered: ClassicProtocol
-    ) -> bytes | None:
-        """Return the metadata with which a member is to lead a round of its own; None: it is not.
+    def metadata_to_lead(self, group: Group, member: Member) -> bytes | None:
+        """Return the metadata with which a member has to lead a round of its own; None: it has not.
 
         What it assigns to itself then is all that is to run (see `outside`). Raises
         UnreadableError.
         """
-        del group, member_id, offered
+        del group, member
         return None
 
     def read_led(self, group: Group, member: Member, call: SyncGroup) -> ReadConfigs | None:
-        """Return what a member has assigned in a round of its own; None: nothing to go by.
+        """Return what a member has assigned in such a round; None: nothing to go by.
 
         Raises UnreadableError.
         """

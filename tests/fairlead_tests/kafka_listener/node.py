@@ -13,8 +13,10 @@ import psutil
 
 from fairlead.events.entries.codec import decode
 from fairlead.events.entries.group_keys import by_group
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
-from fairlead.events.records import ClassicGroup
+from fairlead.events.records import ClassicGroup, GroupMetadata, Record
 from fairlead_tests.kafka_listener.served import free_place
 
 START_SECONDS = 90.0
@@ -54,12 +56,31 @@ class ListenerNode:
 
     def generations(self, group_id: str) -> list[int]:
         """Return the generations of a group in the order in which they were written."""
-        found: list[int] = []
+        records = self._records(group_id)
+        return [each.generation for each in records if isinstance(each, ClassicGroup)]
+
+    def epochs(self, group_id: str) -> list[int]:
+        """Return the epochs that a group began, its generations included, as they were written."""
+        return [
+            each.generation if isinstance(each, ClassicGroup) else each.group_epoch
+            for each in self._records(group_id)
+            if isinstance(each, ClassicGroup | GroupMetadata)
+        ]
+
+    def group(self, group_id: str) -> Group:
+        """Return a group as its log has it."""
+        group = Group(group_id)
+        for offset, record in enumerate(self._records(group_id)):
+            evolve(group, record, offset)
+        return group
+
+    def _records(self, group_id: str) -> list[Record]:
+        found: list[Record] = []
         for folder in sorted((self.folder / "shards").glob("*/control")):
             reader = LogReader.open(folder)
             entries = [each for batch in reader.tail(0) for each in batch]
             records = map(decode, by_group(entries).get(group_id, ()))
-            found += [each.generation for each in records if isinstance(each, ClassicGroup)]
+            found += [each for each in records if each is not None]
             reader.close()
         return found
 
