@@ -101,7 +101,7 @@ PER_PART: Final = KeyFields((), ("number",))
 PER_MEMBER_AND_PART: Final = KeyFields(("member_id",), ("number",))
 
 
-GENERATION: Final = 11
+GENERATION: Final = 12
 """The newest generation of golden logs: it rises whenever what is written changes (LOG.md §9)."""
 
 

@@ -91,7 +91,7 @@ class ShardFollower:
 
 def _is_left(group: Group) -> bool:
     """Return whether a group exists; a deleted one has only tombstones."""
-    return group.classic is not None or group.topics is not None or bool(group.members)
+    return not _has_offsets_alone(group) or bool(group.members)
 
 
 class CommittedGroups:
@@ -141,8 +141,12 @@ def all_groups(known: Mapping[str, Group], committing: Iterable[str]) -> list[Gr
 
 
 def type_of_clients(group: Group) -> GroupType:
-    """Return the type of a group of Kafka's clients; one without any is classic, as in Kafka."""
-    return GroupType.CONSUMER if group.type is GroupType.CONSUMER else GroupType.CLASSIC
+    """Return the type of a group of Kafka's clients; one without members ever is classic."""
+    return GroupType.CLASSIC if _has_offsets_alone(group) else group.type
+
+
+def _has_offsets_alone(group: Group) -> bool:
+    return group.classic is None and group.topics is None and group.bump is None
 
 
 def state_of_clients(group: Group) -> str:

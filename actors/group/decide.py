@@ -106,7 +106,10 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     RecordAlteration: record_alteration,
 }
 
-OUTSIDE_RULES = {**RULES, Heartbeat: heartbeat_outside}
+OUTSIDE_RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
+    **RULES,
+    Heartbeat: heartbeat_outside,
+}
 """The rules of a group whose configs are in another log."""
 
 

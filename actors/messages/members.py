@@ -29,7 +29,7 @@ NO_COORDINATOR_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigs:
-    """What a member has read of configs that are in another log than the group's (PROTOCOL §19)."""
+    """The work of a group by configs in another log, as a member has read it (PROTOCOL §19)."""
 
     configured: Resources
     """All connectors and tasks that are to run by them."""

@@ -6,11 +6,12 @@ DescribeGroups and ConsumerGroupDescribe each know only groups of their own type
 from dataclasses import replace
 
 from ...events.group import Group, Member
-from ...events.model import GroupType
+from ...events.model import CONNECT, GroupType
 from ..classic.state import RoundPhase
 from ..consumer.decide import SERVER_ASSIGNORS
 from ..group.computing.elect import Electorate
 from ..group.group_shard import GroupShard
+from ..group.translation.outside import DESCRIBED_PROTOCOL, describe_worker
 from ..messages.errors import Error
 from ..messages.groups import (
     DescribeConsumerGroupReply,
@@ -30,12 +31,22 @@ def list_group(shard: GroupShard) -> ListedGroup:
     group, classic = shard.group, shard.classic.coordinator
     if _is_of_consumers(shard):
         return ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
+    if _is_of_workers(shard):
+        return ListedGroup(group.group_id, CONNECT, group.state.value, CONNECT)
     return ListedGroup(group.group_id, classic.protocol_type, classic.phase.value, CLASSIC)
 
 
 def _is_of_consumers(shard: GroupShard) -> bool:
     """Return whether it is a KIP-848 consumer group, or was one before it became empty."""
     return shard.group.type is GroupType.CONSUMER and shard.classic.coordinator.is_unused
+
+
+def _is_of_workers(shard: GroupShard) -> bool:
+    """Return whether it is a connect group, or was one before it became empty."""
+    is_of_connect = shard.kind.translation.protocol_type == CONNECT
+    group = shard.group
+    has_been = bool(group.members) or group.bump is not None
+    return is_of_connect and has_been and group.type is GroupType.CONNECT
 
 
 def unknown_group_message(group_id: str) -> str:
@@ -49,6 +60,8 @@ def describe_classic(shard: GroupShard) -> DescribeGroupReply:
     if _is_of_consumers(shard):
         message = f"Group {group.group_id} is not a classic group."
         return DescribeGroupReply(Error.GROUP_ID_NOT_FOUND, DEAD, message=message)
+    if _is_of_workers(shard):
+        return _describe_workers(group)
     last, is_stable = group.classic, classic.phase is RoundPhase.STABLE
     protocol = last.protocol if last and is_stable else None
     members = classic.members()
@@ -56,6 +69,15 @@ def describe_classic(shard: GroupShard) -> DescribeGroupReply:
         members = tuple(replace(each, protocols=(), assignment=b"") for each in members)
     fields = classic.phase.value, classic.protocol_type, protocol or ""
     return DescribeGroupReply(Error.NONE, *fields, members)
+
+
+def _describe_workers(group: Group) -> DescribeGroupReply:
+    """Describe a connect group as Kafka Connect's workers describe theirs, in their own bytes.
+
+    The protocol is the newest one of Connect.
+    """
+    members = tuple(describe_worker(group, each) for _, each in sorted(group.members.items()))
+    return DescribeGroupReply(Error.NONE, group.state.value, CONNECT, DESCRIBED_PROTOCOL, members)
 
 
 def describe_consumers(shard: GroupShard) -> DescribeConsumerGroupReply:

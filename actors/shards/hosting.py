@@ -501,8 +501,8 @@ def kind_of_call(call: SharedCall) -> GroupKind | None:
 
 
 def kind_of_group(group: Group) -> GroupKind:
-    """Return the kind of a group by its log; one without any members is of consumers."""
+    """Return the kind of a group by its log; one that never had any members is of consumers."""
     if group.classic is not None and group.topics is None:
         return CONNECTORS if group.classic.protocol_type == CONNECT else CONSUMERS
-    is_of_workers = group.topics is None and (bool(group.members) or bool(group.connectors))
+    is_of_workers = group.topics is None and (bool(group.members) or group.bump is not None)
     return CONNECTORS if is_of_workers or group.deletion is not None else CONSUMERS

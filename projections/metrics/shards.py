@@ -18,7 +18,7 @@ from ..shards import type_of_clients
 from ..views import LogFigures
 from .families import counter, gauge
 
-OF_CLIENTS = (GroupType.CLASSIC, GroupType.CONSUMER)
+OF_CLIENTS = (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.CONNECT)
 STATES = [each for each in GroupState if each is not GroupState.DEAD]
 """Nothing is left of a group of Kafka's clients that is deleted."""
 

@@ -15,7 +15,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead_tests.golden.fixtures import generations, read_lines
+from fairlead_tests.golden.fixtures import FOLDER, read_lines
 
 DAY_MS = 86_400_000
 AT_MS = 1_700_000_000_000
@@ -172,7 +172,7 @@ def test_epochs_whose_moves_cannot_be_told_are_named(
 ) -> None:
     folder = tmp_path / "groups" / "connect"
     with GroupLog.open_writer(folder / "control", "connect", CONTROL) as log:
-        for each in read_lines(generations()[-1] / "storm.control"):
+        for each in read_lines(FOLDER / "11" / "storm.control"):
             entry = NewEntry(each.type, each.version, each.key, each.value)
             log.append(log.end, [entry], each.timestamp_ms)
     GroupLog.open_writer(folder / "offsets", "connect", OFFSETS).close()

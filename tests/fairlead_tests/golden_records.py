@@ -88,9 +88,9 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
+        records.ConnectorsTasksMetadata(frozenset({A, A0, A1}), config_offset=7),
         b"",
-        {"configured": LISTED, "shards": 0},
+        {"configured": LISTED, "shards": 0, "config_offset": 7},
     ),
     Golden(
         records.MemberMetadata(

@@ -16,7 +16,7 @@ from fairlead.actors.messages.classic import (
 )
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.groups import ConnectCall, HostCall
+from fairlead.actors.messages.groups import ConnectCall, DescribeGroup, HostCall, ListGroups
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply, ReadConfigs
 from fairlead.events.group import Group
 from fairlead.events.model import GroupType, Resources, Why
@@ -118,6 +118,28 @@ def test_what_is_to_run_outlives_the_process_and_the_members(driver: ShardDriver
     again = beat(driver, "m2", 0)
     assert (again.assignment, again.config_offset) == (AB, 7)
     assert again.member_epoch > joined.member_epoch
+
+
+def test_an_empty_connect_group_stays_one_over_a_restart(driver: ShardDriver) -> None:
+    beat(driver, "m1", 0, configs=ReadConfigs(A, 5))
+    beat(driver, "m1", -1, frozenset())
+    driver.close()
+    driver.open()
+    (listed,) = ask(driver, ListGroups()).groups
+    assert (listed.group_id, listed.group_type, listed.state) == (CREW, "connect", "Empty")
+    assert beat(driver, "m2", 0).assignment == A
+
+
+def test_a_connect_group_is_described_in_the_bytes_of_connect(driver: ShardDriver) -> None:
+    beat(driver, "m1", 0, configs=ReadConfigs(A, 5))
+    described = ask(driver, DescribeGroup(CREW))
+    assert (described.error, described.state) == (Error.NONE, "Stable")
+    assert (described.protocol_type, described.protocol) == ("connect", "sessioned")
+    (member,) = described.members
+    assert member.member_id == "m1"
+    assert {*decode_assignment(member.assignment, VERSION).assigned} == A
+    metadata = decode_metadata(member.protocols[0].metadata, VERSION)
+    assert (metadata.url, metadata.config_offset) == ("http://m1/", 5)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """One ConnectGroupHeartbeat: admission, merge, epoch bump, reconciliation, answer (PROTOCOL §3).
 
 The step at the end (`next_step`) is the same for classic members in a group of the connect type.
+Members of a group whose configs are in another log say what is to run (see `outside_configs`).
 """
 
 from collections.abc import Mapping, Sequence

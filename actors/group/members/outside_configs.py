@@ -1,4 +1,4 @@
-"""What a group has to run where its members say so: workers that have their configs elsewhere.
+"""The resources of a group whose members say what is to run: workers with their own configs.
 
 The configs of Kafka Connect's workers are a topic of their own. A worker of the connect protocol
 names what is to run, and how far it has read, with its heartbeats (`ReadConfigs`). A classic one

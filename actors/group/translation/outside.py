@@ -18,16 +18,25 @@ to say the next time. See `IncrementalCooperativeAssignor` of Connect, and PROTO
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from ....events.group import Group, Member
 from ....events.model import ClassicMember, ClassicProtocol, Resource
 from ....events.records import ConnectorsTasksMetadata, Record
-from ...assignors.classic.protocol import EAGER, VERSIONS, AssignmentError
-from ...classic.bytes.connect import WorkerMetadata, decode_assignment, encode_metadata
+from ...assignors.classic.protocol import EAGER, VERSIONS, AssignmentError, ReceivedAssignment
+from ...classic.bytes.connect import (
+    WorkerMetadata,
+    decode_assignment,
+    encode_assignment,
+    encode_metadata,
+)
 from ...messages.classic import SyncGroup
 from ...messages.members import ReadConfigs
 from ..state.soft_state import SoftState
 from .connect import ConnectTranslation
+
+DESCRIBED_PROTOCOL: Final = "sessioned"
+"""The protocol in whose bytes the members of connect groups are described."""
 
 
 class OutsideTranslation(ConnectTranslation):
@@ -81,6 +90,29 @@ def _held(member: ClassicMember) -> Sequence[Resource]:
 def _leader(group: Group, joining: str = "") -> str:
     """Return the id of the classic member that stands as leader, a joining one included."""
     return min([*group.translated, *([joining] if joining else [])], default="")
+
+
+def describe_worker(group: Group, member: Member) -> ClassicMember:
+    """Return a member as Connect's workers describe one: with what it runs, in their bytes."""
+    metadata, version = member.metadata, VERSIONS[DESCRIBED_PROTOCOL]
+    runs = ReceivedAssignment(
+        sorted(member.current.assigned),
+        config_offset=group.config_offset,
+        leader="",
+        leader_url="",
+        version=version,
+    )
+    own = encode_metadata(WorkerMetadata(metadata.url, group.config_offset, runs), version)
+    return ClassicMember(
+        member.member_id,
+        metadata.session_timeout_ms,
+        metadata.rebalance_timeout_ms,
+        (ClassicProtocol(DESCRIBED_PROTOCOL, own),),
+        metadata.instance_id,
+        metadata.client_id,
+        metadata.client_host,
+        encode_assignment(runs),
+    )
 
 
 OUTSIDE_TRANSLATION = OutsideTranslation()

@@ -28,7 +28,9 @@ from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import (
     CommitOffsets,
     ExternalStateRemoved,
+    Heartbeat,
     PutTaskConfigs,
+    ReadConfigs,
     ReportStatus,
     StatusUpdate,
 )
@@ -48,6 +50,7 @@ from fairlead.actors.messages.orders import (
     SetTargetState,
     Uncordon,
 )
+from fairlead.actors.shards.hosting import CONNECTORS
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
@@ -55,7 +58,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClassicProtocol, ClientAssignor, Resource, RunState
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
-from fairlead_tests.decider import COOPERATIVE, resource
+from fairlead_tests.decider import COOPERATIVE, resource, resources
 from fairlead_tests.golden.consuming import Consuming
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
 
@@ -530,6 +533,30 @@ def consumers(stage: Stage) -> None:
     Consuming(stage, stage.offsets).lead()
 
 
+def outside(stage: Stage) -> None:
+    """Workers with configs of their own say what is to run, the last time in parts."""
+    shard = GroupShard(
+        stage.group,
+        CONNECTORS,
+        stage.settings,
+        OffsetLedger(stage.offsets),
+        0,
+        CoordinatorProcess(1, str),
+    )
+    for member_id, epoch, names, offset in (
+        ("W1", 0, "A A-0 A-1", 5),
+        ("W2", 0, "", -1),
+        ("W1", 1, "A A-0 A-1 B B-0", 9),
+        ("W1", 1, " ".join(f"C{number} C{number}-0" for number in range(20)), 12),
+    ):
+        joins = {"rebalance_timeout_ms": 60_000, "server_assignor": "uniform", "owned": ()}
+        said: dict[str, Any] = {} if epoch else {"url": f"http://{member_id}/", **joins}
+        configs = None if offset < 0 else ReadConfigs(resources(names), offset)
+        beat = Heartbeat("connect", member_id, epoch, configs=configs, **said)
+        shard.submit(beat, member_id, stage.now)
+        drain(shard, stage, stage.now)
+
+
 def storm(stage: Stage) -> None:
     """Random events, by one seed."""
     rng = Random(1)
@@ -548,7 +575,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, crew, migration, consumers, storm),
+        *(stops, replays, classic, crew, migration, consumers, outside, storm),
     )
 }
 

@@ -16,7 +16,7 @@ from fairlead.actors.tether import tied
 from fairlead_tests.kafka.broker import free_ports
 from fairlead_tests.kafka_clients.jars import java_command
 
-SECONDS = 25.0
+SECONDS = 90.0
 _PROPERTIES = """
 bootstrap.servers={bootstrap}
 group.id={group}

@@ -72,8 +72,10 @@ _READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker
 def owners_of_partitions(group: Group) -> Mapping[Resource, str]:
     """Return the member id of the owner of each partition; "" for those that no member has.
 
-    What is assigned to classic members that are no consumers are no partitions.
+    What is assigned to members that are no consumers are no partitions.
     """
+    if group.type is GroupType.CONNECT:
+        return {}
     if group.classic is None:
         return {each: group.owner.get(each, "") for each in group.configured}
     is_of_consumers = group.classic.protocol_type == CONSUMER

@@ -9,7 +9,7 @@ import { addressOf, refine } from "../route.js";
 import { Table } from "../table.js";
 import { KafkaGroup } from "./kafka-group.js";
 
-const TYPES = ["classic", "consumer"];
+const TYPES = ["classic", "consumer", "connect"];
 const STATES = ["Stable", "Empty", "Assigning", "Reconciling", "CompletingRebalance", "Dead"];
 const SHOWN = 50;
 const FILTERS = ["text", "type", "state", "after"];

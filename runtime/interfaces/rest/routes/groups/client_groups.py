@@ -39,7 +39,9 @@ MOST_SHOWN: Final = 500
 Limit = Annotated[int, Meta(ge=1, le=MOST_SHOWN, description="How many groups at most.")]
 After = Annotated[Key, Meta(description="An id: only those that follow it in order.")]
 Text = Annotated[Key, Meta(description="Only ids with this part, in upper or lower case.")]
-Type = Annotated[Literal["", "classic", "consumer"], Meta(description="Only groups of this type.")]
+Type = Annotated[
+    Literal["", "classic", "consumer", "connect"], Meta(description="Only groups of this type.")
+]
 State = Annotated[Key, Meta(description="Only groups in this state.")]
 WithLag = Annotated[bool, Meta(description="Whether to tell how many records are left to read.")]
 Offsets = Mapping[Partition, ConsumerOffset]
