@@ -167,8 +167,8 @@ def _advance(
         translation.protocol_type,
         offered.name,
     )
-    is_settled = after is member.current and after.member_epoch == group.assignment_epoch
-    to_lead = translation.metadata_to_lead(group, member) if is_settled else None
+    has_stepped = after is not member.current
+    to_lead = None if has_stepped else translation.metadata_to_lead(group, member)
     if to_lead is not None:
         leads = JoinedMember(member.member_id, call.instance_id, to_lead)
         reply = replace(reply, leader=leads.member_id, members=(leads,))

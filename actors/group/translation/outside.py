@@ -49,6 +49,8 @@ class OutsideTranslation(ConnectTranslation):
     def metadata_to_lead(self, group: Group, member: Member) -> bytes | None:
         """Return the metadata of a worker that runs nothing, for a leader that has read further."""
         classic = member.metadata.classic
+        if not group.group_epoch == group.assignment_epoch == member.current.member_epoch:
+            return None  # another may have led this generation, and so may the member itself
         if classic is None or member.member_id != _leader(group, member.member_id):
             return None
         offered = classic.protocols[0]

@@ -9,7 +9,7 @@ from fairlead.actors.assignors.classic.protocol import VERSIONS
 from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
 from fairlead.actors.group.host import drain
-from fairlead.actors.group.kind import WORKERS
+from fairlead.actors.group.kind import WORKERS, GroupKind
 from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
@@ -60,6 +60,7 @@ class MixedDriver(CoordinatorDriver):
     """The process of one group, with members of either protocol."""
 
     settings: GroupSettings = AT_ONCE
+    kind: GroupKind = WORKERS
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     ids: Iterator[int] = field(default_factory=lambda: count(1))
     said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
@@ -78,7 +79,7 @@ class MixedDriver(CoordinatorDriver):
         ledger, number = OffsetLedger(self.offsets), self.coordinator.coordinator_epoch
         self.shard = GroupShard(
             group,
-            WORKERS,
+            self.kind,
             self.settings,
             ledger,
             self.now_ms,
