@@ -3,12 +3,10 @@
 
 import datetime as dt
 import decimal
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastavro import parse_schema, schemaless_writer
 
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
@@ -16,7 +14,7 @@ from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SchemaRefused, SourceAway
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type
-from fairlead_tests.kafka.schema_registry import SchemaRegistryServer
+from fairlead_tests.kafka.schema_registry import SchemaRegistryServer, framed, record
 from fairlead_tests.kafka.topics import Topics
 
 pytestmark = pytest.mark.spark
@@ -24,18 +22,6 @@ pytestmark = pytest.mark.spark
 AVRO = {"value_converter": "io.confluent.connect.avro.AvroConverter"}
 FEW = {"metadata_columns": "offset"}
 TEXT_OR_NONE = ["null", "string"]
-
-
-def record(*fields: tuple[str, Any], name: str = "Order") -> dict[str, Any]:
-    made = [{"name": field, "type": kind} for field, kind in fields]
-    return {"type": "record", "name": name, "fields": made}
-
-
-def framed(number: int, schema: Any, value: Any) -> bytes:
-    """Return a value as Confluent's serializer writes it."""
-    stream = io.BytesIO()
-    schemaless_writer(stream, parse_schema(schema), value)
-    return b"\0" + number.to_bytes(4) + stream.getvalue()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 """Records of Kafka through Spark: values in JSON, and a whole pipeline into files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,18 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from fairlead.events.model import Resource, Token
-from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.spi.rows import Rejects
-from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
-from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.kafka.pipes import Reading, source_config
+from fairlead_tests.kafka.pipes import Reading, envelope, run_connector, source_config
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
-from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
 
@@ -69,10 +63,6 @@ def letters(rejects: Rejects) -> list[Bad]:
     assert rejects.count() == len(found)
     assert all(dict(each["position"])["partition"] == "0" for each in found)
     return [(int(dict(each["position"])["offset"]), each["reason"], each["raw"]) for each in found]
-
-
-def envelope(fields: list[dict[str, Any]], payload: Any) -> str:
-    return json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload})
 
 
 def test_plain_json_has_the_columns_that_are_given_or_seen(
@@ -273,7 +263,7 @@ def test_records_become_files_once(
         "transforms.q.query": "SELECT n, _partition FROM input",
     }
     ledger = MemoryLedger()
-    _run(engine, ledger, config, len(wanted))
+    run_connector(engine, ledger, config, len(wanted))
     found = papq.read_table(tmp_path / "out").to_pylist()
     assert sorted(row["n"] for row in found) == [*wanted]
     assert {(row["n"] % 3) == row["_partition"] for row in found} == {True}
@@ -296,21 +286,5 @@ def test_a_batch_without_rows_names_no_columns_to_the_sink(
         "transforms.q.query": "SELECT n FROM input",
     }
     topics.write(topic, [envelope(fields, {"n": 1})])
-    _run(engine, MemoryLedger(), config, 1)
+    run_connector(engine, MemoryLedger(), config, 1)
     assert papq.read_table(tmp_path / "out").to_pylist() == [{"n": 1}]
-
-
-def _run(engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], rows: int) -> None:
-    """Run a connector with two tasks until so many rows are published."""
-    reports, token, name = Reports(), Token(1, 0), config["name"]
-    config = {**config, "tasks.max": "2"}
-    runner = Runner(engine, ledger, find_plugins(), reports)
-    runner.start(Launch(Resource(name), token, config, config))
-    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
-    assert isinstance(made, TaskConfigsChanged)
-    for task, task_config in enumerate(made.configs):
-        runner.start(Launch(Resource(name, task), token, config, task_config))
-    try:
-        reports.wait(lambda _: sum(each.manifest.rows for each in reports.commits) >= rows)
-    finally:
-        assert runner.close(60) == frozenset()

@@ -7,7 +7,7 @@ under which names, since two topics may give one name to two types (`COLUMNS_OF_
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -18,12 +18,18 @@ from ..spi.rows import COLUMNS_OF_TOPICS
 
 TOPIC: Final = "_topic"
 """The column with the topic of a record."""
+_TARGETS: Final = ("sink.path", "sink.table.name.format")
 _IN_NAMES: Final = ("${topic}", "${table}")
 
 
 def depends_on_topic(name: str) -> bool:
     """Return whether there is a target for each topic."""
     return any(each in name for each in _IN_NAMES)
+
+
+def has_target_for_each_topic(config: Mapping[str, str]) -> bool:
+    """Return whether the sink of a config has a table or a folder for each topic."""
+    return any(depends_on_topic(config.get(each, "")) for each in _TARGETS)
 
 
 def name_of_topic(name: str, topic: str) -> str:

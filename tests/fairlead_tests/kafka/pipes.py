@@ -1,20 +1,28 @@
 # pyright: basic
 """Creates Kafka sources and sinks as a task does, and drives them like one."""
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from fairlead.events.commits import Document
-from fairlead.events.model import Resource
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead.runtime.pipeline.spi.types import SourceType
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.pipes import TASK, config_from, config_to, source_of, take
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import Reports
 
 PATIENCE_S = 120.0
 LIMIT = Limit(1_000, 1 << 20, 1)
@@ -94,3 +102,26 @@ def until(look: Callable[[], Any], fits: Callable[[Any], Any]) -> Any:
         assert time.monotonic() < deadline, seen
         time.sleep(0.02)
     return seen
+
+
+def envelope(fields: list[dict[str, Any]], payload: Any) -> str:
+    """Return a struct in Connect's envelope."""
+    return json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload})
+
+
+def run_connector(
+    engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], rows: int
+) -> None:
+    """Run a connector with two tasks until so many rows are published."""
+    reports, token, name = Reports(), Token(1, 0), config["name"]
+    config = {**config, "tasks.max": "2"}
+    runner = Runner(engine, ledger, find_plugins(), reports)
+    runner.start(Launch(Resource(name), token, config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    for task, task_config in enumerate(made.configs):
+        runner.start(Launch(Resource(name, task), token, config, task_config))
+    try:
+        reports.wait(lambda _: sum(each.manifest.rows for each in reports.commits) >= rows)
+    finally:
+        assert runner.close(60) == frozenset()

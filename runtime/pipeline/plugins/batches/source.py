@@ -8,7 +8,6 @@ whose plan is discarded is planned again: it stays here until it counts. What th
 its offsets comes from the log, or from the batch that was committed last.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
@@ -16,9 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from .....events.commits import Advance, Document, identity
+from ...batches.topics import joined
 from ...spi.context import Context
 from ...spi.errors import BadInput
-from ...spi.rows import COLUMNS_OF_TOPICS, TYPE_CONFLICT, ArrowTable
+from ...spi.rows import ArrowTable
 from ...spi.source import ArrowSource, BatchPlan, Limit
 from ..host import HostDied
 from ..running.runs import HandedBatch, HostedRun
@@ -30,11 +30,6 @@ _AT: Final = "_fairlead_at"
 """The column with the place of a row in its batch, where that has several tables."""
 _TOPIC_OF_TABLE: Final = b"fairlead.topic"
 """The metadata of a table with its topic."""
-_CONFLICT: Final = (
-    "column {0} is {1} in records of {2} and {3} in those of {4}: a target has one type"
-    " for each name, so have one for each topic (${{topic}} in the name of the table or folder,"
-    " without transforms of fairlead), or write these topics by connectors of their own"
-)
 
 
 class PluginSource(ArrowSource):
@@ -158,7 +153,7 @@ class PluginSource(ArrowSource):
 def _ordered(tables: Sequence[Any]) -> Any:  # noqa: ANN401  # pyarrow has no types
     """Return the rows of all tables in their order."""
     try:
-        rows = _concat([(_topic_of(each), each) for each in tables])
+        rows = joined([(_topic_of(each), each) for each in tables], _AT)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BadInput(
             f"a batch has records of one topic whose columns changed their types: {error}"
@@ -168,33 +163,3 @@ def _ordered(tables: Sequence[Any]) -> Any:  # noqa: ANN401  # pyarrow has no ty
 
 def _topic_of(table: Any) -> str:  # noqa: ANN401  # pyarrow has no types
     return str(table.schema.metadata[_TOPIC_OF_TABLE].decode())
-
-
-def _concat(parts: Sequence[tuple[str, Any]]) -> Any:  # noqa: ANN401  # pyarrow has no types
-    """Return the rows of tables, each of one topic, as one table that tells their columns.
-
-    Where two topics give one name to two types, the second has another name there.
-    """
-    types: dict[str, tuple[Any, str]] = {}
-    """The type of each column, and the topic that it is from."""
-    names: dict[str, dict[str, str]] = {}
-    conflict, renamed = "", list[Any]()
-    for topic, table in parts:
-        of_topic = names.setdefault(topic, {})
-        for column in table.schema:
-            if column.name in of_topic:
-                continue
-            name = column.name
-            kind, other = types.setdefault(name, (column.type, topic))
-            if kind != column.type:
-                conflict = conflict or _CONFLICT.format(name, column.type, topic, kind, other)
-                name = f"{name} ({topic})"
-                types[name] = column.type, topic
-            of_topic[column.name] = name
-        renamed.append(table.rename_columns([of_topic[each] for each in table.column_names]))
-    shown = {topic: {**own} for topic, own in names.items()}
-    for own in shown.values():
-        own.pop(_AT, None)
-    told = {COLUMNS_OF_TOPICS: json.dumps(shown).encode()}
-    told |= {TYPE_CONFLICT: conflict.encode()} if conflict else {}
-    return pa.concat_tables(renamed, promote_options="default").replace_schema_metadata(told)

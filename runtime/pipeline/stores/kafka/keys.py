@@ -56,6 +56,7 @@ TASK_PARTITIONS: Final = "task.kafka.partitions"
 TASK_LATER: Final = "task.kafka.partitions.later"
 TASK_SCHEMA: Final = "task.kafka.schema"
 TASK_KEY_SCHEMA: Final = "task.kafka.key.schema"
+TASK_TOPICS: Final = "task.kafka.topics"
 
 
 def _columns_beside(value: Value) -> str | None:
@@ -169,6 +170,7 @@ SOURCE_TASK: Final = (
     text_key(TASK_LATER, "Set by the connector: the partitions added after its first start."),
     text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON or Avro."),
     text_key(TASK_KEY_SCHEMA, "Set by the connector: the column of keys in JSON or Avro."),
+    text_key(TASK_TOPICS, "Set by the connector: these two for each topic, as JSON."),
 )
 
 SINK: Final = (

@@ -1,6 +1,7 @@
 # pyright: basic
 """The columns of records: from the config, or inferred from a sample."""
 
+import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
@@ -22,7 +23,9 @@ from .. import keys
 from ..cluster import KafkaCluster, TopicPlace
 from ..connection import REQUEST_S, Settings
 from ..converters import converter_kind
-from ..registry_keys import AVRO
+from ..registry_keys import AVRO, is_avro
+from . import by_topic
+from .by_topic import TopicDecoders, is_by_topic
 from .decoding import HeaderDecoder, JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
 from .json_keys import JsonKeyDecoder
@@ -59,7 +62,75 @@ def decoder(
     sample: Callable[[], pa.Table],
 ) -> RecordDecoder:
     """Return the decoder of a task's records; `sample` returns the last ones of its partitions."""
-    rows = KafkaRows(
+    if not is_by_topic(config):
+        return _decoder(context, config, settings, sample)
+    of_topics: dict[str, dict[str, str]] = json.loads(settings.text(keys.TASK_TOPICS) or "{}")
+
+    def make(topic: str, records: pa.Table) -> RecordDecoder:
+        own = of_topics.get(topic)
+        if own is None:
+            own = schemas_of(context, config, settings, [topic], lambda: records)
+        of_topic = ParsedConfig({**settings.values, **own})
+        return _decoder(context, config, of_topic, lambda: by_topic.of_topic(sample(), topic))
+
+    return TopicDecoders(_rows(context, config, settings, sample), make)
+
+
+def schemas_of(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    topics: Collection[str],
+    sample: Callable[[], pa.Table],
+) -> dict[str, str]:
+    """Return the schemas that a task needs beforehand for records of some topics, by task key.
+
+    `sample` returns some of these. Raises `NotReady`, `Away`, `ConfigInvalid`.
+    """
+    return {
+        key: schema_of(converter, context, config, settings, topics, sample)
+        for key, converter in schemas_needed(settings).items()
+    }
+
+
+def schemas_needed(settings: ParsedConfig) -> Mapping[str, str]:
+    """Return the task keys of the schemas that must be known before the read: by converter."""
+    needed = {
+        keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
+        keys.TASK_KEY_SCHEMA: (needs_key_schema, keys.KEY_CONVERTER),
+    }
+    return {key: of for key, (needs, of) in needed.items() if needs(settings)}
+
+
+def schema_of(
+    converter: str,
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    topics: Collection[str],
+    sample: Callable[[], pa.Table],
+) -> str:
+    """Return the columns of a converter; see `schemas_of`."""
+    is_key = converter == keys.KEY_CONVERTER
+    if not is_key and (given := settings.text(keys.SCHEMA)):
+        return given
+    if not is_avro(converter, config):
+        if is_key and (given := settings.text(keys.KEY_SCHEMA)):
+            return key_column(given)
+        return (infer_key_column if is_key else infer_columns)(sample())
+    from .avro import registered_columns, shared_registry  # noqa: PLC0415  # loads fastavro
+
+    registry = shared_registry(context, config, converter)
+    return registered_columns(registry, config, converter, topics, sample)
+
+
+def _rows(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    sample: Callable[[], pa.Table],
+) -> KafkaRows:
+    return KafkaRows(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
         separates_bad=settings.text(TOLERANCE) == "all",
@@ -67,6 +138,15 @@ def decoder(
         by_arrow=context.by_arrow,
         sample=sample,
     )
+
+
+def _decoder(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    sample: Callable[[], pa.Table],
+) -> RecordDecoder:
+    rows = _rows(context, config, settings, sample)
     decodes = _key_decoder(rows, context, config, settings)
     return HeaderDecoder(rows, decodes) if reads_headers(settings) else decodes
 

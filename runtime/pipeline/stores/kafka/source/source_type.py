@@ -6,11 +6,13 @@ each task a share of the partitions, and the columns that must be known before t
 decoded. A subclass may decode the records in another way (`decoder`, `has_headers`).
 """
 
+import json
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import ClassVar, Final
 
 import pyarrow as pa
@@ -36,19 +38,18 @@ from ..connection import (
 from ..registry_keys import complaints as avro_complaints
 from ..registry_keys import is_avro
 from ..shadow_group import ShadowGroup
-from . import topics
+from . import by_topic, topics
+from .by_topic import is_by_topic
 from .columns import (
     declared_columns,
     decoder,
-    infer_columns,
-    infer_key_column,
     keeps_records,
-    key_column,
     letter_keys,
-    needs_key_schema,
-    needs_schema,
     read_sample,
     reads_headers,
+    schema_of,
+    schemas_needed,
+    schemas_of,
 )
 from .decoding import RecordDecoder
 from .reader import PartitionReader
@@ -250,31 +251,38 @@ class KafkaSourceType(SourceType):
 
     def _schemas(self, facts: Mapping[str, TopicFacts]) -> Mapping[str, str]:
         """Return the schemas that tasks need beforehand; raises `NotReady`, `Away`."""
-        makers = {
-            keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
-            keys.TASK_KEY_SCHEMA: (needs_key_schema, keys.KEY_CONVERTER),
-        }
-        wanted = {key: of for key, (needs, of) in makers.items() if needs(self.settings)}
         before = next(iter(self.context.split), dict[str, str]())
         mine = {key for key in {*self.config, *before} if key.startswith("source.")}
         is_same = all(self.config.get(key) == before.get(key) for key in mine)
-        kept = {key: before.get(key, "") for key in wanted if is_same}
-        return {key: kept.get(key) or self._schema(of, facts) for key, of in wanted.items()}
+        kept = before if is_same else {}
+        if is_by_topic(self.config):
+            return self._schemas_by_topic(kept, facts)
+        return {
+            key: kept.get(key) or self._schema(of, facts)
+            for key, of in schemas_needed(self.settings).items()
+        }
+
+    def _schemas_by_topic(
+        self, kept: Mapping[str, str], facts: Mapping[str, TopicFacts]
+    ) -> Mapping[str, str]:
+        """Return the schemas of each topic; one without records has its own at its first one."""
+        known: dict[str, dict[str, str]] = json.loads(kept.get(keys.TASK_TOPICS) or "{}")
+        if not schemas_needed(self.settings):
+            return {}
+        sample = cache(lambda: self._sample(facts))
+        found = {topic: each for topic, each in known.items() if topic in facts}
+        for topic in sorted(facts.keys() - known.keys()):
+            records = partial(lambda of: by_topic.of_topic(sample(), of), topic)
+            with suppress(NotReady):
+                found[topic] = schemas_of(
+                    self.context, self.config, self.settings, [topic], records
+                )
+        return {keys.TASK_TOPICS: json.dumps(found, sort_keys=True)}
 
     def _schema(self, converter: str, facts: Mapping[str, TopicFacts]) -> str:
         """Return the columns of a converter; raises `NotReady`, `Away`."""
-        is_key = converter == keys.KEY_CONVERTER
-        if not is_key and (given := self.settings.text(keys.SCHEMA)):
-            return given
-        if not is_avro(converter, self.config):
-            if is_key and (given := self.settings.text(keys.KEY_SCHEMA)):
-                return key_column(given)
-            return (infer_key_column if is_key else infer_columns)(self._sample(facts))
-        from .avro import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
-
-        registry = shared_registry(self.context, self.config, converter)
         sample = partial(self._sample, facts)
-        return registered_columns(registry, self.config, converter, facts, sample)
+        return schema_of(converter, self.context, self.config, self.settings, facts, sample)
 
     def _sample(self, found: Mapping[str, TopicFacts]) -> pa.Table:
         client = _consumer(self.config, "fairlead")
