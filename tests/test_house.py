@@ -130,7 +130,7 @@ PIPELINE_LEANS_ON = {
     "lineage": {"", "spi"},
     "plugins": {"batches", "engines", "formats", "spi", "tasks"},
     "transforms": {"", "batches", "engines", "spi", "untrusted"},
-    "stores": {"spi"},
+    "stores": {"batches", "spi"},
     "stores/files": {"batches", "engines", "formats", "spi", "stores"},
     "stores/kafka": {
         "",

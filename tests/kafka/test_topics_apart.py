@@ -138,3 +138,50 @@ def test_bad_records_of_each_topic_are_told_with_their_own_places(
         assert sorted(bad) == ["a", "b"]
     finally:
         reading.source.close()
+
+
+def transformed(**keys: str) -> dict[str, str]:
+    return {f"transforms.t.{key.replace('_', '.')}": each for key, each in keys.items()} | {
+        "transforms": "t"
+    }
+
+
+def test_transforms_see_the_table_of_each_topic(
+    engine: Embedded, topics: Topics, topic: str, tmp_path: Path
+) -> None:
+    written(topics, topic, {"a": '{"id": 1, "n": 2}', "b": '{"id": "x"}', "c": '{"id": null}'})
+    config = apart(topics, topic, tmp_path, **PLAIN) | transformed(
+        type="sql", query="SELECT *, typeof(id) AS kind FROM input WHERE id IS NOT NULL"
+    )
+    run_connector(engine, MemoryLedger(), config, 2)
+    assert found(tmp_path, topic) == {
+        "a": [{"id": 1, "n": 2, "kind": "bigint"}],
+        "b": [{"id": "x", "kind": "string"}],
+    }
+
+
+def test_rows_that_a_transform_rejects_or_fails_for_are_bad_rows_of_their_topics(
+    engine: Embedded, topics: Topics, topic: str, tmp_path: Path
+) -> None:
+    for name, values in {"a": [1, 2, 3], "b": [4, 0, 6]}.items():
+        topics.write(topics.make(f"{topic}.{name}"), [f'{{"id": {each}}}' for each in values])
+    letters = {"errors.tolerance": "all", "errors.deadletterqueue.path": str(tmp_path / "bad")}
+    rules = {"expect_small": "id < 6", "on_violation": "dead-letter"}
+    config = apart(topics, topic, tmp_path / "expect", **PLAIN) | letters
+    run_connector(engine, MemoryLedger(), config | transformed(type="expect", **rules), 5)
+    assert found(tmp_path / "expect", topic) == {
+        "a": [{"id": 1}, {"id": 2}, {"id": 3}],
+        "b": [{"id": 4}, {"id": 0}],
+    }
+    config = apart(topics, topic, tmp_path / "sql", **PLAIN) | letters
+    failing = transformed(type="select", columns="_topic, 12 div id AS part")
+    ledger = MemoryLedger()
+    run_connector(engine, ledger, {**config, "name": "divided"} | failing, 5)
+    assert found(tmp_path / "sql", topic) == {
+        "a": [{"part": 12}, {"part": 6}, {"part": 4}],
+        "b": [{"part": 3}, {"part": 2}],
+    }
+    parts = [each for each in (tmp_path / "bad").rglob("*.json") if "_fairlead" not in each.parts]
+    bad = [json.loads(row) for each in parts for row in each.read_text().splitlines()]
+    assert sorted(each["stage"] for each in bad) == ["transform", "transform"]
+    assert sorted(json.loads(each["raw"])["id"] for each in bad) == [0, 6]

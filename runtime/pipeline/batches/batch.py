@@ -7,7 +7,7 @@ blame; by a bisection for the rows that a transform or the sink refuses.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -40,6 +40,7 @@ from .counting import RowCount, above_queries
 from .dead_letters import BadRows
 from .frames import arrow_schema_of, frame_of, plain_rows_of, rows_of
 from .session import TaskSession
+from .topic_chains import TopicChains, tells_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,6 +104,8 @@ class Batch:
     plan: BatchPlan[Any]
     commit_id: CommitId
     session: TaskSession = TaskSession({})  # noqa: RUF009  # it holds nothing
+    chains: list[TopicChains] = field(default_factory=list[TopicChains])
+    """What transforms topics, each by itself; empty: all rows go through at once."""
 
     def run(self, spark: "SparkSession") -> Staged:
         """Read, transform and stage; raises `BadInput` where the source knows the cause.
@@ -116,6 +119,8 @@ class Batch:
         if staged is _NOTHING:
             # Nothing reached the transforms: their rejects are those of the batch before.
             pipeline = replace(pipeline, transforms=())
+        elif self.chains:
+            pipeline = replace(pipeline, transforms=tuple(self.chains[-1].applied))
         for transform in pipeline.transforms:
             transform.conclude()
         told = pipeline.sink.rejects(spark) if pipeline.sink.rejected else ()
@@ -229,7 +234,15 @@ class Batch:
         rows = self.pipeline.source.read(spark, ranges)
         if isinstance(rows, PartedRows):
             return self._stage_parts(spark, rows) or self._stage_rows(spark, ranges, rows.frame())
+        table = _arrow(rows)
+        if table is not None and table.num_rows and self._transforms_topics(table):
+            return self._stage_topics(spark, table)
         return self._stage_rows(spark, ranges, rows)
+
+    def _transforms_topics(self, table: ArrowTable) -> bool:
+        """Return whether transforms see the rows of each topic by themselves."""
+        pipeline = self.pipeline
+        return bool(pipeline.transforms) and pipeline.sink.parts_topics and tells_topics(table)
 
     def _stage_rows(
         self, spark: "SparkSession", ranges: Sequence[Any], rows: "DataFrame | ArrowTable"
@@ -281,6 +294,14 @@ class Batch:
         if flaw and not is_parted:
             raise BadInput(flaw.decode())
         return table
+
+    def _stage_topics(self, spark: "SparkSession", table: ArrowTable) -> Staged:
+        """Transform the rows of each topic by themselves, and stage them together."""
+        chains = TopicChains(self.pipeline)
+        self.chains.append(chains)
+        staged = self._stage_table(spark, chains.transform(spark, table))
+        failed = *chains.failed, *staged.failed
+        return replace(staged, rows_in=table.num_rows, failed=failed)
 
     def _stage_parts(self, spark: "SparkSession", rows: PartedRows) -> Staged | None:
         """Stage rows that Arrow reads, in this process or in tasks of Spark; None: Spark has to."""

@@ -6,18 +6,14 @@ the topic. A batch is one table all the same. Its metadata tell which columns ea
 under which names, since two topics may give one name to two types (`COLUMNS_OF_TOPICS`).
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..batches.topics import TOPIC, parts_of
 from ..spi.errors import RowsRefused, SchemaRefused
-from ..spi.rows import COLUMNS_OF_TOPICS
 
-TOPIC: Final = "_topic"
-"""The column with the topic of a record."""
 _TARGETS: Final = ("sink.path", "sink.table.name.format")
 _IN_NAMES: Final = ("${topic}", "${table}")
 
@@ -54,16 +50,4 @@ def rows_of_topics(table: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
             f"a row has no {TOPIC}, on which {key} depends: give it one by a transform. Nothing of "
             "the batch was written"
         )
-    found = pc.unique(topics).to_pylist()
-    for topic in found:
-        rows = table if len(found) == 1 else table.filter(pc.equal(topics, topic))
-        yield topic, _with_own_columns(topic, rows)
-
-
-def _with_own_columns(topic: str, rows: pa.Table) -> pa.Table:
-    told = (rows.schema.metadata or {}).get(COLUMNS_OF_TOPICS)
-    if told is None:
-        return rows
-    own = {name: column for column, name in json.loads(told)[topic].items()}
-    kept = rows.select([each for each in rows.column_names if each in own])
-    return kept.rename_columns([own[each] for each in kept.column_names])
+    yield from parts_of(table)

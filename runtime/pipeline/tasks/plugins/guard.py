@@ -5,6 +5,7 @@ not raise these.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, cast
@@ -42,6 +43,10 @@ class _Guarded:
         """Functions that raise `ContractBroken` for an invalid result, by the method's name."""
         self._away = away
         """The error for a failed connection; None: the plugin's own error is raised."""
+
+    def __copy__(self) -> "_Guarded":
+        target = copy(self._target)
+        return _Guarded(self._role, target, self._calls, self._jobs, self._checks, self._away)
 
     def __getattr__(self, name: str) -> object:
         call_name = f"{self._role}.{name}"

@@ -16,9 +16,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import CommitId, Manifest
 from ....batches.frames import arrow_schema_of, typed_rows_of
+from ....batches.topics import TOPIC
 from ....spi.errors import RowsRefused, SchemaRefused
 from ....spi.rows import ArrowTable
-from ...topics import TOPIC, name_of_topic, rows_of_topics
+from ...topics import name_of_topic, rows_of_topics
 from .. import keys
 from ..sink_folder import staging
 from ..sink_folder.root import OpenRoot, SinkLocation, open_root

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....batches.frames import rows_of
-from ....batches.topics import joined
+from ....batches.topics import TOPIC, joined
 from ....spi.errors import NotReady
 from ....spi.rows import Rejects
-from ...topics import TOPIC, has_target_for_each_topic
+from ...topics import has_target_for_each_topic
 from .. import keys
 from .decoding import KafkaRows, RecordDecoder
 
@@ -32,8 +32,8 @@ def is_by_topic(config: Mapping[str, str]) -> bool:
     """Return whether each topic is decoded by itself."""
     names = map(str.strip, config.get(keys.METADATA, "").split(","))
     tells_topics = TOPIC in {f"_{each.removeprefix('_')}" for each in names}
-    is_plain = config.get("source.type") == _KAFKA and not config.get("transforms")
-    return is_plain and tells_topics and has_target_for_each_topic(config)
+    is_of_topics = config.get("source.type") == _KAFKA and tells_topics
+    return is_of_topics and has_target_for_each_topic(config)
 
 
 def of_topic(records: pa.Table, topic: str) -> pa.Table:

@@ -1,5 +1,14 @@
 # pyright: basic
-"""The columns of records: from the config, or inferred from a sample."""
+"""The columns of records: from the config, from a registry, or inferred from a sample.
+
+A converter makes the decoder: texts and bytes are one column, envelopes bring their columns along.
+Plain JSON and Avro need theirs before the first record is read (`schemas_needed`). The connector
+finds them when it splits its work, so that all tasks and all attempts have the same, and tasks get
+them by their configs. Where each topic is decoded by itself, each has such schemas of its own.
+
+A sample is about the last `SAMPLE` records of each partition. Nothing is inferred of values that
+must not be read, and a schema that the config gives is for all topics.
+"""
 
 import json
 import time

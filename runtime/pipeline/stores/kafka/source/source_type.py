@@ -270,14 +270,14 @@ class KafkaSourceType(SourceType):
         if not schemas_needed(self.settings):
             return {}
         sample = cache(lambda: self._sample(facts))
-        found = {topic: each for topic, each in known.items() if topic in facts}
+        schemas = {topic: each for topic, each in known.items() if topic in facts}
         for topic in sorted(facts.keys() - known.keys()):
             records = partial(lambda of: by_topic.of_topic(sample(), of), topic)
             with suppress(NotReady):
-                found[topic] = schemas_of(
+                schemas[topic] = schemas_of(
                     self.context, self.config, self.settings, [topic], records
                 )
-        return {keys.TASK_TOPICS: json.dumps(found, sort_keys=True)}
+        return {keys.TASK_TOPICS: json.dumps(schemas, sort_keys=True)}
 
     def _schema(self, converter: str, facts: Mapping[str, TopicFacts]) -> str:
         """Return the columns of a converter; raises `NotReady`, `Away`."""

@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....batches.topics import TOPIC
 from ....spi.config import ConfigInvalid
 from ....spi.errors import RowsRefused, SchemaRefused
-from ...topics import TOPIC, depends_on_topic, name_of_topic, rows_of_topics
+from ...topics import depends_on_topic, name_of_topic, rows_of_topics
 from ..names import TableName
 from . import keys
 
