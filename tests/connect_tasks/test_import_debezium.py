@@ -89,8 +89,9 @@ def test_a_connector_of_debezium_moves_to_the_node_and_back_and_each_row_is_ther
             flow()
             command.run("--yes")
             assert node.status(NAME)["tasks"][0]["state"] == "RUNNING"
-            there = connect.get(f"/connectors/{NAME}/status").json()
-            assert there["connector"]["state"] == "STOPPED"
+            assert (
+                connect.get(f"/connectors/{NAME}/status").json()["connector"]["state"] == "STOPPED"
+            )
             flow()
             command.run("--back", "--yes")
             assert node.rest.get("/connectors").json() == []
