@@ -20,6 +20,7 @@ from fairlead.runtime.pipeline.connectors.plugin_pipeline import PluginPipeline
 from fairlead.runtime.pipeline.connectors.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.keys.common import CONNECTOR_CLASS
+from fairlead.runtime.pipeline.spi.keys.plugin_sink import OWN_KEYS, has_two_plugins
 from fairlead_tests.pages import (
     BY_HAND,
     HOUSE,
@@ -49,6 +50,10 @@ OF_SPARK = {
     "spark.scheduler.mode",
 }
 """Settings of a cluster's own Spark."""
+BESIDE_A_SOURCE = {
+    f"sink.{key}" for key in ("connector.class", "topics", "topics.regex", "transforms")
+}
+"""Keys of Connect's sinks, as they stand beside the keys of a plugin that is the source."""
 OF_EXAMPLES = {"source.database", "source.table"}
 """Keys of the type in `deploy/sqlite`."""
 WORDS = {"VERB"}
@@ -79,7 +84,7 @@ def is_known(name: str) -> bool:
     return (
         own in names()
         or is_of_worker
-        or name in OF_SPARK | OF_EXAMPLES
+        or name in OF_SPARK | OF_EXAMPLES | BESIDE_A_SOURCE
         or name.startswith(FAMILIES)
     )
 
@@ -113,6 +118,8 @@ def own_keys(config: Mapping[str, str]) -> Iterator[str]:
     """Yield the keys of a config that are fairlead's: others are a plugin's of Connect."""
     found = find_plugins().of({CONNECTOR_CLASS: SparkPipeline.full_name, **config})
     is_plugins = found.made_by is PluginPipeline
+    if has_two_plugins(config):
+        return (each for each in config if each in OWN_KEYS)
     return (each for each in config if not is_plugins or each.startswith("sink."))
 
 
