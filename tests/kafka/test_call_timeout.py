@@ -45,7 +45,7 @@ def test_a_publisher_whose_client_hangs_begins_anew_and_publishes_once(
     log.count(log.stage(hangs, pa.table({"n": [1]})))
     going_on = threading.Event()
     monkeypatch.setattr(sending, "_PATIENCE_S", 0.05)
-    monkeypatch.setattr(hangs._publisher, "begin", lambda _: None)
+    monkeypatch.setattr(hangs._publisher, "begin", lambda *_, **__: None)
     monkeypatch.setattr(hangs._publisher, "_producer", _Hung(going_on))
     with pytest.raises(SinkAway):
         log.publish(hangs)

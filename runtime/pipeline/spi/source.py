@@ -47,10 +47,27 @@ class BatchPlan(Generic[R]):
     remark: str = ""
 
 
+class PlacedRun(NamedTuple):
+    """Rows of a batch that stand in a row in one partition of a topic of Kafka."""
+
+    rows: int
+    partition: int
+    offset: int
+    """That of the first one."""
+
+
 class Source(Renamed, ABC, Generic[R]):
     """The origin of a task's rows; `R` is the type of its ranges."""
 
     names_by_former = MappingProxyType({"put_off": "defer", "forget": "remove_external_state"})
+
+    @property
+    def wants_places(self) -> bool:
+        """Whether it is to hear where the rows of its batch are written, if that is Kafka."""
+        return False
+
+    def note_places(self, places: Sequence[PlacedRun]) -> None:  # most want none
+        """Hear where the rows of a batch are, in their order, before it is acknowledged."""
 
     @abstractmethod
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[R]:

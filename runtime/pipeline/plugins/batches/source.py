@@ -19,7 +19,7 @@ from ...batches.topics import joined
 from ...spi.context import Context
 from ...spi.errors import BadInput
 from ...spi.rows import ArrowTable
-from ...spi.source import ArrowSource, BatchPlan, Limit
+from ...spi.source import ArrowSource, BatchPlan, Limit, PlacedRun
 from ..host import HostDied
 from ..running.runs import HandedBatch, HostedRun
 from .host_run import HangWatch, join, put, require_at_work, stop
@@ -64,6 +64,8 @@ class PluginSource(ArrowSource):
         self._planned: tuple[HandedBatch, Any] | None = None
         """The batch at work, with its rows."""
         self._seen = SeenOffsets()
+        self._places: Sequence[PlacedRun] = ()
+        """Where the records of the batch at work were written; empty: that is not known."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[ArrowTable]:
         """Return the batch that the task has handed over; Connect's own keys bound it.
@@ -88,6 +90,7 @@ class PluginSource(ArrowSource):
         if self._planned is None or self._planned[0] is not run.batch:
             self._planned = run.batch, self._rows(run.batch)
             self._seen.add(run.batch)
+            self._places = ()
         batch, rows = self._planned
         starts = ((each, offsets.get(identity(each)), end) for each, end in batch.offsets)
         # To remove what is not there is no advance.
@@ -109,11 +112,22 @@ class PluginSource(ArrowSource):
             return self._pair.select(batch.number, tables[0] if self.is_held else _ordered(tables))
         return tables[0] if self._cluster is not None else _ordered(tables)
 
+    @property
+    def wants_places(self) -> bool:
+        """Whether the plugin hears where its records are written, each of them."""
+        return self._planned is not None and self._planned[0].wants_places
+
+    def note_places(self, places: Sequence[PlacedRun]) -> None:
+        """Keep the places for the plugin, unless some of its records were left out."""
+        rows = sum(each.rows for each in places)
+        if self._planned is not None and rows == self._planned[1].num_rows:
+            self._places = places
+
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Tell the task that its batch is committed and published."""
         del advances
         if batch := self._take():
-            self.confirm(batch.number)
+            self._tell("committed", batch.number, places=self._places)
 
     def pass_on(self) -> int:
         """Release the task from a batch that its sink was given; return the number of that."""
@@ -138,10 +152,10 @@ class PluginSource(ArrowSource):
         batch, self._run.batch, self._planned = self._run.batch, None, None
         return batch
 
-    def _tell(self, news: str, number: int) -> None:
+    def _tell(self, news: str, number: int, **about: object) -> None:
         if self._run is not None:
             with suppress(HostDied):  # the next task resumes behind what counts
-                self._run.put(news, number=number, **self._run.place)
+                self._run.put(news, number=number, **about, **self._run.place)
 
     def close(self) -> None:
         """Stop the task."""

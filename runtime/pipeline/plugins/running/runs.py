@@ -37,6 +37,8 @@ class HandedBatch(NamedTuple):
     """Streams of Arrow, one for each topic and schema."""
     held: int = 0
     """About how many bytes of records the host holds for it."""
+    wants_places: bool = False
+    """Whether the plugin hears where its records are written."""
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> Self:
@@ -47,7 +49,7 @@ class HandedBatch(NamedTuple):
             for partition, offset in about["offsets"]
         ]
         tables = [data[start:end] for start, end in pairwise(ends)]
-        return cls(about["number"], offsets, tables, about["held"])
+        return cls(about["number"], offsets, tables, about["held"], about["places"])
 
 
 class ErrantRecord(NamedTuple):

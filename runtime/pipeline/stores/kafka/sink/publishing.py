@@ -33,13 +33,15 @@ class Publisher(RecordSender):
         """The group that has the mark of the last batch."""
         self.own_mark: BatchMark | None = None
         """The last mark of this producer; valid until the producer is fenced."""
+        self._has_failed = False
+        """Whether the last batch was not published: its records are all to be heard of."""
 
-    def begin(self, batch_bytes: int = BATCH_BYTES) -> bool:
+    def begin(self, batch_bytes: int = BATCH_BYTES, *, notes_places: bool = False) -> bool:
         """Create a producer and fence former owners, unless that is done; raises `SinkAway`.
 
         A mark that is read after this stays the last one until this producer is fenced.
         """
-        is_new = super().begin(batch_bytes)
+        is_new = super().begin(batch_bytes, notes_places=notes_places and not self._has_failed)
         if is_new:
             self.call(self.producer.init_transactions, REQUEST_S)
         return is_new
@@ -54,13 +56,14 @@ class Publisher(RecordSender):
 
     def publish(self, batches: Iterator[pa.RecordBatch], mark: BatchMark, sequence: int) -> None:
         """Send a batch with its mark; raises `SinkAway`, or `SinkBroken` for refused records."""
+        self._has_failed = True
         self.call(self.producer.begin_transaction)
         topic = self.send(batches)
         place = TopicPartition(topic, 0, sequence, metadata=mark.text)
         known = self._marks.metadata()
         self.call(self.producer.send_offsets_to_transaction, [place], known, REQUEST_S)
         self.call(self.producer.commit_transaction, REQUEST_S)
-        self.own_mark = mark
+        self.own_mark, self._has_failed = mark, False
 
     def close(self) -> None:
         """Close the connections; the next owner aborts an open transaction."""

@@ -2,16 +2,18 @@
 """A Kafka producer; its errors are raised as the exceptions of sinks."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from ....spi.errors import SinkAway, SinkBroken
+from ....spi.source import PlacedRun
 from ..call_timeout import call_within, end_in_background
 from ..cluster import FENCED, LATE, LastError, make_client
 from ..connection import REQUEST_S, SERVERS, Settings
+from .places import DeliveredPlaces
 
 BATCH_BYTES: Final = 128 << 10
 """The producer's `batch.size`, in bytes."""
@@ -62,20 +64,30 @@ class RecordSender:
         """The `batch.size` of the producer."""
         self._failed: list[KafkaError] = []
         """The errors of records since the last `send`."""
+        self._notes_places = False
+        """Whether the producer tells where each record is written."""
+        self.places: Sequence[PlacedRun] = ()
+        """Where the records of the last `send` are, if that was asked for."""
 
-    def begin(self, batch_bytes: int = BATCH_BYTES) -> bool:
+    def begin(self, batch_bytes: int = BATCH_BYTES, *, notes_places: bool = False) -> bool:
         """Create a producer with this `batch.size`, unless there is one with at most this size.
 
-        The topics must accept batches of this size. Returns whether a producer was created; raises
-        `SinkAway`.
+        The topics must accept batches of this size. With `notes_places` the places of records are
+        known after they were sent, but of most that fail their transaction alone tells. Returns
+        whether a producer was created; raises `SinkAway`.
         """
-        if self._producer is not None and self._batch_bytes <= batch_bytes:
+        is_such = self._producer is not None and self._notes_places == notes_places
+        if is_such and self._batch_bytes <= batch_bytes:
             return False
         self._drop()
-        self._batch_bytes = batch_bytes
-        sizes: Settings = {"batch.size": batch_bytes, "delivery.report.only.error": True}
+        self._batch_bytes, self._notes_places = batch_bytes, notes_places
+        sizes: Settings = {
+            "batch.size": batch_bytes,
+            "delivery.report.only.error": not notes_places,
+        }
         given = {**_DEFAULTS, **self._settings, **sizes}
-        own: dict[str, Any] = {**self._own, "on_delivery": self._delivered}
+        heard = {} if notes_places else {"on_delivery": self._delivered}
+        own: dict[str, Any] = {**self._own, **heard}
         self._producer = make_client(Producer, given, self._trouble, **own)
         return True
 
@@ -86,11 +98,13 @@ class RecordSender:
         """
         producer = self.producer
         self._failed.clear()
+        places = DeliveredPlaces(self._delivered) if self._notes_places else None
         topic = ""
         for batch in batches:
             topic = topic or batch["topic"][0].as_py()
-            self._produce(producer, batch)
+            self._produce(producer, batch, places)
         self._drain(producer, 0)
+        self.places = places.runs() if places is not None else ()
         return topic
 
     def close(self) -> None:
@@ -113,13 +127,21 @@ class RecordSender:
         if producer is not None:
             end_in_background(producer.purge)  # the thread holds the last reference
 
-    def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
-        for topic, key, value, time_ms, headers, partition in _records_of(batch):
+    def _produce(
+        self, producer: Producer, batch: pa.RecordBatch, places: DeliveredPlaces | None
+    ) -> None:
+        records = _records_of(batch)
+        topics, *_, partitions = records
+        heard = places.expect(topics, partitions) if places is not None else {}
+        for row, each in enumerate(zip(*records, strict=True)):
+            topic, key, value, time_ms, headers, partition = each
             more: dict[str, Any] = {} if time_ms is None else {"timestamp": time_ms}
             if partition is not None:
                 more["partition"] = partition
             if headers:
                 more["headers"] = [(each["key"], each["value"]) for each in headers]
+            if row in heard:
+                more["on_delivery"] = heard[row]
             while True:
                 try:
                     producer.produce(topic, value, key, **more)
@@ -166,9 +188,9 @@ class RecordSender:
         return self._trouble.reason(error, self._settings[SERVERS], SinkAway)
 
 
-def _records_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """Yield the records of a staged batch; those of an earlier release have no partitions."""
+def _records_of(batch: pa.RecordBatch) -> list[list[Any]]:
+    """Return the columns of a staged batch; those of an earlier release have no partitions."""
     columns = [each.to_pylist() for each in batch.columns]
     if "partition" not in batch.schema.names:
         columns.append([None] * batch.num_rows)
-    return zip(*columns, strict=True)
+    return columns

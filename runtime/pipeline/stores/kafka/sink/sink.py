@@ -4,7 +4,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from ......events.commits import CommitId, Document, Manifest
 from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused, SinkAway, SinkBroken
 from ....spi.sink import Sink, TaskOwnership
+from ....spi.source import Source
 from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster, TopicLimits
 from ..keys import SINK_KEY_COLUMNS
@@ -68,6 +69,13 @@ class KafkaSink(Sink["pa.Table"]):
         """What topics accept."""
         self._partitions: dict[str, int] = {}
         """How many partitions topics had when it was last looked."""
+        self._source: Source[Any] | None = None
+        """The source of its task; None: it has none yet."""
+
+    def paired(self, source: Source[Any]) -> Source[Any]:
+        """Return the source, which may ask where its records are written."""
+        self._source = source
+        return source
 
     def acquire(self, ownership: TaskOwnership) -> None:
         """Check the mark against the log, and fence former owners.
@@ -113,7 +121,8 @@ class KafkaSink(Sink["pa.Table"]):
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Send a batch in one transaction, unless the mark shows that it was sent."""
         mark = BatchMark(self._cluster_id, PublishedBatch.of(commit_id))
-        self._publisher.begin(int(str(manifest.note[_BATCH_BYTES])))
+        size = int(str(manifest.note[_BATCH_BYTES]))
+        self._publisher.begin(size, notes_places=self._wants_places)
         path = Path(manifest.root, manifest.staging)
         # Without the file, another publisher has sent the batch, so the own mark is out of date.
         last = self._publisher.own_mark if path.exists() else None
@@ -126,7 +135,13 @@ class KafkaSink(Sink["pa.Table"]):
                 file = self._opened(path, mark, manifest.rows)
                 if last is not None or not self._skips_expired(file, mark):
                     self._publisher.publish(file.batches, mark, sequence)
+                    if self._source is not None and self._wants_places:
+                        self._source.note_places(self._publisher.places)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
+
+    @property
+    def _wants_places(self) -> bool:
+        return self._source is not None and self._source.wants_places
 
     def discard(self, commit_id: CommitId) -> None:
         """Remove the staged file of a batch."""

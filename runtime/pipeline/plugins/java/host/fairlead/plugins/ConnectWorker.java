@@ -296,11 +296,11 @@ final class ConnectWorker {
         }
     }
 
-    /** Tells a task that a batch of its records is committed. */
-    void confirm(String connector, int number, long batch) {
+    /** Tells a task that a batch of its records is committed, and at which places, if they are known. */
+    void confirm(String connector, int number, long batch, JsonNode places) {
         HandOver open = batches.get(new ConnectorTaskId(connector, number));
         if (open != null) {
-            open.confirm(batch);
+            open.confirm(batch, places);
         }
     }
 

@@ -1,5 +1,6 @@
 package fairlead.plugins;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -37,6 +38,8 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
     private final Handed records;
     private final Map<String, Object> cluster;
     private final boolean isPaired;
+    /** The records whose places the task hears; null: it does not. */
+    private volatile SentRecords sent;
     /** The task that hears later of its records; null: it does not. */
     private volatile CountedTask counted;
     private volatile long number;
@@ -75,6 +78,7 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
 
     @Override
     public SourceTask task(SourceTask own) {
+        sent = cluster != null && !isPaired && SentRecords.isHeardBy(own) ? new SentRecords() : null;
         counted = isPaired ? new CountedTask(own, id, this) : null;
         return counted == null ? own : counted;
     }
@@ -115,6 +119,7 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
                     case "abortTransaction":
                         records.clear();
                         offsets.abort();
+                        tellSent();
                         return null;
                     case "close":
                         close();
@@ -129,6 +134,10 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
 
     private void send(ProducerRecord<byte[], byte[]> record, Callback callback) {
         records.add(record);
+        if (sent != null) {
+            sent.add(record, callback);
+            return;
+        }
         int partition = record.partition() == null ? 0 : record.partition();
         TopicPartition place = new TopicPartition(record.topic(), partition);
         callback.onCompletion(new RecordMetadata(place, UNKNOWN, 0, UNKNOWN, 0, 0), null);
@@ -151,6 +160,7 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
                 "number", number,
                 "offsets", changed,
                 "held", records.size(),
+                "places", sent != null,
                 "sizes", tables.stream().map(ByteBuffer::remaining).toList()),
             tables);
         try {
@@ -161,6 +171,7 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
             throw new IllegalStateException(impossible);
         }
         records.clear();
+        tellSent();
         offsets.pass(number);
         if (counted == null) {
             offsets.commit(number);
@@ -191,9 +202,23 @@ final class HandOver implements BatchTask.Parts, CountedTask.Last {
         }
     }
 
-    /** Hears that a batch is committed, and its rows are where they belong; so are those before it. */
-    void confirm(long committed) {
+    private void tellSent() {
+        if (sent != null) {
+            sent.tell();
+        }
+    }
+
+    /**
+     * Hears that a batch is committed, and its rows are where they belong, and at which places if they are known; so
+     * are those before it.
+     */
+    void confirm(long committed, JsonNode places) {
         if (counted == null) {
+            synchronized (this) {
+                if (sent != null && committed == number) {
+                    sent.placed(places);
+                }
+            }
             pass(committed);
         } else {
             offsets.commit(committed);

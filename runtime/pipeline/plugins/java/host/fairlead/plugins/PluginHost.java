@@ -154,7 +154,8 @@ public final class PluginHost {
             case "stop task":
                 return worker(with).stopTask(with.get("connector").asText(), with.get("task").asInt());
             case "committed":
-                worker(with).confirm(name(with), with.get("task").asInt(), with.get("number").asLong());
+                worker(with).confirm(
+                    name(with), with.get("task").asInt(), with.get("number").asLong(), with.path("places"));
                 return "";
             case "passed":
                 worker(with).pass(name(with), with.get("task").asInt(), with.get("number").asLong());
