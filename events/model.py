@@ -130,6 +130,17 @@ class Cause(NamedTuple):
         return f"{self.why.value} {self.subject}".rstrip()
 
 
+class AssignorData(NamedTuple):
+    """The message of an assignor to a member (the proposal's Version and Metadata)."""
+
+    version: int = 0
+    """How `metadata` is written; any number, for the assignor's own use."""
+    metadata: bytes = b""
+
+
+NO_DATA: Final = AssignorData()
+
+
 @dataclass(frozen=True, slots=True)
 class ClientAssignor:
     """One assignor that a member can run, with the versions it reads and the one it writes.

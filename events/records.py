@@ -17,7 +17,9 @@ from .commits import OffsetRecord
 from .model import (
     CONNECTOR,
     NEVER_RESTARTED,
+    NO_DATA,
     NOTHING,
+    AssignorData,
     AutoRestart,
     Cause,
     ClassicMember,
@@ -130,6 +132,10 @@ class TargetAssignment:
     retry_at_ms: int = 0
     parts: int = field(default=0, compare=False)
     """Into how many parts `members` and `unplaceable` went; 0: they are all here."""
+    data: Mapping[str, AssignorData] = field(default_factory=dict[str, AssignorData])
+    """What the assignor says to single members, by member id; to all others it says its own."""
+    error_code: int = 0
+    """The number of the error, where a client's assignor gave one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,8 @@ class CurrentAssignment:
     """What it is asked to give up, and has not said yet that it did."""
     parts: int = field(default=0, compare=False)
     """Into how many parts `assigned` and `pending` went; 0: they are all here."""
+    data: AssignorData = NO_DATA
+    """What the assignor of this epoch said to this member alone."""
 
 
 @dataclass(frozen=True, slots=True)

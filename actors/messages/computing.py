@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...events.model import Grants, Resource, Resources
+from ...events.model import AssignorData, Grants, Resource, Resources
 from .errors import Error
 
 
@@ -145,6 +145,8 @@ class Assignment:
     """What it says to all `on_assignment`, and to itself with the next snapshot; 64 KiB at most."""
     again_at_ms: int = 0
     """When the rest of the moves is to be made, wall clock; 0: this is all of them."""
+    data: Mapping[str, AssignorData] = field(default_factory=dict[str, AssignorData])
+    """What it says to single members instead of that, by member id; 1 MiB in all at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ class Install:
     error: str = ""
     """Why there is no assignment; empty if there is one."""
     snapshot_id: str = ""
+    error_code: int = 0
+    """The number of that error, where the member's assignor gave one."""
 
 
 @dataclass(frozen=True, slots=True)

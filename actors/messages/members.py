@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from ...events.commits import Commit, CommitId
 from ...events.model import (
     NEVER_RESTARTED,
+    NO_DATA,
+    AssignorData,
     AutoRestart,
     ClientAssignor,
     Resource,
@@ -128,6 +130,10 @@ class HeartbeatReply:
     """Which process of the coordinator says so: the next request is to name it."""
     config_offset: int = -1
     """How far a worker has to have read the configs for this; -1: they are in the group's log."""
+    data: AssignorData = NO_DATA
+    """What the assignor says to the member with its assignment; a node's worker reads the log."""
+    error_code: int = 0
+    """The error of the last attempt to compute, where a client's assignor gave one."""
 
 
 @dataclass(frozen=True, slots=True)

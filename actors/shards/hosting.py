@@ -411,7 +411,10 @@ class HostedGroups:
         # Kafka knows no group without an id, but takes these calls for it.
         is_asked = not call.group_id and isinstance(call, READ_WITHOUT_ID)
         if not (is_known or is_asked) and (flaw := flaw_in_group_id(call.group_id)):
-            is_modern = isinstance(call, ConsumerGroupHeartbeat)
+            request = call.request if isinstance(call, ConnectCall) else call
+            is_modern = isinstance(request, ConsumerGroupHeartbeat | Heartbeat) or (
+                isinstance(call, ConnectCall) and not call.group_id
+            )
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
         if flaw := flaw_in_ids(call):
             return Error.INVALID_REQUEST, flaw

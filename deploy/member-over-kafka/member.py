@@ -17,8 +17,8 @@ from typing import Any
 
 HEARTBEAT, PREPARE, INSTALL = 10848, 10849, 10850
 COMPUTE_ASSIGNMENT, FENCED, ASK_AGAIN = 20000, (25, 69, 110), (14, 15, 16, 111)
-JOIN, LEAVE, MARGIN_S, REBALANCE_MS = 0, -1, 1.0, 60000
-INCARNATION, SEQUENCE, SESSION, PROCESS = 1, 2, 2, 4  # tags: two of requests, and of answers
+JOIN, LEAVE, MARGIN_S, REBALANCE_MS, NOTHING = 0, -1, 1.0, 60000, b"\1\1\0"
+INCARNATION, SEQUENCE, SESSION, PROCESS, CONFIGURED = 1, 2, 2, 4, 7  # tags of requests, of answers
 Resources = set[tuple[str, int]]  # tasks by connector and number; -1 is the connector itself
 
 
@@ -119,9 +119,9 @@ class KafkaMember:
         said = {INCARNATION: text(self.incarnation), SEQUENCE: pack("q", self.sequence)}
         said[PROCESS] = pack("q", self.coordinator)
         new = (REBALANCE_MS, None, [assignor]) if full else (-1, None, None)
-        who = self.group, self.member_id, self.epoch, None, None
-        answer = self.ask(HEARTBEAT, pack("ssissisAbRt", *who, *new, 1, self.owned, said))
-        throttle_ms, error, message, _, epoch, interval_ms = answer.read("ihssii")
+        who = self.group, self.member_id, self.epoch, None
+        answer = self.ask(HEARTBEAT, pack("ssisisAbRt", *who, *new, 1, self.owned, said))
+        throttle_ms, error, message, epoch, interval_ms = answer.read("ihsii")
         assigned = answer.read("bRhst")[1] if answer.number("b") > 0 else self.owned
         told = answer.tags()
         self.coordinator = told[PROCESS].number("q") if PROCESS in told else self.coordinator
@@ -157,9 +157,9 @@ class KafkaMember:
         seat = pack("ssi", self.group, self.member_id, self.epoch)
         answer = self.ask(PREPARE, seat + b"\0")
         _, error, _, group_epoch, _ = answer.read("ihsis")
-        members = [answer.read("sishbstRRt") for _ in range(0 if error else answer.size() - 1)]
-        if members:
-            shares = spread(answer.resources(), {each[0]: each[8] for each in members}, self)
+        if members := [answer.read("sishbstRt") for _ in range(0 if error else answer.size() - 1)]:
+            work = answer.tags().get(CONFIGURED, WireReader(NOTHING)).resources()
+            shares = spread(work, {each[0]: each[7] for each in members}, self)
             told = [pack("sRist", *each, 0, b"", {}) for each in shares.items()]
             answer = self.ask(INSTALL, seat + pack("ibAt", group_epoch, 0, told, {}))
             print("computed", group_epoch, *answer.read("ihs")[1:], flush=True)

@@ -13,7 +13,15 @@ from typing import Final, Self
 import msgspec
 
 from .. import records
-from ..model import CONNECTOR, Grants, MemberState, Resource, Resources
+from ..model import (
+    CONNECTOR,
+    NO_DATA,
+    AssignorData,
+    Grants,
+    MemberState,
+    Resource,
+    Resources,
+)
 
 PARTS: Final = {"parts": "shards"}
 """The name in the log of how many parts a head has: names there never change."""
@@ -123,6 +131,14 @@ class ShareWire(msgspec.Struct):
     resources: ResourceList
 
 
+class DataWire(msgspec.Struct):
+    """The version and metadata that an assignor sends to one member."""
+
+    member_id: str
+    version: int
+    metadata: bytes
+
+
 class TargetAssignmentWire(msgspec.Struct, rename=PARTS):
     """Key type 6."""
 
@@ -138,6 +154,8 @@ class TargetAssignmentWire(msgspec.Struct, rename=PARTS):
     failures: int = 0
     retry_at_ms: int = 0
     parts: int = 0
+    data: list[DataWire] = []
+    error_code: int = 0
 
     @classmethod
     def of(cls, record: records.TargetAssignment) -> Self:
@@ -147,6 +165,7 @@ class TargetAssignmentWire(msgspec.Struct, rename=PARTS):
             for member_id, share in sorted(record.members.items())
         ]
         fields["unplaceable"] = list_reasons(record.unplaceable)
+        fields["data"] = [DataWire(each, *said) for each, said in sorted(record.data.items())]
         return cls(**fields)
 
     def to_record(self) -> records.TargetAssignment:
@@ -155,6 +174,9 @@ class TargetAssignmentWire(msgspec.Struct, rename=PARTS):
             each.member_id: frozenset(each.resources.resources()) for each in self.members
         }
         fields["unplaceable"] = map_reasons(self.unplaceable)
+        fields["data"] = {
+            each.member_id: AssignorData(each.version, each.metadata) for each in self.data
+        }
         return records.TargetAssignment(**fields)
 
 
@@ -174,6 +196,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False, rename=PARTS):
     pending_epochs: list[int] = []
     assignor_error: int = 0
     parts: int = 0
+    data: tuple[int, bytes] | None = None
 
     @classmethod
     def of(cls, record: records.CurrentAssignment) -> Self:
@@ -190,6 +213,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False, rename=PARTS):
             pending_epochs,
             0,
             record.parts,
+            record.data if record.data != NO_DATA else None,
         )
 
     def to_record(self) -> records.CurrentAssignment:
@@ -201,6 +225,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False, rename=PARTS):
             self.assigned.grants(self.assigned_epochs),
             self.pending.grants(self.pending_epochs),
             self.parts,
+            AssignorData(*self.data) if self.data else NO_DATA,
         )
 
 

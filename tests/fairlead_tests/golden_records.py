@@ -24,6 +24,7 @@ from fairlead.events.commits import (
     TaskProgress,
 )
 from fairlead.events.model import (
+    AssignorData,
     AutoRestart,
     Cause,
     ClassicMember,
@@ -137,7 +138,13 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.TargetAssignment(4, {"W1": frozenset({A, A0, A1})}, unplaceable={B0: "full"}),
+        records.TargetAssignment(
+            4,
+            {"W1": frozenset({A, A0, A1})},
+            unplaceable={B0: "full"},
+            data={"W1": AssignorData(2, b"own")},
+            error_code=9,
+        ),
         b"",
         {
             "assignment_epoch": 4,
@@ -152,10 +159,20 @@ WRITTEN: list[Golden] = [
             "failures": 0,
             "retry_at_ms": 0,
             "shards": 0,
+            "data": [{"member_id": "W1", "version": 2, "metadata": b"own"}],
+            "error_code": 9,
         },
     ),
     Golden(
-        records.CurrentAssignment("W1", 5, 4, MemberState.UNREVOKED, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        records.CurrentAssignment(
+            "W1",
+            5,
+            4,
+            MemberState.UNREVOKED,
+            {A1: 3, A: 5, A0: 4},
+            {B0: 2},
+            data=AssignorData(2, b"own"),
+        ),
         b"W1\0",
         {
             "member_id": "W1",
@@ -168,6 +185,7 @@ WRITTEN: list[Golden] = [
             "pending_epochs": [2],
             "assignor_error": 0,
             "shards": 0,
+            "data": [2, b"own"],
         },
     ),
     Golden(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.actors.messages.classic import JoinGroupReply
-from fairlead.actors.messages.computing import PrepareReply
+from fairlead.actors.messages.computing import Prepare, PrepareReply
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
@@ -124,8 +124,14 @@ def test_a_refused_call_of_connects_protocol_gets_an_answer_of_its_kind(
 ) -> None:
     request = Heartbeat("", "w", 0, "p", 1)
     reply = ask(driver, ConnectCall(request))
-    assert isinstance(reply, HeartbeatReply | PrepareReply)
-    assert reply.error is Error.INVALID_GROUP_ID
+    assert isinstance(reply, HeartbeatReply)
+    assert reply.error is Error.INVALID_REQUEST
+    for group_id, error in (("", Error.INVALID_REQUEST), ("g" * 256, Error.INVALID_GROUP_ID)):
+        asked = ask(driver, ConnectCall(Prepare(group_id, "w", 0)))
+        assert isinstance(asked, PrepareReply)
+        assert asked.error is error
+    unknown = ask(driver, ConnectCall(Prepare("other", "w", 0)))
+    assert unknown.error is Error.GROUP_ID_NOT_FOUND
 
 
 def classic_joins(driver: ShardDriver) -> str:

@@ -22,7 +22,7 @@ from ...messages.computing import (
 )
 from ...messages.errors import Error
 from ..state.soft_state import Decision, SoftState
-from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
+from ..state.validate import LARGEST_DATA, LARGEST_METADATA, LONGEST_INT, flaw_in_text
 from .snapshot import snapshot_of
 from .target import ComputedAssignment, failed_attempt, target_records
 
@@ -69,7 +69,7 @@ def install(group: Group, soft: SoftState, command: Install, now_ms: int) -> Dec
         reply = InstallReply(Error.INVALID_ASSIGNMENT, f"{found}; {KEPT}")
     if command.assignment is None or found:
         record = failed_attempt(group, soft.settings, snapshot.group_epoch, found, now_ms)
-        return Decision(done, (record,), reply)
+        return Decision(done, (replace(record, error_code=command.error_code),), reply)
     done = replace(done, timed_out=frozenset())
     computed = ComputedAssignment(snapshot, command.assignment, computation.member_id)
     return Decision(done, tuple(target_records(group, computed, now_ms)), InstallReply(Error.NONE))
@@ -97,7 +97,7 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return what is wrong with an assignment for a snapshot; "" if none."""
     if flaw := _flaw_in_size(assignment):
         return flaw
-    strangers = assignment.members.keys() - snapshot.members.keys()
+    strangers = {*assignment.members, *assignment.data} - snapshot.members.keys()
     if strangers:
         return f"{min(strangers)} was no member in the snapshot"
     placed: set[Resource] = set()
@@ -121,6 +121,11 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
 def _flaw_in_size(assignment: Assignment) -> str:
     if len(assignment.metadata) > LARGEST_METADATA:
         return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
+    for member_id, said in assignment.data.items():
+        if len(said.metadata) > LARGEST_METADATA:
+            return f"the metadata for {member_id} has more than {LARGEST_METADATA} bytes"
+    if sum(len(said.metadata) for said in assignment.data.values()) > LARGEST_DATA:
+        return f"the metadata for all members have more than {LARGEST_DATA} bytes together"
     beyond = next(_find_unencodable(assignment), "")
     return f"{beyond} is beyond 64 bit" if beyond else ""
 
@@ -129,6 +134,9 @@ def _find_unencodable(assignment: Assignment) -> Iterator[str]:
     """Yield which of the numbers are not encodable."""
     if assignment.version.bit_length() > LONGEST_INT:
         yield "the assignor's version"
+    for member_id, said in assignment.data.items():
+        if said.version.bit_length() > LONGEST_INT:
+            yield f"the version for {member_id}"
     if assignment.again_at_ms.bit_length() > LONGEST_INT:
         yield "the time of the rest of the moves"
     for resource, deadline_ms in assignment.parked.items():

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ....events.group import Group
-from ....events.model import NOTHING, Grants, Resource, Resources, Why
-from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
+from ....events.model import NOTHING, AssignorData, Grants, Resource, Resources, Why
+from ....events.records import (
+    Loss,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    Tombstone,
+)
 from ...messages.commands import ContinueMoves, ReleaseParked, RetryAssignor
 from ...messages.computing import LONGEST_WAIT_MS, Assignment, Snapshot
 from ...timing import Backoff
@@ -45,6 +51,7 @@ def target_records(group: Group, computed: ComputedAssignment, now_ms: int) -> I
         },
         computed.computed_by,
         now_ms,
+        data=_current_data(group, snapshot, assignment.data),
     )
     parked = _still_parked(group, snapshot, assignment.parked)
     fired = group.schedule.fired.intersection(parked)
@@ -68,6 +75,14 @@ def _current_shares(
         if seat is not None:
             found[seat] = found.get(seat, NOTHING) | _still_wanted(group, seat, share)
     return found
+
+
+def _current_data(
+    group: Group, snapshot: Snapshot, data: Mapping[str, AssignorData]
+) -> dict[str, AssignorData]:
+    """Return the messages of the assignor to single members of the group."""
+    seats = ((_seat_of(group, snapshot, member_id), said) for member_id, said in data.items())
+    return {seat: said for seat, said in seats if seat is not None}
 
 
 def _still_wanted(group: Group, member_id: str, share: Resources) -> Resources:
@@ -135,6 +150,8 @@ def failed_attempt(
         },
         unplaceable={each: why for each, why in unplaceable.items() if each in configured},
         error=error.encode(errors="backslashreplace").decode(),
+        error_code=0,
+        data={each: said for each, said in group.target.data.items() if each in group.members},
         failures=failures,
         retry_at_ms=now_ms + backoff.pause(failures),
         time_ms=now_ms,

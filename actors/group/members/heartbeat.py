@@ -9,13 +9,22 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ....events.group import Group, Member
-from ....events.model import NOTHING, ClientAssignor, Resource, Resources, Why
+from ....events.model import (
+    NO_DATA,
+    NOTHING,
+    AssignorData,
+    ClientAssignor,
+    Resource,
+    Resources,
+    Why,
+)
 from ....events.records import (
     ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
     Record,
+    TargetAssignment,
     Tombstone,
 )
 from ...messages.errors import Error
@@ -96,6 +105,8 @@ def take_step(
     reply = _answer(soft, request, member.current, after, end)
     if (config_offset := _config_offset(group, request)) >= 0:
         reply = replace(reply, config_offset=config_offset)
+    if reply.assignment is not None and not member.metadata.node:  # a node's worker reads the log
+        reply = _with_data(reply, _target_after(group, records), member.metadata, after)
     if computes:
         reply = replace(reply, error=Error.COMPUTE_ASSIGNMENT)
     news = bool(records) or asked_first or _may_have_missed(request, after, owned)
@@ -155,6 +166,25 @@ def _answer(
         assignment=_assignment(request, before, after),
         coordinator_epoch=soft.coordinator_epoch,
     )
+
+
+def _target_after(group: Group, records: Sequence[Record]) -> TargetAssignment:
+    """Return the target after these records."""
+    made = (each for each in records if isinstance(each, TargetAssignment))
+    return next(made, group.target)
+
+
+def _with_data(
+    reply: HeartbeatReply,
+    target: TargetAssignment,
+    metadata: MemberMetadata,
+    after: CurrentAssignment,
+) -> HeartbeatReply:
+    """Return an answer with what the assignor says to the member, for the epoch that it is at."""
+    own = AssignorData(target.assignor_version, target.assignor_metadata)
+    is_there = after.member_epoch == target.assignment_epoch
+    said = target.data.get(metadata.member_id, own) if is_there else after.data
+    return replace(reply, data=said, error_code=target.error_code)
 
 
 def _config_offset(group: Group, request: Heartbeat) -> int:
@@ -328,7 +358,8 @@ def next_step(
     soft, scheduled, ahead = schedule_target(group, soft, records, now_ms)
     sitter = seat if seat is not None and not scheduled else member
     target = ahead.share_of(sitter.metadata.member_id)
-    goal = Goal(ahead.assignment_epoch, target, _others(ahead, seat, member, target))
+    said = ahead.target.data.get(sitter.metadata.member_id, NO_DATA)
+    goal = Goal(ahead.assignment_epoch, target, _others(ahead, seat, member, target), said)
     after = reconcile(member.current, goal, owned)
     stepped = [] if after is member.current else [after]
     return StepResult(soft, [*records, *scheduled, *stepped], after)

@@ -7,7 +7,7 @@ it grants what is free. It never does both at once (PROTOCOL §4, KAFKA-19449, K
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ....events.model import NOTHING, MemberState, Resource, Resources
+from ....events.model import NO_DATA, NOTHING, AssignorData, MemberState, Resource, Resources
 from ....events.records import CurrentAssignment
 
 
@@ -18,6 +18,8 @@ class Goal(NamedTuple):
     target: Resources
     owner: Mapping[Resource, str]
     """Which member holds each resource; a resource that is not named is free."""
+    data: AssignorData = NO_DATA
+    """What the assignor says to this member alone."""
 
 
 class UnknownStateError(Exception):
@@ -57,6 +59,7 @@ def _revoke(current: CurrentAssignment, goal: Goal, drop: set[Resource]) -> Curr
         MemberState.UNREVOKED,
         {resource: epoch for resource, epoch in grants.items() if resource in goal.target},
         {resource: grants[resource] for resource in drop},
+        data=current.data,
     )
 
 
@@ -72,4 +75,4 @@ def _grant(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
             else:
                 waiting = True
     state = MemberState.UNRELEASED if waiting else MemberState.STABLE
-    return CurrentAssignment(me, epoch, current.member_epoch, state, assigned, {})
+    return CurrentAssignment(me, epoch, current.member_epoch, state, assigned, {}, data=goal.data)

@@ -23,6 +23,9 @@ LONGEST_SESSION_MS = 1_800_000
 LARGEST_METADATA = 64 * 1_024
 """Bytes of an assignor's metadata: each snapshot carries those of all members."""
 
+LARGEST_DATA = 1 << 20
+"""Bytes of what an assignor says to single members: they are in one record."""
+
 
 def flaw_in_name(name: str, what: str, longest: int = LONGEST_NAME) -> str:
     """Return what makes a name unfit for the log's keys; "" if none."""

@@ -18,7 +18,7 @@ from ....actors.messages.computing import (
 from ....actors.messages.errors import MEANINGS
 from ....actors.messages.groups import ConnectCall, ConnectReply
 from ....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, ReadConfigs
-from ....events.model import CONNECTOR, ClientAssignor, Resource
+from ....events.model import CONNECTOR, AssignorData, ClientAssignor, Resource
 from . import connect_messages as wire
 from .bounds import FrameRefused
 from .frames import Request
@@ -81,10 +81,7 @@ def ask_to_prepare(request: Request, _: str) -> Sequence[ConnectCall]:
 
 
 def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
-    """Translate a ConnectGroupInstallAssignment request.
-
-    The group has one assignor version and metadata for all members: those of the first one.
-    """
+    """Translate a ConnectGroupInstallAssignment request."""
     message = request.message
     install = Install(
         message.group_id,
@@ -93,6 +90,8 @@ def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
         message.group_epoch,
         None if message.error else _assignment(message),
         f"the member's assignor failed with code {message.error}" if message.error else "",
+        message.snapshot_id,
+        message.error,
     )
     return [ConnectCall(install)]
 
@@ -101,12 +100,14 @@ def _assignment(install: Any) -> Assignment:
     shares: dict[str, set[Resource]] = {}
     for each in install.members:
         shares.setdefault(each.member_id, set()).update(_resources(each.connectors_and_tasks))
-    own = [(each.version, each.metadata) for each in install.members[:1]] or [(0, b"")]
     return Assignment(
         {member_id: frozenset(share) for member_id, share in shares.items()},
         dict(_by_resource(install.parked, "deadline_ms")),
         dict(_by_resource(install.unplaceable, "reason")),
-        *own[0],
+        install.version,
+        install.metadata,
+        install.again_at_ms,
+        {each.member_id: AssignorData(each.version, each.metadata) for each in install.members},
     )
 
 
@@ -132,7 +133,12 @@ def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> An
 def _heartbeat_fields(reply: HeartbeatReply) -> Mapping[str, Any]:
     assignment = None
     if reply.assignment is not None:
-        assignment = wire.AssignedWork(connectors_and_tasks=_to_wire(reply.assignment))
+        assignment = wire.AssignedWork(
+            error=max(-LARGEST_INT8, min(reply.error_code, LARGEST_INT8)),
+            connectors_and_tasks=_to_wire(reply.assignment),
+            version=max(-LARGEST_INT16, min(reply.data.version, LARGEST_INT16)),
+            metadata=reply.data.metadata,
+        )
     return {
         "throttle_time_ms": reply.throttle_time_ms,
         "member_id": reply.member_id,
@@ -171,6 +177,7 @@ def _snapshot_fields(snapshot: Snapshot) -> Mapping[str, Any]:
         "assignor_name": snapshot.assignor,
         "members": tuple(map(_member, snapshot.members.values())),
         "configured": _to_wire(snapshot.configured),
+        "snapshot_id": snapshot.snapshot_id,
         "assignment_epoch": snapshot.assignment_epoch,
         "now_ms": snapshot.now_ms,
         "metadata": snapshot.assignor_metadata,
@@ -203,8 +210,8 @@ def _member(member: MemberView) -> wire.PreparedMember:
         member_epoch=member.member_epoch,
         instance_id=member.instance_id,
         assignor=state,
+        connectors_and_tasks=_to_wire(member.target),
         owned=_to_wire(member.owned),
-        target=_to_wire(member.target),
         url=member.url,
         rack_id=member.rack,
         cordoned=member.cordoned,

@@ -1,10 +1,10 @@
 """The messages of the proposals' three APIs of connect groups, as kio message classes.
 
-The API keys are private ones, which other clients ignore. Fields have the names and the order of
-the proposals' schemas, corrected where these are invalid (`ConnectorsAndTasks` is one structure
-everywhere), and most extensions are tagged. The bytes of the proposals' own schemas are refused,
-because some fields that these lack stand untagged: RackId of a heartbeat, MemberId of its answer,
-and in the answer to Prepare Configured, and Owned and Target in place of one list.
+The API keys are private ones, which other clients ignore. Version 0 has exactly the fields of the
+proposals' schemas in their order, corrected where these are invalid: `ConnectorsAndTasks` is one
+structure everywhere, and InstanceId may be null. All else is tagged, so a client that knows the
+proposals alone is understood, and understands what it is told. Throttle times of Prepare and
+Install are always 0: a member computes once for each time that it is asked.
 """
 # pyright: basic
 
@@ -99,7 +99,6 @@ class ConnectGroupHeartbeatRequest(_Request):
     member_id: str = _of("string")
     member_epoch: int = _of("int32", default=-1)
     instance_id: str | None = _of("string", default=None)
-    rack_id: str | None = _of("string", default=None)
     rebalance_timeout_ms: int = _of("int32", default=-1)
     server_assignor: str | None = _of("string", default=None)
     client_assignors: tuple[Assignor, ...] | None = None
@@ -111,6 +110,7 @@ class ConnectGroupHeartbeatRequest(_Request):
     coordinator_epoch: int = _of("int64", 4, default=-1)
     configured: ConnectorsAndTasks = field(metadata={"tag": 5}, default=NOTHING)
     config_offset: int = _of("int64", 6, default=-1)
+    rack_id: str | None = _of("string", 7, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,6 @@ class ConnectGroupHeartbeatResponse(_Response):
     throttle_time_ms: int = _of("int32", default=0)
     error_code: int = _of("int16")
     error_message: str | None = _of("string", default=None)
-    member_id: str | None = _of("string", default=None)
     member_epoch: int = _of("int32")
     heartbeat_interval_ms: int = _of("int32")
     assignment: AssignedWork | None = None
@@ -140,6 +139,7 @@ class ConnectGroupHeartbeatResponse(_Response):
     log_offset: int = _of("int64", 3, default=-1)
     coordinator_epoch: int = _of("int64", 4, default=-1)
     config_offset: int = _of("int64", 5, default=-1)
+    member_id: str | None = _of("string", 6, default=None)
 
 
 # -- ConnectGroupPrepareAssignment
@@ -171,13 +171,14 @@ class PreparedMember(_Structure):
     member_epoch: int = _of("int32")
     instance_id: str | None = _of("string", default=None)
     assignor: AssignorState
-    owned: ConnectorsAndTasks
-    target: ConnectorsAndTasks
+    connectors_and_tasks: ConnectorsAndTasks
+    """What the target gives it."""
     url: str = _of("string", 0, default="")
     rack_id: str | None = _of("string", 1, default=None)
     cordoned: bool = _of("bool", 2, default=False)
     draining: bool = _of("bool", 3, default=False)
     worker: str = _of("string", 4, default="")
+    owned: ConnectorsAndTasks = field(metadata={"tag": 5}, default=NOTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +214,6 @@ class ConnectGroupPrepareAssignmentResponse(_Response):
     group_epoch: int = _of("int32", default=0)
     assignor_name: str = _of("string", default="")
     members: tuple[PreparedMember, ...] = EMPTY
-    configured: ConnectorsAndTasks = NOTHING
     assignment_epoch: int = _of("int32", 0, default=0)
     now_ms: int = _of("int64", 1, default=0)
     metadata: bytes = _of("bytes", 2, default=b"")
@@ -221,6 +221,8 @@ class ConnectGroupPrepareAssignmentResponse(_Response):
     parked: tuple[Deadline, ...] = field(metadata={"tag": 4}, default=EMPTY)
     fired: ConnectorsAndTasks = field(metadata={"tag": 5}, default=NOTHING)
     demands: tuple[WorkDemand, ...] = field(metadata={"tag": 6}, default=EMPTY)
+    configured: ConnectorsAndTasks = field(metadata={"tag": 7}, default=NOTHING)
+    snapshot_id: str = _of("string", 8, default="")
 
 
 # -- ConnectGroupInstallAssignment
@@ -228,7 +230,7 @@ class ConnectGroupPrepareAssignmentResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledMember(_Structure):
-    """The target of a member; version and metadata are the assignor's, the same for all."""
+    """The target of a member, with what the assignor says to it."""
 
     member_id: str = _of("string")
     connectors_and_tasks: ConnectorsAndTasks
@@ -256,6 +258,10 @@ class ConnectGroupInstallAssignmentRequest(_Request):
     members: tuple[InstalledMember, ...] = EMPTY
     parked: tuple[Deadline, ...] = field(metadata={"tag": 0}, default=EMPTY)
     unplaceable: tuple[Unplaceable, ...] = field(metadata={"tag": 1}, default=EMPTY)
+    again_at_ms: int = _of("int64", 2, default=0)
+    snapshot_id: str = _of("string", 3, default="")
+    metadata: bytes = _of("bytes", 4, default=b"")
+    version: int = _of("int32", 5, default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from fairlead.actors.messages.classic import (
     SyncGroup,
 )
 from fairlead.actors.messages.commands import AddressedReply, GroupRequest
-from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import (
     CommitOffsets,
     ExternalStateRemoved,
@@ -55,7 +55,13 @@ from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import ClassicProtocol, ClientAssignor, Resource, RunState
+from fairlead.events.model import (
+    AssignorData,
+    ClassicProtocol,
+    ClientAssignor,
+    Resource,
+    RunState,
+)
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource, resources
@@ -557,6 +563,25 @@ def outside(stage: Stage) -> None:
         drain(shard, stage, stage.now)
 
 
+def said(stage: Stage) -> None:
+    """An assignor says something to each member alone, then it fails with a number."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    shares = {"W1": frozenset({Resource("flights")})}
+    for assignment, code in (
+        (Assignment(shares, data={"W1": AssignorData(2, b"for-W1")}), 0),
+        (None, 9),
+    ):
+        epoch = stage.group.members["W1"].current.member_epoch
+        (prepared,) = stage.send(Prepare("connect", "W1", epoch))
+        assert isinstance(prepared.reply, PrepareReply)
+        assert prepared.reply.snapshot is not None
+        at, failed = prepared.reply.snapshot.group_epoch, "it failed" if code else ""
+        stage.send(Install("connect", "W1", epoch, at, assignment, failed, error_code=code))
+        stage.settle()
+        stage.send(Rebalance("connect"))
+
+
 def storm(stage: Stage) -> None:
     """Random events, by one seed."""
     rng = Random(1)
@@ -575,7 +600,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, crew, migration, consumers, outside, storm),
+        *(stops, replays, classic, crew, migration, consumers, outside, said, storm),
     )
 }
 

@@ -50,7 +50,7 @@ from .....actors.messages.assignors import (
 )
 from .....actors.messages.computing import Install, InstallReply, PrepareReply
 from .....actors.timing import Backoff, earliest
-from .....events.model import ClientAssignor, Resources
+from .....events.model import AssignorData, ClientAssignor, Resources
 from .....events.records import TargetAssignment
 from ....cluster.messages import AssignorAt, AssignorHangs, WorkerSays
 from .computing import Computing
@@ -221,14 +221,15 @@ class ShareNotices:
             return None
         self._sent_share = share
         self._number += 1
+        own = AssignorData(target.assignor_version, target.assignor_metadata)
+        data = target.data.get(self._member_id, own)
         return NotifyAssignment(
             target.assignor,
             MemberAssignment(
                 self._member_id,
                 share,
                 target.error,
-                target.assignor_version,
-                target.assignor_metadata,
+                *data,
             ),
             self._number,
         )
