@@ -158,6 +158,15 @@ def test_a_config_of_a_plugin_of_connects_has_the_keys_that_the_cluster_tells(
         '  # file: "x"',
     ]
     assert "\n  sink.type: postgres\n" in run(*asked, "--sink", "postgres").out
+    keys = [key("name", "HIGH", required=True), key("type", "HIGH", required=True)]
+    cluster.answer("GET", "/connector-plugins/FileStreamSink/config", keys)
+    assert run(*asked, "--sink", "FileStreamSink").out.splitlines()[7:] == [
+        "",
+        "  sink.type: connect",
+        "  sink.connector.class: FileStreamSink",
+        "  # What it is about. Required.",
+        "  sink.connect.config.type:",
+    ]
     cluster.answer(
         "GET", "/connector-plugins/Nope/config", {"message": "Unknown plugin Nope."}, 404
     )

@@ -107,6 +107,10 @@ def test_a_plugin_begins_with_kafka_and_may_have_a_sink_instead(browser: Browser
         text.fill(more)
         page.get_by_label("Rows go to").select_option(label="topics of Kafka, as in Kafka Connect")
         expect(text).to_have_value("connector.class: FileStreamSource\ntopic: t\n")
+        page.get_by_label("Rows go to").select_option(label="a sink connector of Kafka Connect's")
+        expect(text).to_have_value(
+            "connector.class: FileStreamSource\ntopic: t\nsink.type: connect\n"
+        )
 
 
 def test_who_may_not_have_it_validated_sees_the_keys_and_the_reason(

@@ -118,6 +118,14 @@ def test_flaws_of_both_plugins_are_told_by_the_names_that_the_user_has_given(
         return str(answer.json()["message"])
 
     assert "sink.connector.class: it is missing" in told(**{"sink.connector.class": ""})
+    path = "/connector-plugins/FileStreamSource/config/validate"
+    asked = node.rest.put(
+        path, json={"connector.class": "FileStreamSource", "sink.type": "connect"}
+    )
+    named = [each for each in asked.json()["configs"] if each["value"]["name"].endswith(".class")]
+    assert {"FileStreamSinkConnector", "ToldSink"} <= {
+        each.rpartition(".")[2] for each in named[-1]["value"]["recommended_values"]
+    }
     assert "sink.connector.class names a sink" in told(sink_connector_class="FileStreamSource")
     assert "is called Nothing here" in told(sink_connector_class="Nothing")
     assert "tasks.max is for the whole connector" in told(sink_tasks_max="2")

@@ -336,6 +336,32 @@ def test_a_host_that_a_connector_has_ended_twice_is_left_to_the_others() -> None
             assert world.listener is own, "others share theirs"
 
 
+def test_a_sink_that_ends_its_host_beside_its_source_is_its_connectors_fault() -> None:
+    world = World({})
+    task = Resource("c", 0), lambda: True, frozenset[str]()
+    other = Resource("other", 0), lambda: True, frozenset[str]()
+    started = list[HostListener | None]()
+    for _ in range(2):
+        with (
+            world.hosts.joined(*task) as source,
+            world.hosts.joined(*task, part="sink") as sink,
+            world.hosts.joined(*other),
+        ):
+            until(lambda: world.listener not in started, "a host starts")
+            started.append(world.listener)
+            assert [each.place["connector"] for each in (source, sink)] == ["c", "c\tsink"]
+            world.kill("System.exit was called at a.B.c(B.java:1) by task-thread-c\tsink-0")
+            assert str(source.ended) == str(sink.ended)
+    with world.hosts.joined(*other):
+        until(lambda: world.listener not in started, "another host starts")
+        shared = world.listener
+        with world.hosts.joined(*task):
+            until(lambda: world.listener is not shared, "the culprit has its own")
+            own = world.listener
+            with world.hosts.joined(*task, part="sink"):
+                assert world.listener is own, "with both its plugins"
+
+
 @pytest.mark.parametrize(
     ("is_over", "then"),
     [

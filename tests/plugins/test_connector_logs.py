@@ -15,6 +15,7 @@ AT = "[2026-11-29 23:27:28,500]"
         pytest.param(f"{AT} INFO [a|task-0] begins (x.Y:1)", "connector-a.log", id="task"),
         pytest.param(f"{AT} WARN [a|worker] begins (x.Y:1)", "connector-a.log", id="connector"),
         pytest.param(f"{AT} INFO [a|task-12|offsets] commits", "connector-a.log", id="offsets"),
+        pytest.param(f"{AT} INFO [a\tsink|task-0] begins", "connector-a.log", id="sink-of-two"),
         pytest.param(f"{AT} INFO [a b|c|task-0] begins", "connector-a%20b%7Cc.log", id="odd-name"),
         pytest.param(f"{AT} INFO [../a|task-0] begins", "connector-..%2Fa.log", id="path"),
         pytest.param(f"{AT} INFO [Producer clientId=p] sends", None, id="of-a-client"),

@@ -45,6 +45,7 @@ class Host:
         self.rows = 0
         self.is_slow = False
         self.asked = list[str]()
+        self.more = list[Bean]()
         self.levels: Mapping[str, str] = {}
 
     def ask(self, question: str, _: float, **given: Any) -> object:
@@ -56,7 +57,7 @@ class Host:
         if question == "loggers":
             return {"root": "INFO", **self.levels}
         clients = [CLIENT] if given.get("all") else []
-        return [each._asdict() for each in (source_bean(self.rows), *clients)]
+        return [each._asdict() for each in (source_bean(self.rows), *self.more, *clients)]
 
 
 class World:
@@ -88,6 +89,15 @@ def test_a_host_that_does_not_answer_has_no_metrics_and_takes_none_from_others()
     beans, _ = world.beat()
     assert beans == [source_bean(7), CLIENT]
     assert [[each.rows_in for each in run.heard] for run in world.runs] == [[0], [0, 7]]
+
+
+def test_the_sink_of_a_connector_with_two_plugins_has_a_label() -> None:
+    world = World()
+    labels = {**LABELS, "connector": "c\tsink"}
+    bean = source_bean(3)._replace(labels=labels)
+    world.hosts[0].more = [bean]
+    beans, _ = world.beat()
+    assert bean._replace(labels={**LABELS, "part": "sink"}) in beans
 
 
 def test_clients_are_asked_for_less_often_than_tasks() -> None:

@@ -26,7 +26,7 @@ from ..spi.config import Validation, strip_prefix
 from ..spi.connector import Pipeline, Promise
 from ..spi.context import Context, ExternalAccess, ProbeResult
 from ..spi.errors import LettersRefused, OffsetRefused
-from ..spi.keys.common import CONNECTOR_CLASS, NAME, QUEUE_TOPIC, TASKS_MAX, TRANSFORMS
+from ..spi.keys.common import CONNECTOR_CLASS, QUEUE_TOPIC, TRANSFORMS
 from ..spi.keys.plugin_sink import (
     BESIDE_SOURCE,
     IS_RAW,
@@ -39,6 +39,8 @@ from ..spi.keys.plugin_sink import (
     SINK_OF_PLUGIN,
     TIME_PRECISION,
     has_two_plugins,
+    is_of_whole,
+    name_at_plugin,
 )
 from ..spi.keys.plugin_source import (
     CONNECT,
@@ -79,8 +81,6 @@ _NOT_CONVERTED: Final = (
 _CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 _BETWEEN: Final = ("key", "topic", "timestamp", "headers")
 """What rows between two plugins have beside their columns."""
-_OF_WHOLE: Final = (NAME, TASKS_MAX, "errors.")
-"""What keys begin with that are those of a connector with both its plugins."""
 _BEHIND: Final = (
     "a transform of Kafka Connect runs before those of fairlead: put it before {first}, or write"
     " what it does as `select` or `sql`"
@@ -111,25 +111,14 @@ def is_fed(config: Mapping[str, str]) -> bool:
 
 def config_of_sink(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config that a plugin gets which is the sink of another one."""
-    whole = {key: value for key, value in config.items() if key.startswith(_OF_WHOLE)}
+    whole = {key: value for key, value in config.items() if is_of_whole(key)}
     own = {
-        key.removeprefix(SINK_OF_PLUGIN).removeprefix(BESIDE_SOURCE): value
+        name_at_plugin(key): value
         for key, value in config.items()
         if key.startswith(BESIDE_SOURCE) and key not in OWN_KEYS
     }
     every = {} if {_TOPICS, _TOPICS_REGEX} & own.keys() else {_TOPICS_REGEX: ".*"}
     return {**every, **own, **whole}
-
-
-def key_of_sink(key: str) -> str:
-    """Return what a key of such a plugin is called in the config of the connector."""
-    named = f"{BESIDE_SOURCE}{key}"
-    return f"{SINK_OF_PLUGIN}{key}" if named in OWN_KEYS else named
-
-
-def is_of_whole(key: str) -> bool:
-    """Return whether a key of such a plugin is one of the whole connector."""
-    return key.startswith(_OF_WHOLE)
 
 
 def config_of_plugin(config: Mapping[str, str]) -> dict[str, str]:

@@ -3,10 +3,15 @@
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Annotated, Any, Final
 
 from .....actors.settings import SettingType
 from ....pipeline.spi.config import Definition, Importance
+from ....pipeline.spi.keys.common import CONNECTOR_CLASS
+from ....pipeline.spi.keys.plugin_sink import BESIDE_SOURCE, is_of_whole, name_beside_source
+from ....pipeline.spi.keys.plugin_source import CONNECT
 from ...replies.connectors import ConfigKeyInfo
 from ..adapters.parameters import Option
 from ..output.printing import format_json
@@ -131,7 +136,7 @@ def generate_connector(
             "--class",
             metavar="CLASS",
             help="A connector of Kafka Connect's, whose keys the cluster is asked for; with --sink"
-            " one that feeds that sink.",
+            " one that feeds that sink, which may be such a class as well.",
         ),
     ] = "",
     *,
@@ -142,8 +147,13 @@ def generate_connector(
     `fairlead lint` and `fairlead apply` take it once what is required is filled in.
     """
     if plugin:
-        keys = [*map(_as_definition, fetch_keys(find_client(options), plugin))]
-        lines = _write_plugin_config(name, plugin, keys, sink, every=every)
+        client = find_client(options)
+        keys = [*map(_as_definition, fetch_keys(client, plugin))]
+        of_plugin = sink is not None and sink not in read_catalogue().types_of("sink")
+        lines = _write_plugin_config(name, plugin, keys, None if of_plugin else sink, every=every)
+        if sink is not None and of_plugin:
+            of_sink = [*map(_as_definition, fetch_keys(client, sink))]
+            lines = chain(lines, _write_plugin_sink(sink, of_sink, every=every))
     else:
         lines = _write_config(name, source, sink or FILES, every=every)
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -169,6 +179,18 @@ def _write_plugin_config(
     yield from _write_keys(keys, {"tasks.max": "1"}, every=every)
     if sink is not None:
         yield from _write_end("sink", sink, every=every)
+
+
+def _write_plugin_sink(plugin: str, keys: Sequence[Definition], *, every: bool) -> Iterator[str]:
+    yield ""
+    yield f"  sink.type: {CONNECT}"
+    yield f"  {BESIDE_SOURCE}{CONNECTOR_CLASS}: {plugin}"
+    named = (
+        replace(each, name=name_beside_source(each.name))
+        for each in keys
+        if not (is_of_whole(each.name) or each.name == CONNECTOR_CLASS)
+    )
+    yield from _write_keys([*named], {}, every=every)
 
 
 def _write_config(name: str, source: str, sink: str, *, every: bool) -> Iterator[str]:

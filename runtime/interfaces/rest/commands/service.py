@@ -71,6 +71,7 @@ from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.configs import SealedConfig, check_config, seal_config
 from ..validation.connect_configs import (
+    ask_for_sink,
     flaw_in_sink,
     flaws_beside,
     refuse_ends,
@@ -365,12 +366,12 @@ class Service:
         config: Mapping[str, str | None],
     ) -> ConfigInfos:
         """Add what is to be said of the plugin that is the sink of another one."""
-        key = f"{BESIDE_SOURCE}{CONNECTOR_CLASS}"
-        name = config.get(key) or ""
+        name = config.get(f"{BESIDE_SOURCE}{CONNECTOR_CLASS}") or ""
         plugin = connect.find(name)
         kind = plugin.type if plugin else ""
         if why := flaw_in_sink(name, kind, connect.refusal(name), connect.hint(name)):
-            return with_flaws(infos, config, {key: f"{key}: {why}"})
+            sinks = [each.class_name for each in connect.listed() if each.type == "sink"]
+            return ask_for_sink(infos, config, why, sinks)
         flaws = flaws_beside(config, connect.spec.providers)
         return with_flaws(with_sink(infos, look, config), config, flaws)
 

@@ -14,10 +14,16 @@ from .....actors.settings import SettingType
 from ....config.references.resolving import refers_to
 from ....config.secrets import Vault
 from ....pipeline.connectors.plugins import SINK_TYPE, SOURCE_TYPE
-from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME, TASKS_MAX
-from ....pipeline.spi.keys.plugin_sink import BESIDE_SOURCE, has_two_plugins
+from ....pipeline.spi.keys.common import CONNECTOR_CLASS, NAME
+from ....pipeline.spi.keys.plugin_sink import (
+    BESIDE_SOURCE,
+    has_two_plugins,
+    is_of_whole,
+    name_at_plugin,
+    name_beside_source,
+)
 from ....pipeline.spi.keys.plugin_source import SUPPORT
-from ...replies.connectors import ConfigInfo, ConfigInfos, ConfigValueInfo
+from ...replies.connectors import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from ..server.errors import ApiError
 from .configs import MOST_KEYS, SealedConfig, former_secrets, invalid, open_secrets
 from .secret_keys import flaws_in_secrets, secret_keys_of
@@ -107,8 +113,6 @@ def with_sink(
     """
     from ....pipeline.connectors.plugin_pipeline import (  # noqa: PLC0415  # loads Spark's libraries
         config_of_sink,
-        is_of_whole,
-        key_of_sink,
     )
 
     plain = {key: value for key, value in config.items() if value is not None}
@@ -119,9 +123,9 @@ def with_sink(
         name = value.name if value else definition.name if definition else ""
         if is_of_whole(name):
             continue  # the other plugin tells of it
-        own = key_of_sink(name)
+        own = name_beside_source(name)
         if definition:
-            dependents = tuple(key_of_sink(key) for key in definition.dependents)
+            dependents = tuple(name_beside_source(key) for key in definition.dependents)
             definition = replace(definition, name=own, dependents=dependents)
         if value:
             errors = tuple(_error_of(own, name, text) for text in value.errors)
@@ -163,14 +167,41 @@ def _is_electing(name: str) -> bool:
     return name.rpartition(".")[2].removesuffix("Connector") == _ELECTING
 
 
+def ask_for_sink(
+    infos: ConfigInfos, config: Mapping[str, str | None], flaw: str, classes: Collection[str]
+) -> ConfigInfos:
+    """Add the key that names the sink of another plugin, with its flaw and what there is."""
+    key = f"{BESIDE_SOURCE}{CONNECTOR_CLASS}"
+    meaning = "The sink connector of Kafka Connect that gets the records."
+    definition = ConfigKeyInfo(
+        name=key,
+        type=_OTHER.value,
+        required=True,
+        default_value=None,
+        importance="HIGH",
+        documentation=meaning,
+        group="Sink",
+        order_in_group=2,
+        width="LONG",
+        display_name="Sink connector class",
+        dependents=(),
+    )
+    value = ConfigValueInfo(key, config.get(key), (*classes,), (f"{key}: {flaw}",), visible=True)
+    return replace(
+        infos,
+        error_count=infos.error_count + 1,
+        configs=[*infos.configs, ConfigInfo(definition, value)],
+    )
+
+
 def flaws_beside(config: Mapping[str, str | None], providers: Collection[str]) -> Mapping[str, str]:
     """Return the flaws of keys of a sink beside a source that is a plugin as well."""
     flaws: dict[str, str] = {}
     for key, value in config.items():
-        own = key.removeprefix(BESIDE_SOURCE)
         if not key.startswith(BESIDE_SOURCE) or value is None:
             continue
-        if own in {NAME, TASKS_MAX} or own.startswith("errors."):
+        own = name_at_plugin(key)
+        if is_of_whole(own):
             flaws[key] = _IS_WHOLE.format(key=own)
         elif _TYPE_OF_TRANSFORM.fullmatch(own) and not {".", "$"} & {*value}:
             flaws[key] = _OWN_TRANSFORM

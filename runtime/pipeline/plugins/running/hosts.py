@@ -273,9 +273,9 @@ class _HostLife(HostListener):
 
     @property
     def metered(self) -> MeteredHost | None:
-        """The host with its runs, if it works and anything runs in it."""
+        """The host with its runs, if it has started and anything runs in it."""
         with self._lock:
-            if self._host is None or self._waits is not None or self.ended is not None:
+            if self._host is None or self.ended is not None:
                 return None
             return MeteredHost(self._host, [*self.runs.values()]) if self.runs else None
 

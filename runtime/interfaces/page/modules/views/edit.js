@@ -21,7 +21,12 @@ const OF_CLASS = "connect";
 const FIRST = ["Source", "Sink", "Transforms"];
 /** What a plugin of Kafka Connect's has beside itself, by what it is: without a type that is Kafka. */
 const OTHER_END = {
-  source: { key: "sink.type", label: "Rows go to", kafka: "topics of Kafka, as in Kafka Connect" },
+  source: {
+    key: "sink.type",
+    label: "Rows go to",
+    kafka: "topics of Kafka, as in Kafka Connect",
+    plugin: "a sink connector of Kafka Connect's",
+  },
   sink: { key: "source.type", label: "Rows come from", kafka: "topics of Kafka, as in Kafka Connect" },
 };
 
@@ -288,12 +293,13 @@ function leaveOut(config, prefixes) {
 }
 
 /** Where a plugin of Kafka Connect's writes to, or reads from: Kafka, or a type of fairlead's with its own keys. */
-function End({ end: { key, label, kafka }, config, types, onPut }) {
+function End({ end: { key, label, kafka, plugin }, config, types, onPut }) {
   return html`<div class="field">
     <label for="end">${label}</label>
     <select id="end" value=${config[key] ?? ""} onChange=${(event) => onPut(key, event.target.value)}>
       <option value="">${kafka}</option>
       ${(types[key] ?? []).map((each) => html`<option value=${each}>${key}=${each}</option>`)}
+      ${plugin && html`<option value=${OF_CLASS}>${plugin}</option>`}
     </select>
   </div>`;
 }
