@@ -7,10 +7,10 @@ from fairlead.runtime.interfaces.replies.connectors import (
     ConfigInfos,
     ConfigValueInfo,
 )
-from fairlead.runtime.interfaces.rest.validation.connect_configs import (
+from fairlead.runtime.interfaces.rest.validation.connect_configs import refuse_ends
+from fairlead.runtime.interfaces.rest.validation.second_plugins import (
     flaw_in_sink,
     flaws_beside,
-    refuse_ends,
     with_sink,
 )
 from fairlead.runtime.pipeline.connectors.plugin_pipeline import (

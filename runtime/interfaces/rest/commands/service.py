@@ -71,19 +71,16 @@ from ..server.principals import Principal
 from ..server.routing import FromRequest
 from ..validation.configs import SealedConfig, check_config, seal_config
 from ..validation.connect_configs import (
-    ask_for_sink,
-    flaw_in_sink,
-    flaws_beside,
     refuse_ends,
     seal_connect_config,
     validate_both,
     with_flaws,
-    with_sink,
 )
 from ..validation.external_checks import ExternalChecks
 from ..validation.letters import LetterReader
 from ..validation.offsets import OffsetJudge
 from ..validation.promises import PluginAnswersKept
+from ..validation.second_plugins import ask_for_sink, flaw_in_sink, flaws_beside, with_sink
 from ..validation.stand_ins import StandInVault
 from .connect_offsets import OffsetsInKafka, ask_for_offsets
 from .connect_plugins import ConnectPlugins
