@@ -1,6 +1,5 @@
 """Kafka's own source of files feeds a sink of fairlead's, on a node that knows no Kafka."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +7,11 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from fairlead_tests.plugins.connect_node import ConnectNode, connect_node, until
-from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
-from fairlead_tests.plugins.replayed_source import SOURCE, write_replayed_source
+from fairlead_tests.plugins.connect_node import ConnectNode, until
+from fairlead_tests.plugins.replayed_source import SOURCE
 from fairlead_tests.plugins.source_driver import written
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
-NOBODY = "127.0.0.1:1"
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectNode]:
-    installation()
-    folder = tmp_path_factory.mktemp("node")
-    plugins = plugin_path(folder / "plugins", CONNECT_FILE)
-    write_replayed_source(plugins / "replayed")
-    settings = {"scheduled.rebalance.max.delay.ms": 0}
-    with connect_node(folder, NOBODY, plugins, settings) as node:
-        yield node
 
 
 def feeding(source: Path, target: Path, **more: str) -> dict[str, str]:
