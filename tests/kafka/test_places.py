@@ -54,18 +54,28 @@ def placed(publisher: Publisher, batches: Iterator[pa.RecordBatch]) -> list[tupl
     ]
 
 
-@pytest.mark.parametrize("are_named", [True, False], ids=["named", "chosen"])
+@pytest.mark.parametrize("count", [3, 1])
 def test_places_are_those_at_which_records_are_found(
-    topics: Topics, topic: str, publisher: Publisher, are_named: bool
+    topics: Topics, topic: str, publisher: Publisher, count: int
 ) -> None:
-    topics.widen(topic, 3)
+    if count > 1:
+        topics.widen(topic, count)
     values = [b"%d" % each for each in range(2000)]
-    partitions = [each // 7 % 3 if are_named else None for each in range(2000)]
+    partitions = [each // 7 % 3 if count > 1 else None for each in range(2000)]
     topics.write(topic, ["before"])
     found = placed(publisher, iter(records(topic, values, partitions).to_batches(900)))
     known = {(each.partition(), each.offset()): each.value() for each in topics.read(topic)}
     assert [known[each] for each in found] == values
-    assert sum(run.rows for run in publisher.places) == 2000
+    assert len(publisher.places) == (286 if count == 3 else 1)
+
+
+def test_places_in_partitions_that_the_producer_chooses_are_not_known(
+    topics: Topics, topic: str, publisher: Publisher
+) -> None:
+    topics.widen(topic, 2)
+    first, second = placed(publisher, iter(records(topic, [b"a", b"b"], [None, 1]).to_batches()))
+    known = {(each.partition(), each.offset()): each.value() for each in topics.read(topic)}
+    assert (first, known[second]) == ((UNKNOWN, UNKNOWN), b"b")
 
 
 def test_what_another_producer_writes_between_makes_no_place_wrong(

@@ -1,10 +1,11 @@
 """The places at which the records of one batch were written, as their producer hears of them.
 
-A producer that hears of each record takes three times as long for it. So it hears of some of those
-that name their partition: each partition's first and last one of a part, and some between. A
-producer writes to a partition in order. If the offsets of two of them are as far apart as the
-records are, those between them have the offsets between. Otherwise another producer has written
-there as well, and the places of these are not known. Records without a partition are all heard of.
+A producer that hears of each record takes three times as long for it. So it hears of each
+partition's first and last one of a part, and of some between. A producer writes to a partition in
+order. If the offsets of two of them are as far apart as the records are, those between them have
+the offsets between. Otherwise another producer has written there as well, and the places of these
+are not known. For that the partitions of records are to be known before they are sent: they name
+them, or their topic has one alone. The places of others are not known.
 """
 
 from array import array
@@ -26,9 +27,13 @@ Heard = Callable[[KafkaError | None, Message], None]
 class DeliveredPlaces:
     """The records of one transaction, in their order."""
 
-    def __init__(self, failed: Heard) -> None:
-        """Begin without a record; `failed` hears of errors of those that are heard of."""
+    def __init__(self, failed: Heard, count: Callable[[str], int]) -> None:
+        """Begin without a record; `failed` hears of errors of those that are heard of.
+
+        `count` returns how many partitions a topic has.
+        """
         self._failed = failed
+        self._count = count
         self._partitions = array("i")
         self._offsets = array("q")
         self._groups: list[list[int]] = []
@@ -36,23 +41,29 @@ class DeliveredPlaces:
 
     def expect(
         self, topics: Sequence[str], partitions: Sequence[int | None]
-    ) -> Mapping[int, Heard]:
-        """Return what hears of some records of the next part, by their number in it."""
+    ) -> tuple[Sequence[int | None], Mapping[int, Heard]]:
+        """Return the partitions of the next part's records, as far as they are known.
+
+        And what hears of some of these records, by their number in the part.
+        """
+        alone = {each for each in {*topics} if self._count(each) == 1}
+        partitions = [
+            0 if at is None and topic in alone else at
+            for topic, at in zip(topics, partitions, strict=True)
+        ]
         first = len(self._offsets)
         self._partitions.extend(UNKNOWN if each is None else each for each in partitions)
         self._offsets.extend([UNKNOWN] * len(partitions))
         groups: dict[tuple[str, int], list[int]] = {}
         wanted: list[int] = []
         for row, (topic, at) in enumerate(zip(topics, partitions, strict=True)):
-            if at is None:
-                wanted.append(row)
-            else:
+            if at is not None:
                 groups.setdefault((topic, at), []).append(row)
         for rows in groups.values():
             wanted += rows[::_EVERY]
             wanted.append(rows[-1])
             self._groups.append([first + each for each in rows])
-        return {row: partial(self._note, first + row) for row in wanted}
+        return partitions, {row: partial(self._note, first + row) for row in wanted}
 
     def _note(self, row: int, error: KafkaError | None, record: Message) -> None:
         if error is not None:

@@ -7,6 +7,7 @@ transaction of a former owner and fences it. So from that call on, only this pro
 mark.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,6 +23,9 @@ _TRANSACTION: Final[Settings] = {"transaction.timeout.ms": 60_000}
 """The default, which users may override."""
 
 
+_COUNTED_S: Final = 10.0
+
+
 class Publisher(RecordSender):
     """Sends the batches of one task in transactions; not thread-safe."""
 
@@ -29,6 +33,9 @@ class Publisher(RecordSender):
         """Start with the task's group, which is also its transactional id."""
         super().__init__({**_TRANSACTION, **settings}, {"transactional.id": group})
         self.group = group
+        self._cluster = cluster
+        self._counts: dict[str, tuple[int, float]] = {}
+        """How many partitions topics have, and until when that is taken as known."""
         self._marks = MarkGroup(settings, cluster, group)
         """The group that has the mark of the last batch."""
         self.own_mark: BatchMark | None = None
@@ -64,6 +71,16 @@ class Publisher(RecordSender):
         self.call(self.producer.send_offsets_to_transaction, [place], known, REQUEST_S)
         self.call(self.producer.commit_transaction, REQUEST_S)
         self.own_mark, self._has_failed = mark, False
+
+    def partitions_of(self, topic: str) -> int:
+        """Return how many partitions a topic had some seconds ago, at most; raises `SinkAway`."""
+        count, until = self._counts.get(topic, (0, 0.0))
+        if time.monotonic() < until:
+            return count
+        facts = self._cluster.facts([topic])
+        count = facts[topic].partitions if topic in facts else 0
+        self._counts[topic] = count, time.monotonic() + _COUNTED_S
+        return count
 
     def close(self) -> None:
         """Close the connections; the next owner aborts an open transaction."""

@@ -13,7 +13,7 @@ from ....spi.source import PlacedRun
 from ..call_timeout import call_within, end_in_background
 from ..cluster import FENCED, LATE, LastError, make_client
 from ..connection import REQUEST_S, SERVERS, Settings
-from .places import DeliveredPlaces
+from .places import DeliveredPlaces, Heard
 
 BATCH_BYTES: Final = 128 << 10
 """The producer's `batch.size`, in bytes."""
@@ -98,7 +98,8 @@ class RecordSender:
         """
         producer = self.producer
         self._failed.clear()
-        places = DeliveredPlaces(self._delivered) if self._notes_places else None
+        noted = DeliveredPlaces(self._delivered, self.partitions_of)
+        places = noted if self._notes_places else None
         topic = ""
         for batch in batches:
             topic = topic or batch["topic"][0].as_py()
@@ -106,6 +107,11 @@ class RecordSender:
         self._drain(producer, 0)
         self.places = places.runs() if places is not None else ()
         return topic
+
+    def partitions_of(self, topic: str) -> int:
+        """Return how many partitions a topic has; 0: it is not known."""
+        del topic
+        return 0
 
     def close(self) -> None:
         """Close the connections."""
@@ -130,16 +136,13 @@ class RecordSender:
     def _produce(
         self, producer: Producer, batch: pa.RecordBatch, places: DeliveredPlaces | None
     ) -> None:
-        records = _records_of(batch)
-        topics, *_, partitions = records
-        heard = places.expect(topics, partitions) if places is not None else {}
+        records: list[Sequence[Any]] = _records_of(batch)
+        heard: Mapping[int, Heard] = {}
+        if places is not None:
+            records[-1], heard = places.expect(records[0], records[-1])
         for row, each in enumerate(zip(*records, strict=True)):
             topic, key, value, time_ms, headers, partition = each
-            more: dict[str, Any] = {} if time_ms is None else {"timestamp": time_ms}
-            if partition is not None:
-                more["partition"] = partition
-            if headers:
-                more["headers"] = [(each["key"], each["value"]) for each in headers]
+            more = _options(time_ms, headers, partition)
             if row in heard:
                 more["on_delivery"] = heard[row]
             while True:
@@ -188,9 +191,19 @@ class RecordSender:
         return self._trouble.reason(error, self._settings[SERVERS], SinkAway)
 
 
-def _records_of(batch: pa.RecordBatch) -> list[list[Any]]:
+def _options(time_ms: int | None, headers: Any, partition: int | None) -> dict[str, Any]:  # noqa: ANN401  # dicts
+    """Return what a record has beside its topic, key and value."""
+    found: dict[str, Any] = {} if time_ms is None else {"timestamp": time_ms}
+    if partition is not None:
+        found["partition"] = partition
+    if headers:
+        found["headers"] = [(each["key"], each["value"]) for each in headers]
+    return found
+
+
+def _records_of(batch: pa.RecordBatch) -> list[Sequence[Any]]:
     """Return the columns of a staged batch; those of an earlier release have no partitions."""
-    columns = [each.to_pylist() for each in batch.columns]
+    columns: list[Sequence[Any]] = [each.to_pylist() for each in batch.columns]
     if "partition" not in batch.schema.names:
         columns.append([None] * batch.num_rows)
     return columns
