@@ -31,8 +31,24 @@ def hosts(ledger: MemoryLedger, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def driver(hosts: TaskHosts, ledger: MemoryLedger, tmp_path: Path) -> Iterator[PairDriver]:
+    yield from driver_of(hosts, ledger, tmp_path)
+
+
+@pytest.fixture
+def patient_driver(ledger: MemoryLedger, tmp_path: Path) -> Iterator[PairDriver]:
+    """One whose host asks plugins for offsets once an hour."""
+    plugins = tmp_path / "plugins"
+    write_told_sink(plugins / "told")
+    write_replayed_source(plugins / "replayed")
+    seldom = {"offset.flush.interval.ms": "3600000"}
+    with hosts_of(plugins, tmp_path, ledger, seldom) as hosts:
+        yield from driver_of(hosts, ledger, tmp_path)
+
+
+def driver_of(hosts: TaskHosts, ledger: MemoryLedger, folder: Path) -> Iterator[PairDriver]:
+    """Yield a driver with a log of its own, and close it."""
     shared = Shared()
     shared.get(TaskHosts, lambda: hosts)
-    driver = PairDriver(shared, tmp_path / "told", ledger=ledger)
+    driver = PairDriver(shared, folder / "told", ledger=ledger)
     yield driver
     driver.close()

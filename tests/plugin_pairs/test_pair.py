@@ -116,6 +116,17 @@ def test_a_sink_has_its_topics_alone_and_the_source_goes_on(driver: PairDriver) 
     assert [each.partition(" at ")[0] for each in driver.told] == ["open words-0", *put("a")]
 
 
+def test_a_sink_is_asked_for_offsets_once_there_is_much_that_does_not_count(
+    patient_driver: PairDriver,
+) -> None:
+    driver, wide = patient_driver, "x" * 100_000
+    driver.write(*([word(f"{each}{wide}") for each in range(20)] for _ in range(10)))
+    driver.start()
+    driver.until(lambda: driver.at)
+    driver.until(lambda: any(each.startswith("counts") for each in driver.heard))
+    assert int(str(driver.at)) >= 16_000_000 // len(wide)
+
+
 def test_a_record_that_cannot_be_written_is_a_letter_once(driver: PairDriver) -> None:
     driver.write([word("a"), word("bad", headers={"h": "1"})])
     driver.start(sink_does="reports")

@@ -30,6 +30,8 @@ final class BatchOffsets extends LoggedOffsets {
     private final Map<ByteBuffer, Optional<ByteBuffer>> committed = new ConcurrentHashMap<>();
     /** What batches are to set that do not count yet, in their order. */
     private final Deque<Changes> passed = new ArrayDeque<>();
+    /** The number of the last batch that is committed, as those before it. */
+    private long last;
     /** What the batch at work is to set. */
     private final Map<ByteBuffer, Optional<ByteBuffer>> pending = new LinkedHashMap<>();
 
@@ -53,10 +55,12 @@ final class BatchOffsets extends LoggedOffsets {
     synchronized void pass(long batch) {
         passed.add(new Changes(batch, Map.copyOf(pending)));
         pending.clear();
+        commit(last); // that may have been heard before
     }
 
     /** Notes that all batches up to a number are committed. */
     synchronized void commit(long batch) {
+        last = Math.max(last, batch);
         while (!passed.isEmpty() && passed.peek().batch() <= batch) {
             committed.putAll(passed.remove().offsets());
         }
