@@ -14,16 +14,40 @@ from ..group.group_shard import GroupShard
 from ..group.translation.outside import DESCRIBED_PROTOCOL, describe_worker
 from ..messages.errors import Error
 from ..messages.groups import (
+    DescribeConsumerGroup,
     DescribeConsumerGroupReply,
     DescribedConsumer,
+    DescribeGroup,
     DescribeGroupReply,
+    HostReply,
     ListedGroup,
+    ListGroups,
+    ListGroupsReply,
 )
-from .refusals import DEAD
+from .refusals import DEAD, refuse_host_call
 
 CLASSIC, CONSUMER = "classic", "consumer"
 DEFAULT_ASSIGNOR = "uniform"
 """The server assignor if no member names one."""
+
+
+ReadCall = ListGroups | DescribeGroup | DescribeConsumerGroup
+"""What tools ask about a group."""
+
+
+def answer_tool(shard: GroupShard, call: ReadCall) -> HostReply:
+    """Return the answer to a tool about the only group of a process."""
+    exists = shard.group.exists
+    if isinstance(call, ListGroups):
+        return ListGroupsReply((list_group(shard),) if exists else (), number=call.number)
+    if not exists:
+        reply = refuse_host_call(
+            call, Error.GROUP_ID_NOT_FOUND, unknown_group_message(call.group_id)
+        )
+        assert isinstance(reply, DescribeGroupReply | DescribeConsumerGroupReply)  # noqa: S101
+        return reply
+    describe = describe_classic if isinstance(call, DescribeGroup) else describe_consumers
+    return replace(describe(shard), number=call.number)
 
 
 def list_group(shard: GroupShard) -> ListedGroup:
@@ -61,7 +85,7 @@ def describe_classic(shard: GroupShard) -> DescribeGroupReply:
         message = f"Group {group.group_id} is not a classic group."
         return DescribeGroupReply(Error.GROUP_ID_NOT_FOUND, DEAD, message=message)
     if _is_of_workers(shard):
-        return _describe_workers(group)
+        return _describe_workers(shard)
     last, is_stable = group.classic, classic.phase is RoundPhase.STABLE
     protocol = last.protocol if last and is_stable else None
     members = classic.members()
@@ -71,12 +95,14 @@ def describe_classic(shard: GroupShard) -> DescribeGroupReply:
     return DescribeGroupReply(Error.NONE, *fields, members)
 
 
-def _describe_workers(group: Group) -> DescribeGroupReply:
+def _describe_workers(shard: GroupShard) -> DescribeGroupReply:
     """Describe a connect group as Kafka Connect's workers describe theirs, in their own bytes.
 
     The protocol is the newest one of Connect.
     """
-    members = tuple(describe_worker(group, each) for _, each in sorted(group.members.items()))
+    group = shard.group
+    offset = shard.kind.translation.config_offset(group)
+    members = tuple(describe_worker(each, offset) for _, each in sorted(group.members.items()))
     return DescribeGroupReply(Error.NONE, group.state.value, CONNECT, DESCRIBED_PROTOCOL, members)
 
 

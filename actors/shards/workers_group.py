@@ -21,9 +21,11 @@ from ..messages.groups import (
     EndHold,
     FindStream,
     HostCall,
+    PackedReply,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..transport.actor import Address
+from .describe import ReadCall, answer_tool
 from .host_actor import Flush, GroupActor, log_fence
 from .host_connection import HostConnection, SendRest
 
@@ -73,8 +75,8 @@ class WorkersGroupActor(GroupActor):
         """The newest pending heartbeat of each process."""
         self._hold_ended: set[int] = set()
         """The numbers of heartbeats whose clients have sent more, or disconnected."""
-        self._given_up: list[ConnectReply] = []
-        """The error replies to heartbeats that were given up, to send next."""
+        self._at_once: list[PackedReply] = []
+        """The replies to send next: to tools, and to heartbeats that were given up."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Give a host its stream address; other messages are handled as in any group."""
@@ -103,7 +105,7 @@ class WorkersGroupActor(GroupActor):
             super().woken(payload)
 
     def _drop_pending_calls(self) -> None:
-        for each in (self._unanswered, self._newest, self._hold_ended, self._given_up):
+        for each in (self._unanswered, self._newest, self._hold_ended, self._at_once):
             each.clear()
 
     def send_answers(self, answers: Sequence[AddressedReply]) -> None:
@@ -111,8 +113,8 @@ class WorkersGroupActor(GroupActor):
         super().send_answers([each for each in answers if not isinstance(each.to, Caller)])
         replies = [*self._replies(answers)]
         self._give_up_unheld()
-        given_up, self._given_up = self._given_up, []
-        self._host.send_replies([*given_up, *replies])
+        at_once, self._at_once = self._at_once, []
+        self._host.send_replies([*at_once, *replies])
 
     def _replies(self, answers: Iterable[AddressedReply]) -> Iterator[ConnectReply]:
         for to, reply in ((each.to, each.reply) for each in answers):
@@ -133,6 +135,9 @@ class WorkersGroupActor(GroupActor):
             self._enqueue_heartbeat(call.request, call.number)
         elif isinstance(call, ConnectCall):
             self._queue.append((call.request, Caller(self._host.number, call.number)))
+        elif isinstance(call, ReadCall):
+            assert isinstance(self._group_host, GroupShard)  # noqa: S101  # as it is opened
+            self._at_once.append(answer_tool(self._group_host, call))
 
     def _enqueue_heartbeat(self, request: Heartbeat, number: int) -> None:
         """Queue a heartbeat, and give up the older one of two of the same process.
@@ -173,7 +178,7 @@ class WorkersGroupActor(GroupActor):
 
     def _give_up(self, caller: Caller) -> None:
         self._forget(caller)
-        self._given_up.append(ConnectReply(None, caller.number))
+        self._at_once.append(ConnectReply(None, caller.number))
 
     def _forget(self, caller: Caller) -> None:
         """Remove a heartbeat from those that are pending."""

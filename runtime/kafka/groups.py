@@ -9,6 +9,7 @@ from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups
+from ...actors.shards.describe import ReadCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_host_call
 from ...events.entries.group_keys import shard_of_group
@@ -61,7 +62,8 @@ class Groups:
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
             return [await self._ask(calls[0], on_hold)]
         if calls and isinstance(calls[0], ListGroups):
-            pending = [_ask_shard(each, calls[0]) for each in self._shards] if lists else []
+            processes = (*self._shards, self._workers) if lists else ()
+            pending = [_ask_shard(each, calls[0]) for each in processes]
             return await asyncio.gather(*pending)
         return await self._ask_each(calls)
 
@@ -105,6 +107,8 @@ class Groups:
             is_own = call.group_id in {"", self._workers_group}
             group = self._workers if is_own else self._shard_of(call.group_id)
             return await _ask_shard(group, call, on_hold)
+        if call.group_id == self._workers_group and isinstance(call, ReadCall):
+            return await _ask_shard(self._workers, call)
         if call.group_id == self._workers_group:
             is_join = isinstance(call, JoinGroup)
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID

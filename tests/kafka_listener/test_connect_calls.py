@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
+from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.messages.computing import Install
 from fairlead.actors.messages.groups import ConnectCall
 from fairlead.actors.messages.members import Heartbeat
@@ -33,7 +34,9 @@ from fairlead.runtime.kafka.wire.served import (
     CONNECT_HEARTBEAT,
     CONNECT_INSTALL,
     CONNECT_PREPARE,
+    DESCRIBE_GROUPS,
     JOIN_GROUP,
+    LIST_GROUPS,
 )
 from fairlead_tests.kafka_listener.served import Client, Served, listening
 from fairlead_tests.kafka_listener.spoken import ask as ask_kafka
@@ -308,5 +311,29 @@ def test_classic_clients_hear_that_the_group_is_of_another_type(tmp_path: Path) 
         }
         answer = await ask_kafka(await served.dial(), JOIN_GROUP, 5, **fields)
         assert answer["ErrorCode"] == 23, "INCONSISTENT_GROUP_PROTOCOL"
+
+    speaking(tmp_path, play)
+
+
+def test_tools_list_and_describe_the_workers_group(tmp_path: Path) -> None:
+    async def play(spoken: Spoken, served: Served) -> None:
+        client = await served.dial()
+        joined = await spoken.beats(
+            client_assignors=None, server_assignor="uniform", url="http://m1/"
+        )
+        assert joined.error_code == 0
+        answer = await ask_kafka(client, LIST_GROUPS, 5, StatesFilter=[], TypesFilter=[])
+        (listed,) = answer["Groups"]
+        assert (listed["GroupId"], listed["ProtocolType"]) == ("connect", "connect")
+        assert (listed["GroupState"], listed["GroupType"]) == ("Stable", "connect")
+        asked = {"Groups": ["connect"], "IncludeAuthorizedOperations": False}
+        answer = await ask_kafka(client, DESCRIBE_GROUPS, 6, **asked)
+        (described,) = answer["Groups"]
+        assert (described["ErrorCode"], described["GroupState"]) == (0, "Stable")
+        assert (described["ProtocolType"], described["ProtocolData"]) == ("connect", "sessioned")
+        (member,) = described["Members"]
+        assert member["MemberId"] == "m1"
+        data = bytes.fromhex(member["MemberAssignment"].removeprefix("hex:"))
+        assert decode_assignment(data, 2).assigned == (Resource("A"),)
 
     speaking(tmp_path, play)

@@ -94,17 +94,17 @@ def _leader(group: Group, joining: str = "") -> str:
     return min([*group.translated, *([joining] if joining else [])], default="")
 
 
-def describe_worker(group: Group, member: Member) -> ClassicMember:
+def describe_worker(member: Member, config_offset: int) -> ClassicMember:
     """Return a member as Connect's workers describe one: with what it runs, in their bytes."""
     metadata, version = member.metadata, VERSIONS[DESCRIBED_PROTOCOL]
     runs = ReceivedAssignment(
         sorted(member.current.assigned),
-        config_offset=group.config_offset,
+        config_offset=config_offset,
         leader="",
         leader_url="",
         version=version,
     )
-    own = encode_metadata(WorkerMetadata(metadata.url, group.config_offset, runs), version)
+    own = encode_metadata(WorkerMetadata(metadata.url, config_offset, runs), version)
     return ClassicMember(
         member.member_id,
         metadata.session_timeout_ms,

@@ -10,8 +10,9 @@ from fairlead.actors.group.kind import WORKERS
 from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
-from fairlead.actors.messages.groups import ConnectCall, ConnectReply
+from fairlead.actors.messages.groups import ConnectCall, ConnectReply, HostReply
 from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.shards.describe import ReadCall, answer_tool
 from fairlead.actors.timing import Now
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
@@ -39,9 +40,13 @@ class LocalWorkers:
             CoordinatorProcess(7, lambda: "made-here"),
         )
 
-    async def ask(self, call: ConnectCall, on_hold: OnHold = ignore_hold) -> ConnectReply:
+    async def ask(
+        self, call: ConnectCall | ReadCall, on_hold: OnHold = ignore_hold
+    ) -> ConnectReply | HostReply:
         """Wait for and return the reply to a call."""
         del on_hold
+        if isinstance(call, ReadCall):
+            return answer_tool(self.shard, call)
         waiting = asyncio.get_running_loop().create_future()
         self.take(call.request, waiting)
         return ConnectReply(await waiting)
