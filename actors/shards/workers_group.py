@@ -1,11 +1,11 @@
 """The group of a node's workers, with members that use Kafka's wire protocol as well.
 
 The calls of such members come in packets from the listener process, and are handled like those of
-workers; what tools ask is answered at once. On Kafka's wire each request needs a response, in order: so a heartbeat that the group does
-not answer is given up with an error. That is the older one of two heartbeats of a process, in
-whichever order they came. It is also any heartbeat that is neither answered nor held when its
-client sends another request or disconnects: there was no space for its records, it was a late
-duplicate, or its member was removed by force.
+workers; what tools ask is answered at once. On Kafka's wire each request needs a response, in
+order: so a heartbeat that the group does not answer is given up with an error. That is the older
+one of two heartbeats of a process, in whichever order they came. It is also any heartbeat that is
+neither answered nor held when its client sends another request or disconnects: there was no space
+for its records, it was a late duplicate, or its member was removed by force.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
