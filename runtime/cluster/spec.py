@@ -98,11 +98,14 @@ class KafkaSpec:
     limits: ShardLimits = DEFAULT_LIMITS
     """What clients may make each process of their groups keep."""
     security: KafkaSecurity = NO_SECURITY
+    protocols: tuple[str, ...] = ("connect", "classic", "consumer")
+    """By which protocols clients may join groups."""
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Self:
         """Return the spec of a decoded JSON object."""
         values: dict[str, Any] = dict(content)
+        values["protocols"] = tuple(map(str, content["protocols"]))
         values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
         values["limits"] = ShardLimits(**content["limits"])
         values["security"] = KafkaSecurity.read(content["security"])

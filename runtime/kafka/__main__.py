@@ -78,7 +78,7 @@ async def serve(
     brokers = [HostPort(*each) for each in spec.brokers]
     access = open_access(spec.security, RunFolder(data_dir).key())
     topics = Topics(shards, brokers, counts, access.upstream)
-    groups = Groups(shards, topics, workers_group, workers)
+    groups = Groups(shards, topics, workers_group, workers, spec.protocols)
     limits = Limits(spec.connections, spec.of_address)
     listener = Listener(groups, counts, limits, access)
     acls = await _open_broker_acls(spec, access, brokers, counts)

@@ -333,7 +333,9 @@ class ClientConnection:
         await broker.write(LENGTH.pack(length) + frame)
         size = await _length_from(broker, LONGEST_REWRITTEN)
         message = read_response(head, await _all_from(broker, size))
-        rewritten = rewrite_response(head.api, message, self._shared.here, self._shared.map_broker)
+        here, map_broker = self._shared.here, self._shared.map_broker
+        hidden = self._groups.hidden_apis
+        rewritten = rewrite_response(head.api, message, here, map_broker, hidden)
         await self._answer(head, rewritten)
 
     # -- requests that are proxied

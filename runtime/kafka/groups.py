@@ -9,6 +9,7 @@ from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups
+from ...actors.messages.members import JOIN_EPOCH, Heartbeat
 from ...actors.shards.describe import ReadCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_host_call
@@ -17,6 +18,7 @@ from .client.reply_handler import CallLost, OnHold, ignore_hold
 from .shard_connection import ShardConnection
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
+from .wire.served import BY_PROTOCOL
 
 OF_WORKERS: Final = (
     "this is the group of fairlead's own workers, which takes the calls of connect groups alone:"
@@ -37,8 +39,17 @@ class Groups:
         topics: Topics,
         workers_group: str,
         workers: ShardConnection,
+        protocols: Sequence[str] = tuple(BY_PROTOCOL),
     ) -> None:
-        """`workers_group` is the group id of the node's workers, `workers` its connection."""
+        """`workers_group` is the group id of the node's workers, `workers` its connection.
+
+        Members may join by these protocols.
+        """
+        self._protocols = frozenset(protocols)
+        self.hidden_apis = frozenset[int]().union(
+            *(apis for name, apis in BY_PROTOCOL.items() if name not in self._protocols)
+        )
+        """The APIs that are not advertised, as their protocol is not allowed."""
         self._shards, self._topics = shards, topics
         self._workers_group, self._workers = workers_group, workers
 
@@ -52,7 +63,9 @@ class Groups:
             return None
         if isinstance(call, ConsumerGroupHeartbeat) and call.subscribed_topic_names is not None:
             return None
-        return None if call.group_id == self._workers_group else self._shard_of(call.group_id)
+        if call.group_id == self._workers_group or self._refuse_protocol(call) is not None:
+            return None
+        return self._shard_of(call.group_id)
 
     def _shard_of(self, group_id: str) -> ShardConnection:
         return self._shards[shard_of_group(group_id, len(self._shards))]
@@ -102,7 +115,18 @@ class Groups:
         for each in (*self._shards, self._workers):
             each.close()
 
+    def _refuse_protocol(self, call: Any) -> Any:
+        """Return the refusal of a first join by a protocol that is not allowed; None: it may."""
+        protocol = _protocol_of_join(call)
+        if not protocol or protocol in self._protocols:
+            return None
+        allowed = ",".join(sorted(self._protocols))
+        message = f"no member joins by the protocol {protocol}: group.protocols.allowed = {allowed}"
+        return refuse_host_call(call, Error.UNSUPPORTED_VERSION, message)
+
     async def _ask(self, call: Any, on_hold: OnHold = ignore_hold) -> Any:
+        if (refused := self._refuse_protocol(call)) is not None:
+            return refused
         if isinstance(call, ConnectCall):
             is_own = call.group_id in {"", self._workers_group}
             group = self._workers if is_own else self._shard_of(call.group_id)
@@ -115,6 +139,21 @@ class Groups:
             return refuse_host_call(call, error, OF_WORKERS)
         await self._topics.wait_until_known(call)
         return await _ask_shard(self._shard_of(call.group_id), call, on_hold)
+
+
+def _protocol_of_join(call: Any) -> str:
+    """Return the protocol by which a new member joins with this call; "" if none does.
+
+    A member that is there already goes on, so its later joins are no first ones.
+    """
+    if isinstance(call, JoinGroup):
+        return "" if call.member_id else "classic"
+    request = call.request if isinstance(call, ConnectCall) else call
+    if not isinstance(request, ConsumerGroupHeartbeat | Heartbeat):
+        return ""
+    if request.member_epoch != JOIN_EPOCH:
+        return ""
+    return "connect" if isinstance(request, Heartbeat) else "consumer"
 
 
 def refuse_lost(call: HostCall, error: Error) -> Any:

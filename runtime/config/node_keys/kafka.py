@@ -303,6 +303,12 @@ class KafkaSettings:
         "The most connections from one address.",
         "max.connections.per.ip",
     )
+    group_protocols_allowed: str = setting(
+        kinds.GROUP_PROTOCOLS,
+        "connect,classic,consumer",
+        "By which protocols Kafka clients may join groups. The first join by another one is refused"
+        " (UNSUPPORTED_VERSION), and its calls are not advertised.",
+    )
     kafka_max_groups: int = setting(
         number(1, MOST_GROUPS, "groups"),
         MOST_GROUPS,

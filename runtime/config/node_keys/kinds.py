@@ -180,6 +180,13 @@ def _check_names(text: str) -> str:
     return text
 
 
+def _check_protocols(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    if not {*names} <= {"connect", "classic", "consumer"}:
+        raise ValueError("a protocol is unknown or missing")
+    return ",".join(dict.fromkeys(names))
+
+
 def _check_trace_headers(text: str) -> str:
     parse_trace_headers(text)
     return text.strip()
@@ -251,6 +258,9 @@ WORKER_MEMORY: Final = Domain(
     lambda text: text and _check_memory(text, WORKER_MEMORY_MIN_MIB),
     f"{_SIZE} {WORKER_MEMORY_MIN_MIB}m, or nothing",
     "bytes",
+)
+GROUP_PROTOCOLS: Final = Domain(
+    _check_protocols, "some of connect, classic and consumer, with commas between them"
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")

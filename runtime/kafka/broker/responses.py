@@ -8,6 +8,7 @@ partition and is the coordinator of all groups.
 # pyright: basic
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -83,7 +84,9 @@ def find_group_coordinator(
     return make(kind, throttle_time=NO_TIME, coordinators=coordinators)
 
 
-def rewrite_response(api: int, message: Any, here: HostPort, map_broker: MapBroker) -> Any:
+def rewrite_response(
+    api: int, message: Any, here: HostPort, map_broker: MapBroker, hidden: AbstractSet[int]
+) -> Any:
     """Return a broker's response for clients; `here` is the address of the group coordinator."""
     if api == METADATA:
         return replace(
@@ -98,7 +101,7 @@ def rewrite_response(api: int, message: Any, here: HostPort, map_broker: MapBrok
     if api == FIND_COORDINATOR:
         return _rewrite_coordinators(message, map_broker)
     assert api == API_VERSIONS  # noqa: S101  # the APIs in REWRITTEN are these
-    return _rewrite_versions(message)
+    return _rewrite_versions(message, hidden)
 
 
 def brokers_of(message: Any) -> list[Broker]:
@@ -133,18 +136,18 @@ def _rewrite_coordinator(message: Any, map_broker: MapBroker) -> Any:
     return replace(message, host=address.host, port=address.port)
 
 
-def _rewrite_versions(message: Any) -> Any:
+def _rewrite_versions(message: Any, hidden: AbstractSet[int]) -> Any:
     """Return the APIs of the broker, and those of the listener, with the supported versions."""
     kept: list[Any] = []
     for each in message.api_keys:
-        if each.api_key in WITHHELD:
+        if each.api_key in WITHHELD or each.api_key in hidden:
             continue
         first, last = RANGES.get(each.api_key, (each.min_version, each.max_version))
         first, last = max(first, each.min_version), min(last, each.max_version)
         kept.append(replace(each, min_version=first, max_version=last))
     kind: Any = type(message)
     item = item_class(kind, "api_keys")
-    for key in PRIVATE:
+    for key in (each for each in PRIVATE if each not in hidden):
         first, last = RANGES[key]
         kept.append(make(item, api_key=key, min_version=first, max_version=last))
     changed: dict[str, Any] = {"api_keys": tuple(kept)}

@@ -35,6 +35,13 @@ SERVED: Final = {
 """The served APIs: the first and last version, by key. Version 10 of OffsetCommit and OffsetFetch
 has topic ids instead of names: clients use a version with names instead."""
 
+BY_PROTOCOL: Final = {
+    "connect": frozenset({CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL}),
+    "classic": frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}),
+    "consumer": frozenset({CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE}),
+}
+"""The APIs of the members of each protocol, by the values of `group.protocols.allowed`."""
+
 PRIVATE: Final = (CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL)
 
 REWRITTEN: Final = {

@@ -160,6 +160,7 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
             config.kafka_max_groups, config.kafka_max_members, config.kafka_max_metadata_bytes
         ),
         _security(config, listener),
+        split_list(config.group_protocols_allowed),
     )
 
 

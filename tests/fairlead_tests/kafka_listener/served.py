@@ -3,7 +3,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from fairlead.runtime.kafka.security.access import ListenerAccess
 from fairlead.runtime.kafka.server import Limits, Listener
 from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
+from fairlead.runtime.kafka.wire.served import BY_PROTOCOL
 from fairlead_tests.kafka_listener.local_shard import LocalShard
 from fairlead_tests.kafka_listener.local_workers import GROUP, LocalWorkers
 from fairlead_tests.shards.driver import AT_ONCE, AnsweringAtOnce
@@ -110,20 +111,21 @@ class Served:
 
 
 @asynccontextmanager
-async def listening(
+async def listening(  # noqa: PLR0917  # tests name them
     folder: Path,
     broker: int = 9,
     limits: Limits = ENOUGH,
     kind: type[HostedGroups] = AnsweringAtOnce,
     settings: GroupSettings = AT_ONCE,
     access: ListenerAccess = OPEN,
+    protocols: Sequence[str] = tuple(BY_PROTOCOL),
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
     shard, counts, port = LocalShard(kind, settings), Counted(folder), free_place()
     shards: list[Any] = [shard]  # it has all methods of a connection
     topics = Topics(shards, [HostPort(HOST, broker)], counts, access.upstream)
     workers: Any = LocalWorkers()
-    groups = Groups(shards, topics, GROUP, workers)
+    groups = Groups(shards, topics, GROUP, workers, protocols)
     listener = Listener(groups, counts, limits, access)
     here = HostPort(HOST, port)
     await listener.open(here, here, [HostPort(HOST, broker)])
