@@ -173,6 +173,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "offsets.retention.check.interval.ms": 600_000,
         "kafka.max.connections": 10_000,
         "kafka.max.connections.per.ip": 10_000,
+        "group.protocols.allowed": "connect,classic,consumer",
         "kafka.max.groups": 100_000,
         "kafka.max.members": 100_000,
         "kafka.max.metadata.bytes": 32 << 20,
