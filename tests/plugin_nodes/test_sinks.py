@@ -10,7 +10,7 @@ from fairlead.runtime.pipeline.plugins.feeds.records import partition_of_letters
 from fairlead_tests.plugins.connect_node import ConnectNode, until
 from fairlead_tests.plugins.told_sink import SINK
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("plugin_nodes")]
 PARTITION = f"words-{partition_of_letters('errant-retry')}"
 
 

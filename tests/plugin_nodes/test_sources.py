@@ -11,7 +11,7 @@ from fairlead_tests.plugins.connect_node import ConnectNode, until
 from fairlead_tests.plugins.replayed_source import SOURCE
 from fairlead_tests.plugins.source_driver import written
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("plugin_nodes")]
 
 
 def feeding(source: Path, target: Path, **more: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ from fairlead_tests.postgres_server import NoServer, PostgresServer, started
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.spark,
-    pytest.mark.xdist_group("connect_tasks"),
+    pytest.mark.xdist_group("plugin_nodes"),
     pytest.mark.soak,
     pytest.mark.timeout(1800),
 ]

@@ -14,6 +14,7 @@ import httpx
 import psutil
 
 from fairlead_tests.kafka.broker import free_ports
+from fairlead_tests.plugins.installed import QUICK
 
 START_SECONDS = 150.0
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -150,7 +151,7 @@ def connect_node(
         "group.id": "connect",
         "group.initial.rebalance.delay.ms": 0,
         "plugin.path": plugins,
-        "plugin.host.java.options": "-XX:TieredStopAtLevel=1",
+        "plugin.host.java.options": QUICK.java_options,
         "bootstrap.servers": bootstrap,
         "offset.storage.topic": "connect-offsets",
         **ONE_BROKER,

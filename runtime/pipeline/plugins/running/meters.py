@@ -25,6 +25,8 @@ _CLIENTS_EVERY: Final = 5
 """How many beats the metrics of a host's clients count."""
 _LOGGERS_EVERY: Final = 15
 """How many beats the names of a host's loggers count."""
+_NEW_BEATS: Final = 3
+"""For how many beats they are asked for each time once something begins to run in the host."""
 
 Publish = Callable[[Sequence[Bean], Mapping[str, str]], None]
 """Takes the beans of all hosts of a worker, and the levels of their loggers."""
@@ -69,6 +71,10 @@ class Meters:
         """The loggers of each host, as of the last look at them."""
         self._clients: WeakKeyDictionary[PluginHost, Sequence[Bean]] = WeakKeyDictionary()
         """The metrics of each host's clients, as of the last look at them."""
+        self._runs: WeakKeyDictionary[PluginHost, frozenset[Resource]] = WeakKeyDictionary()
+        """What ran in each host at the last look."""
+        self._new_until: WeakKeyDictionary[PluginHost, int] = WeakKeyDictionary()
+        """Until which beat something is new in each host."""
         self._beats = 0
         self._has_published = False
 
@@ -95,7 +101,7 @@ class Meters:
         levels, self._beats = self._levels(), self._beats + 1
         for host, runs in hosts:
             with suppress(HostDied, HostSlow, PluginFailed):
-                self._tell(host, levels)
+                self._tell(host, runs, levels)
                 beans += self._read(host, runs)
         if hosts or self._has_published:
             loggers = {name: each for host, _ in hosts for name, each in self._known(host)}
@@ -115,12 +121,19 @@ class Meters:
         of_connect = (_named(each) for each in beans if each.domain == CONNECT)
         return [*of_connect, *self._clients[host]]
 
-    def _tell(self, host: PluginHost, levels: Mapping[str, str]) -> None:
+    def _tell(
+        self, host: PluginHost, runs: Sequence[MeteredRun], levels: Mapping[str, str]
+    ) -> None:
         """Tell a host levels that it does not know yet, and look at its loggers."""
         is_news = self._told.get(host, {}) != levels
         if is_news:
             host.ask("levels", _ASK_S, levels=levels)
             self._told[host] = dict(levels)
+        present = frozenset(each.in_host for each in runs)
+        if not present <= self._runs.get(host, frozenset()):
+            self._new_until[host] = self._beats + _NEW_BEATS
+        self._runs[host] = present
+        is_news |= self._beats < self._new_until.get(host, 0)
         if is_news or host not in self._loggers or self._beats % _LOGGERS_EVERY == 0:
             self._loggers[host] = host.ask("loggers", _ASK_S)
 
