@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
@@ -13,6 +14,7 @@ from fairlead_tests.plugins.mirror import mirroring
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
 
+GROUP = "sailors"
 SYNCS = "mm2-offset-syncs.here.internal"
 
 
@@ -37,7 +39,22 @@ def values_of(topics: Topics, topic: str) -> dict[tuple[int, int], Any]:
     return {(each.partition(), each.offset()): each.value() for each in topics.read(topic)}
 
 
-def test_offset_syncs_lead_from_each_record_to_its_copy(
+def commit(topics: Topics, place: TopicPartition) -> None:
+    """Have a group read up to a place."""
+    consumer = Consumer({"bootstrap.servers": topics.bootstrap, "group.id": GROUP})
+    consumer.commit(offsets=[place], asynchronous=False)
+    consumer.close()
+
+
+def committed(topics: Topics, topic: str) -> int:
+    """Return how far the group has read the first partition of a topic."""
+    consumer = Consumer({"bootstrap.servers": topics.bootstrap, "group.id": GROUP})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], 60)
+    consumer.close()
+    return int(found.offset)
+
+
+def test_offset_syncs_lead_from_each_record_to_its_copy_and_move_groups(
     node: ConnectNode, broker: Broker, topics: Topics
 ) -> None:
     topics.make("gulfs", partitions=2, cleanup_policy="delete")
@@ -63,4 +80,23 @@ def test_offset_syncs_lead_from_each_record_to_its_copy(
     found = syncs(topics, "gulfs")
     assert all(source[at, up] == copy[at, down] for at, up, down in found), found
     assert any(up != down for _, up, down in found), found
-    node.delete("syncing")
+    commit(topics, TopicPartition("gulfs", 0, 30))
+    checkpointing = {
+        **mirroring(topics.bootstrap, "gulfs"),
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorCheckpointConnector",
+        "tasks.max": "1",
+        "groups": GROUP,
+        "emit.offset-syncs.enabled": "true",
+        "checkpoints.topic.replication.factor": "1",
+        "emit.checkpoints.interval.seconds": "1",
+        "refresh.groups.interval.seconds": "1",
+        "sync.group.offsets.enabled": "true",
+        "sync.group.offsets.interval.seconds": "1",
+    }
+    del checkpointing["exactly.once.support"]  # it promises nothing
+    node.create("moving", checkpointing)  # as in Connect
+    until(lambda: committed(topics, "there.gulfs") > 0, "the group is moved")
+    moved = committed(topics, "there.gulfs")
+    copied = {at for partition, at in copy if partition == 0}
+    assert copied == {at for at in copied if at < moved}, "it has read all of the copy as well"
+    node.delete("syncing", "moving")
