@@ -142,6 +142,15 @@ def test_a_connect_group_is_described_in_the_bytes_of_connect(driver: ShardDrive
     assert (metadata.url, metadata.config_offset) == ("http://m1/", 5)
 
 
+def test_a_member_that_runs_more_than_its_bytes_hold_is_described_without(
+    driver: ShardDriver,
+) -> None:
+    many = resources(" ".join(f"{'c' * 200}{number}" for number in range(6_000)))
+    assert beat(driver, "m1", 0, configs=ReadConfigs(many, 5)).assignment == many
+    (member,) = ask(driver, DescribeGroup(CREW)).members
+    assert member.assignment == b""
+
+
 @pytest.mark.parametrize(
     "configured",
     [

@@ -18,6 +18,7 @@ to say the next time. See `IncrementalCooperativeAssignor` of Connect, and PROTO
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ....events.group import Group, Member
@@ -30,6 +31,7 @@ from ...classic.bytes.connect import (
     encode_assignment,
     encode_metadata,
 )
+from ...classic.bytes.primitives import UnwritableError
 from ...messages.classic import SyncGroup
 from ...messages.members import ReadConfigs
 from ..state.soft_state import SoftState
@@ -95,7 +97,10 @@ def _leader(group: Group, joining: str = "") -> str:
 
 
 def describe_worker(member: Member, config_offset: int) -> ClassicMember:
-    """Return a member as Connect's workers describe one: with what it runs, in their bytes."""
+    """Return a member as Connect's workers describe one: with what it runs, in their bytes.
+
+    More than these bytes hold is left out.
+    """
     metadata, version = member.metadata, VERSIONS[DESCRIBED_PROTOCOL]
     runs = ReceivedAssignment(
         sorted(member.current.assigned),
@@ -104,7 +109,11 @@ def describe_worker(member: Member, config_offset: int) -> ClassicMember:
         leader_url="",
         version=version,
     )
-    own = encode_metadata(WorkerMetadata(metadata.url, config_offset, runs), version)
+    joined = WorkerMetadata(metadata.url, config_offset, runs)
+    try:
+        own, assignment = encode_metadata(joined, version), encode_assignment(runs)
+    except UnwritableError:
+        own, assignment = encode_metadata(replace(joined, allocation=None), version), b""
     return ClassicMember(
         member.member_id,
         metadata.session_timeout_ms,
@@ -113,7 +122,7 @@ def describe_worker(member: Member, config_offset: int) -> ClassicMember:
         metadata.instance_id,
         metadata.client_id,
         metadata.client_host,
-        encode_assignment(runs),
+        assignment,
     )
 
 
