@@ -122,8 +122,10 @@ def rows(of: Database, table: str) -> list[tuple[Any, ...]]:
 
 
 def counts(node: ConnectNode, name: str) -> bool:
-    """Return whether a connector has offsets."""
-    return bool(node.rest.get(f"/connectors/{name}/offsets").json()["offsets"])
+    """Return whether a connector has offsets, behind its first snapshot if it takes one."""
+    offsets = node.rest.get(f"/connectors/{name}/offsets").json()["offsets"]
+    found = [each["offset"] for each in offsets]
+    return bool(found) and all(each.get("snapshot_completed", True) for each in found)
 
 
 def live_through(
