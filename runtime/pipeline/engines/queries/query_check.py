@@ -5,6 +5,7 @@ The JVM has no catalog and no data. For a query over columns of given types it r
 errors as Spark does in a task. The first answer takes some seconds, later ones 20 ms.
 """
 
+import gc
 import re
 import subprocess
 import threading
@@ -124,10 +125,8 @@ class QueryCheck:
     def _call(self, call: Callable[["_Jvm"], T]) -> T:
         if not self._lock.acquire(timeout=LONGEST_SECONDS):
             raise CheckFailed("others wait for an answer, too")
-        late = threading.Timer(LONGEST_SECONDS, self.close)
-        late.daemon = True
+        late = _start_timer(LONGEST_SECONDS, self.close)
         begun = time.monotonic()
-        late.start()
         try:
             if (jvm := self._jvm) is None:
                 jvm = self._jvm = _Jvm()  # from here on `close` can end it
@@ -299,3 +298,21 @@ def _first_reason(text: str) -> str:
 def _original_place(place: "re.Match[str]") -> str:
     """Return a place in the user's query, which has one line fewer before it."""
     return f"line {int(place[1]) - 1} pos"
+
+
+def _start_timer(seconds: float, act: Callable[[], None]) -> threading.Timer:
+    """Start a timer, and collect no garbage until it runs.
+
+    Python tells a JVM of each of its objects that is garbage, and waits for it: without the timer
+    nobody would end one that hangs.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+    finally:
+        if collects:
+            gc.enable()
+    return timer
