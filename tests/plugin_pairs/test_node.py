@@ -138,7 +138,28 @@ def test_flaws_of_both_plugins_are_told_by_the_names_that_the_user_has_given(
     assert "leave it out, or make another key" in told(sink_key_columns="a")
 
 
-def test_secrets_of_the_sink_are_sealed_and_a_letter_is_written_once(
+def test_secrets_of_the_sink_are_sealed(node: ConnectNode, tmp_path: Path) -> None:
+    records, told = tmp_path / "records", tmp_path / "told"
+    records.write_text(written([word("good")]))
+    config = {
+        "connector.class": SOURCE,
+        "records": str(records),
+        "told": str(tmp_path / "heard"),
+        "sink.type": "connect",
+        "sink.connector.class": SINK,
+        "sink.told": str(told),
+        "sink.password": "quite-a-secret",
+    }
+    node.create("sealed", config)
+    until(lambda: told.exists() and "words-0@0 good" in told.read_text(), "it is put")
+    assert node.rest.get("/connectors/sealed").json()["config"]["sink.password"] == "*" * 8
+    kept = b"".join(each.read_bytes() for each in node.data_dir.rglob("*") if each.is_file())
+    assert b"quite-a-secret" not in kept
+    node.delete("sealed")
+
+
+@pytest.mark.soak
+def test_a_letter_is_written_once_with_and_without_a_transform_between(
     node: ConnectNode, tmp_path: Path
 ) -> None:
     records, told, letters = tmp_path / "records", tmp_path / "told", tmp_path / "letters"
