@@ -28,14 +28,14 @@ from ....events.records import (
     Tombstone,
 )
 from ...messages.errors import Error
-from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, ReadConfigs
 from ..computing.compute import ask, schedule_target
 from ..computing.snapshot import needs_placing_anew
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
 from .admission import REMEDY, ended_by, refuse, refuse_heartbeat, seat_of
 from .depart import bury, leave, tombstones
-from .outside_configs import change_of, configured_by, is_newer
+from .outside_configs import change_of, configured_by, newer_configs
 from .reconcile import Goal, UnknownStateError, reconcile
 from .seats import needs_target, take_seat
 
@@ -64,8 +64,8 @@ def heartbeat_outside(group: Group, soft: SoftState, request: Heartbeat, now_ms:
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
     member, records = apply_request(group, soft, seat, request)
-    if request.configs is not None and is_newer(group, request.configs):
-        records.append(configured_by(request.configs))
+    if read := _newer_configs(group, request):
+        records.append(configured_by(read))
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
@@ -189,8 +189,8 @@ def _with_data(
 
 def _config_offset(group: Group, request: Heartbeat) -> int:
     """Return how far the configs were read by which the group works from this request on."""
-    read = request.configs
-    return read.offset if read is not None and is_newer(group, read) else group.config_offset
+    read = _newer_configs(group, request)
+    return read.offset if read else group.config_offset
 
 
 def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
@@ -272,11 +272,14 @@ def _bump(
     return bump(group, why, metadata.worker_url, now_ms)
 
 
+def _newer_configs(group: Group, request: Heartbeat) -> ReadConfigs | None:
+    return None if request.configs is None else newer_configs(group, request.configs)
+
+
 def _bump_for_configs(group: Group, request: Heartbeat, now_ms: int) -> GroupMetadata | None:
     """Return the epoch bump if the member has read of other work than the group knows."""
-    if request.configs is None or not is_newer(group, request.configs):
-        return None
-    cause = change_of(group, request.configs.configured)
+    read = _newer_configs(group, request)
+    cause = change_of(group, read.configured) if read else None
     return None if cause is None else bump(group, *cause, now_ms)
 
 

@@ -29,9 +29,9 @@ def flaw_in_configs(read: ReadConfigs) -> str:
     return ""
 
 
-def is_newer(group: Group, read: ReadConfigs | None) -> bool:
-    """Return whether this is read further than what the group knows."""
-    return read is not None and read.offset > group.config_offset
+def newer_configs(group: Group, read: ReadConfigs) -> ReadConfigs | None:
+    """Return what a member has read, if that is further than what the group knows; else None."""
+    return read if read.offset > group.config_offset else None
 
 
 def configured_by(read: ReadConfigs) -> ConnectorsTasksMetadata:

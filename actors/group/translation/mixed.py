@@ -45,7 +45,7 @@ from ..members.depart import (
     losses,
     silent_departure,
 )
-from ..members.outside_configs import change_of, configured_by, flaw_in_configs, is_newer
+from ..members.outside_configs import change_of, configured_by, flaw_in_configs, newer_configs
 from ..state.soft_state import Decision, Rule, SoftState, bump
 from ..state.workers import removal_of
 from .joins import Joining, JoinSettings, join
@@ -215,12 +215,12 @@ def end_own_round(
     try:
         if translation.metadata_to_lead(group, member) is None:
             return sync(group, soft, call, translation)
-        read = translation.read_led(group, member, call)
+        led = translation.read_led(group, member, call)
     except UnreadableError as error:
         return _refuse_led(soft, f"what {member.member_id} assigns cannot be read: {error}")
     cause: tuple[Why, str] | None = None
     records: list[Record] = []
-    if read is not None and is_newer(group, read):
+    if led is not None and (read := newer_configs(group, led)):
         if flaw := flaw_in_configs(read):
             return _refuse_led(soft, flaw)
         cause = change_of(group, read.configured)
