@@ -10,10 +10,14 @@ import org.apache.kafka.connect.storage.HeaderConverter;
 /** The records of the batch at work, in the form that the other process takes. */
 interface Handed {
     /** Returns what converts keys; {@code own} is the converter of the connector's config. */
-    Plugin<Converter> keys(Plugin<Converter> own);
+    default Plugin<Converter> keys(Plugin<Converter> own) {
+        return own;
+    }
 
     /** Returns what converts values, likewise. */
-    Plugin<Converter> values(Plugin<Converter> own);
+    default Plugin<Converter> values(Plugin<Converter> own) {
+        return own;
+    }
 
     /** Returns what converts headers, likewise. */
     default Plugin<HeaderConverter> headers(Plugin<HeaderConverter> own) {

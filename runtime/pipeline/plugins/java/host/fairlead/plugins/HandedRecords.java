@@ -9,9 +9,7 @@ import org.apache.arrow.vector.complex.ListVector;
 import org.apache.arrow.vector.types.pojo.ArrowType;
 import org.apache.arrow.vector.types.pojo.Field;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.connect.data.Schema;
-import org.apache.kafka.connect.storage.Converter;
 
 /**
  * Records as Kafka gets them: the bytes that the connector's own converters have made, with all that a record has
@@ -27,16 +25,6 @@ final class HandedRecords implements Handed {
         Field.nullable("partition", new ArrowType.Int(32, true)));
 
     private final List<ProducerRecord<byte[], byte[]>> records = new ArrayList<>();
-
-    @Override
-    public Plugin<Converter> keys(Plugin<Converter> own) {
-        return own;
-    }
-
-    @Override
-    public Plugin<Converter> values(Plugin<Converter> own) {
-        return own;
-    }
 
     @Override
     public void add(ProducerRecord<byte[], byte[]> sent) {
