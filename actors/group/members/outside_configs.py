@@ -30,7 +30,7 @@ def flaw_in_configs(read: ReadConfigs) -> str:
 
 
 def newer_configs(group: Group, read: ReadConfigs) -> ReadConfigs | None:
-    """Return the configs of a member if it has read them further than the group knows, else None."""
+    """Return what was read if that is further than what the group knows, else None."""
     return read if read.offset > group.config_offset else None
 
 
