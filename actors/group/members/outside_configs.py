@@ -30,7 +30,7 @@ def flaw_in_configs(read: ReadConfigs) -> str:
 
 
 def newer_configs(group: Group, read: ReadConfigs) -> ReadConfigs | None:
-    """Return what was read if that is further than what the group knows, else None."""
+    """Return configs that were read further than the group knows, None for others."""
     return read if read.offset > group.config_offset else None
 
 
