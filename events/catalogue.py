@@ -19,6 +19,7 @@ from .commits import (
     ConsumerOffset,
     Document,
     Offset,
+    PendingOffset,
     TaskProgress,
     spell_partition,
 )
@@ -38,6 +39,8 @@ from .records import (
     MemberMetadata,
     OffsetsAltered,
     Operator,
+    OwnerBegan,
+    OwnerResigned,
     Record,
     ScheduledRebalance,
     SubscribedTopics,
@@ -97,11 +100,12 @@ PER_BATCH: Final = KeyFields(
 )
 PER_SUBJECT: Final = KeyFields(("scope.value", "name"), ("task",))
 PER_TOPIC_PARTITION: Final = KeyFields(("topic",), ("partition",))
+PER_TRANSACTION: Final = KeyFields(("offset.topic",), ("offset.partition", "producer_id", "after"))
 PER_PART: Final = KeyFields((), ("number",))
 PER_MEMBER_AND_PART: Final = KeyFields(("member_id",), ("number",))
 
 
-GENERATION: Final = 12
+GENERATION: Final = 14
 """The newest generation of golden logs: it rises whenever what is written changes (LOG.md §9)."""
 
 
@@ -166,6 +170,9 @@ CATALOGUE: Final = (
         32, ConsumerSubscription, PER_MEMBER, folds.put_subscription, folds.drop_subscription
     ),
     RecordType(33, ConsumerOffset, PER_TOPIC_PARTITION),
+    RecordType(34, PendingOffset, PER_TRANSACTION),
+    RecordType(35, OwnerBegan, PER_GROUP, folds.set_ownership),
+    RecordType(36, OwnerResigned, PER_GROUP, folds.set_ownership),
 )
 
 TYPE_OF: Final[Mapping[type, RecordType]] = {row.record: row for row in CATALOGUE}

@@ -232,4 +232,17 @@ class ConsumerOffset:
     """That of the topic by which it was committed, as `Topic` has it; empty: it was not known."""
 
 
-OffsetRecord = Offset | Committed | TaskProgress | ConsumerOffset
+@dataclass(frozen=True, slots=True)
+class PendingOffset:
+    """An offset that is committed once its transaction is (key type 34)."""
+
+    offset: ConsumerOffset
+    producer_id: int
+    """The producer of the transaction."""
+    after: int
+    """An offset of the brokers' partition of the group: the marker that ends the transaction is
+    there or later, those of the producer's earlier transactions are before."""
+    transactional_id: str = ""
+
+
+OffsetRecord = Offset | Committed | TaskProgress | ConsumerOffset | PendingOffset

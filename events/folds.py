@@ -37,6 +37,8 @@ from .records import (
     MemberMetadata,
     OffsetsAltered,
     Operator,
+    OwnerBegan,
+    OwnerResigned,
     ScheduledRebalance,
     SubscribedTopics,
     TargetAssignment,
@@ -57,6 +59,11 @@ def drop_epoch(group: Group) -> None:
     """Remove the epoch bump; the epoch is then that of the group's last deletion, if any."""
     group.group_epoch = group.deletion.group_epoch if group.deletion else 0
     group.bump = None
+
+
+def set_ownership(group: Group, record: OwnerBegan | OwnerResigned) -> None:
+    """Set which node owns the group, or gave it up."""
+    group.ownership = record
 
 
 def set_generation(group: Group, record: ClassicGroup) -> None:

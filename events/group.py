@@ -34,6 +34,8 @@ from .records import (
     MemberMetadata,
     OffsetsAltered,
     Operator,
+    OwnerBegan,
+    OwnerResigned,
     ScheduledRebalance,
     Subscriptions,
     TargetAssignment,
@@ -109,6 +111,8 @@ class Group:
     """The last record that raised the epoch; None in a group that nobody joined yet."""
     deletion: GroupDeletion | None = None
     """How the group's last life ended, if it had one before this."""
+    ownership: OwnerBegan | OwnerResigned | None = None
+    """Which node owned it last, or gave it up; None: its logs lie in no store."""
     classic: ClassicGroup | None = None
     """The last generation of its classic members; None: it is no classic group."""
     topics: Mapping[str, Topic] | None = None

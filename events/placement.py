@@ -5,7 +5,8 @@ which stays where it is does not notice a change of them.
 
 *Workers* say in their assignor metadata what they can take: a JSON object, such as
 `{"capacity":2,"tags":["gpu"]}`. A worker joins before its engine is warm, with capacity 0, and
-says its real capacity once a first job has run.
+says its real capacity once a first job has run. One that does not know the classes of the node says
+`"tagged_only":true`: it takes no work but such as demands tags that it has.
 
 *Operators* name workers in orders and pins. A worker has names of its own: its member id, its
 instance id, its url. If a name is none of these, it means the workers that have it as client id or
@@ -45,6 +46,20 @@ LONGEST_CALL = 200
 """How many characters the name of a worker has at most."""
 
 LARGEST_TASK = (1 << 31) - 1
+
+_CLASS, _TASKS = "connector.class", "tasks.max"
+_OF_MEMBERS = frozenset({"MemberConnector", "Member"})
+"""The class whose work members run by themselves, as configs name it."""
+
+
+def is_of_members(config: Mapping[str, str]) -> bool:
+    """Return whether a connector is of the class whose work members over Kafka's wire run."""
+    return last_part(config.get(_CLASS, "").replace(".", "/")) in _OF_MEMBERS
+
+
+def most_tasks_in(config: Mapping[str, str]) -> int:
+    """Return how many tasks a connector may have."""
+    return _number(config.get(_TASKS, "")) or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +190,8 @@ class Abilities:
 
     capacity: int = 1
     tags: frozenset[str] = frozenset()
+    tagged_only: bool = False
+    """Whether it runs no work but such as demands tags: it does not know the node's classes."""
 
 
 ORDINARY = Abilities()
@@ -186,6 +203,8 @@ def encode_abilities(abilities: Abilities) -> bytes:
     document: dict[str, object] = {"capacity": abilities.capacity}
     if abilities.tags:
         document["tags"] = sorted(abilities.tags)
+    if abilities.tagged_only:
+        document["tagged_only"] = True
     return json.dumps(document, separators=(",", ":")).encode()
 
 
@@ -212,7 +231,8 @@ def abilities(metadata: bytes) -> Abilities:
     if not isinstance(document, dict):
         return ORDINARY
     said = cast("Mapping[str, object]", document)
-    return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")))
+    tagged_only = said.get("tagged_only") is True
+    return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")), tagged_only)
 
 
 def assignor_of(assignor: str, offers: Sequence[ClientAssignor]) -> ClientAssignor:
@@ -228,6 +248,11 @@ def assignor_of(assignor: str, offers: Sequence[ClientAssignor]) -> ClientAssign
 def is_warm(metadata: bytes) -> bool:
     """Return whether a member can take work: all can but those with capacity 0."""
     return abilities(metadata).capacity > 0
+
+
+def takes_tagged_only(member: MemberMetadata) -> bool:
+    """Return whether a member takes no work but such as demands tags."""
+    return any(abilities(each.metadata).tagged_only for each in member.assignors)
 
 
 def _capacity(said: object) -> int:

@@ -237,6 +237,41 @@ class GroupDeletion:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerBegan:
+    """A node owns the group from here on (key type 35): the first record of its claim.
+
+    It is written where the logs lie in a store. The epochs of the group do not move by it.
+    """
+
+    epoch: int
+    """The owner epoch of the claim."""
+    node: str
+    """The name of the node."""
+    address: str = ""
+    """The address of its listener, `host:port`."""
+    version: str = ""
+    """The version of the program that it runs."""
+    silence_ms: int = 0
+    """How long nothing had been heard of the owner before; 0: there was none, or it had ended."""
+    time_ms: int = 0
+    generation: int = 0
+    """Which generation of records it writes (LOG.md §9): who knows only earlier ones follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerResigned:
+    """A node gives the group up (key type 36): the last record of its claim."""
+
+    epoch: int
+    """The owner epoch of the claim."""
+    node: str
+    """The name of the node."""
+    to: str = ""
+    """The name of the node that is to own the group; empty: any."""
+    time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ClassicGroup:
     """A generation of a group of Kafka's classic protocol (key type 2, Kafka's own).
 
@@ -449,6 +484,8 @@ ControlRecord = (
     | Operator
     | Loss
     | GroupDeletion
+    | OwnerBegan
+    | OwnerResigned
     | ClassicGroup
     | ConsumerRecord
     | ConfiguredPart

@@ -22,6 +22,7 @@ from fairlead.events.commits import (
     ConsumerOffset,
     Manifest,
     OffsetRecord,
+    PendingOffset,
 )
 from fairlead.events.entries import codec
 from fairlead.events.entries.codec import (
@@ -125,6 +126,7 @@ BY_NAME: dict[Any, st.SearchStrategy[Any]] = {
 BY_KIND: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (ConsumerOffset, "partition"): EPOCHS,
     (ConsumerOffset, "offset"): EPOCHS,
+    (PendingOffset, "offset"): st.builds(ConsumerOffset, NAMES, EPOCHS, EPOCHS),
     (records.ClassicGroup, "members"): st.lists(CLASSIC_MEMBERS, max_size=3).map(tuple),
 }
 """Fields whose name means something else in other records."""
@@ -165,7 +167,7 @@ def test_every_kind_of_record_has_a_row_and_no_two_have_the_same_number() -> Non
 def test_a_record_changes_a_group_unless_its_head_does_or_it_is_of_the_offset_log() -> None:
     silent = {*get_args(records.RecordPart), *get_args(OffsetRecord)}
     assert {row.record for row in CATALOGUE if row.fold is None} == silent
-    never_buried = {*silent, records.GroupDeletion}
+    never_buried = {*silent, records.GroupDeletion, records.OwnerBegan, records.OwnerResigned}
     assert {row.record for row in CATALOGUE if row.bury is None} == never_buried
 
 
@@ -221,6 +223,9 @@ def test_the_types_on_disk_never_change() -> None:
         "SubscribedTopics": 31,
         "ConsumerSubscription": 32,
         "ConsumerOffset": 33,
+        "PendingOffset": 34,
+        "OwnerBegan": 35,
+        "OwnerResigned": 36,
     }
 
 

@@ -20,8 +20,8 @@ from ..log.frame import Entry
 from ..log.reader import ReadableLog
 from ..log.writer import GroupLog
 from ..records import ClassicGroup, GroupMetadata
-from ..retention import Retention
 from .history import decode_rise, epoch_of, summarizer
+from .retention import Retention
 
 SLICE: Final = 500
 """How many entries are read, or trimmed, at once."""

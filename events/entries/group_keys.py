@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from zlib import crc32
 
 from ..catalogue import entry_key
-from ..commits import ConsumerOffset
+from ..commits import ConsumerOffset, PendingOffset
 from ..log.frame import KEY_BYTES_MAX, Entry, NewEntry
 from ..log.tables import LogKind
 from ..records import Record
@@ -122,11 +122,11 @@ def split_key(entry: Entry) -> tuple[str, bytes]:
 
 
 def groups_with_offsets(log: Latest) -> Iterable[str]:
-    """Return the ids of the groups that have committed offsets in a shared log.
+    """Return the ids of the groups that have committed or pending offsets in a shared log.
 
     Raises `MalformedRecordError`, as `by_group`.
     """
-    found = log.scan(*entry_key(ConsumerOffset))
+    found = *log.scan(*entry_key(ConsumerOffset)), *log.scan(*entry_key(PendingOffset))
     return dict.fromkeys(split_key(each)[0] for each in found)
 
 

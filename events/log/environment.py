@@ -33,8 +33,13 @@ READERS_MAX: Final = 2046
 FOREIGN: Final = (lmdb.Error, OSError, MemoryError, OverflowError, ValueError, struct.error)
 
 
-def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Environment:
+def open_environment(
+    path: Path, *, map_bytes: int, readonly: bool, is_copy: bool = False
+) -> lmdb.Environment:
     """Open the environment, with every flush in its place.
+
+    That of a copy flushes once for each commit, and not its root page: a power cut may undo the
+    last commit, which is in the store.
 
     Raises `NoLogError` or `CorruptLogError` before LMDB touches a file that is missing, lost or cut
     short, `LowSpaceError` if there is no room, and LMDB's own errors.
@@ -48,12 +53,13 @@ def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Envi
     while True:
         allocate_lock_file(path)
         before = _number_of(path / LMDB_LOCK_NAME)
-        env = _open(path, map_bytes, readonly=readonly)
+        env = _open(path, map_bytes, readonly=readonly, metasync=not is_copy)
         if _number_of(path / LMDB_LOCK_NAME) == before:
             break
         env.close()  # the file was made smaller meanwhile: this is the former one (`writer.py`)
     flags = env.flags()
-    if not flags["sync"] or not flags["metasync"] or flags["writemap"] or flags["map_async"]:
+    is_durable = flags["sync"] and (flags["metasync"] or is_copy)
+    if not is_durable or flags["writemap"] or flags["map_async"]:
         env.close()
         raise LogError(f"{path} opened without its flushes: {flags}; nothing would be durable")
     return env
@@ -67,7 +73,7 @@ def _number_of(file: Path) -> int:
         return 0
 
 
-def _open(path: Path, map_bytes: int, *, readonly: bool) -> lmdb.Environment:
+def _open(path: Path, map_bytes: int, *, readonly: bool, metasync: bool = True) -> lmdb.Environment:
     return lmdb.open(
         str(path),
         map_size=map_bytes,
@@ -78,7 +84,7 @@ def _open(path: Path, map_bytes: int, *, readonly: bool) -> lmdb.Environment:
         readonly=readonly,
         create=not readonly,
         sync=True,
-        metasync=True,
+        metasync=metasync,
         writemap=False,
         map_async=False,
         lib_version=ENGINE,

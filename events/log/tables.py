@@ -213,6 +213,11 @@ def trimmed(txn: Transaction, tables: Tables) -> Trimmed:
     return Trimmed(number(txn, tables, LOW_KEY), summary)
 
 
+def put_summary(txn: Transaction, tables: Tables, summary: bytes) -> None:
+    """Put the summary of the trimmed entries in the place of the former one."""
+    txn.put(SUMMARY_KEY, _CHECKSUM.pack(crc32(summary)) + summary, db=tables.meta)
+
+
 def trim_entries(
     txn: Transaction, tables: Tables, upto: int, chunk: int, summarize: Summarize | None = None
 ) -> int:
@@ -244,7 +249,7 @@ def trim_entries(
         cursor.delete()
     if summarize is not None:
         summary = summarize(trimmed(txn, tables).summary, removed)
-        txn.put(SUMMARY_KEY, _CHECKSUM.pack(crc32(summary)) + summary, db=tables.meta)
+        put_summary(txn, tables, summary)
     txn.put(LOW_KEY, OFFSET.pack(stop), db=tables.meta)
     _trim_commits(txn, tables, stop)
     return stop

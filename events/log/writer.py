@@ -23,7 +23,7 @@ import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 import lmdb
 
@@ -35,7 +35,7 @@ from .errors import (
     OwnedError,
     OwnerFencedError,
 )
-from .files import DATA_NAME, MarkWriter, data_bytes, make_directory, mark_of, sync_path
+from .files import DATA_NAME, Mark, MarkWriter, data_bytes, make_directory, mark_of, sync_path
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, next_chain, pack_commit, seal
 from .owner import Claim, OwnerLock, claim_log, require_log
 from .reader import LogReader, ReadableLog
@@ -59,7 +59,7 @@ COPY_NAME: Final = ".smaller"
 _T = TypeVar("_T")
 
 
-class _Append(NamedTuple):
+class Append(NamedTuple):
     """One append, sealed: rows of `events`, rows of `view`, the commit, and the bytes in all."""
 
     events: list[tuple[bytes, bytes]]
@@ -71,14 +71,15 @@ class _Append(NamedTuple):
 class GroupLog(ReadableLog):
     """An open log that this process owns; see `ReadableLog` for reads."""
 
+    is_copy: ClassVar = False
+    """Whether what it has is durable elsewhere."""
+
     def __init__(
         self, path: Path, env: lmdb.Environment, claim: Claim, lock: OwnerLock, reserve_bytes: int
     ) -> None:
         super().__init__(path, env, claim.tables, claim.log_id)
-        self.epoch = claim.epoch
-        """The owner epoch that this process has claimed."""
         self._lock = lock
-        self._packed_epoch = OFFSET.pack(claim.epoch)
+        self._set_epoch(claim.epoch)
         self._reserve_bytes = reserve_bytes
         self._mark = MarkWriter(path)
         self._failed = False
@@ -107,7 +108,7 @@ class GroupLog(ReadableLog):
             make_directory(path)
             lock = OwnerLock.claim(path)
             undo.callback(lock.release)
-            env = open_environment(path, map_bytes=map_bytes, readonly=False)
+            env = open_environment(path, map_bytes=map_bytes, readonly=False, is_copy=cls.is_copy)
             undo.callback(env.close)
             log = cls(path, env, claim_log(path, env, log_id, kind), lock, reserve_bytes)
             undo.pop_all()
@@ -145,11 +146,7 @@ class GroupLog(ReadableLog):
         batch = self._seal(entries, timestamp_ms)
         count = len(batch.events)
         require_space(self.space, count, batch.size, into_reserve=into_reserve)
-
-        def put(txn: Transaction) -> None:
-            self._put(txn, batch)
-
-        self._write(put)
+        self._settle(batch)
         self._set_last(batch.commit)
         self._commits += 1
         if self._commits % COMMITS_PER_READER_CHECK == 0:
@@ -185,7 +182,7 @@ class GroupLog(ReadableLog):
             self._mark.close()
             self._lock.release()
 
-    def _seal(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Append:
+    def _seal(self, entries: Sequence[NewEntry], timestamp_ms: int) -> Append:
         events: list[tuple[bytes, bytes]] = []
         view: dict[bytes, bytes] = {}
         for offset, entry in enumerate(entries, self._end):
@@ -197,10 +194,18 @@ class GroupLog(ReadableLog):
         commit = LogCommit(self._end, len(events), self.epoch, timestamp_ms, b"")
         chain = next_chain(self._chain, commit, checksums)
         size = sum([len(frame) for _, frame in events])
-        return _Append(events, view, commit._replace(chain=chain), size)
+        return Append(events, view, commit._replace(chain=chain), size)
 
-    def _put(self, txn: Transaction, batch: _Append) -> None:
-        self._check_end(txn)
+    def _settle(self, batch: Append) -> None:
+        """Make an append durable."""
+
+        def put(txn: Transaction) -> None:
+            self._check_end(txn)
+            self._put(txn, batch)
+
+        self._write(put)
+
+    def _put(self, txn: Transaction, batch: Append) -> None:
         tables, commit = self._tables, batch.commit
         _, added = txn.cursor(tables.events).putmulti(batch.events, append=True)
         kept = txn.put(
@@ -243,10 +248,19 @@ class GroupLog(ReadableLog):
                 )
             return change(txn)
 
+    def _set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+        """The owner epoch that this process has claimed."""
+        self._packed_epoch = OFFSET.pack(epoch)
+
     def _set_last(self, commit: LogCommit | None) -> None:
         mark = mark_of(commit)
         self._end, self._chain = mark
         self._last_row = None if commit is None else (OFFSET.pack(commit.base), pack_commit(commit))
+        self._write_mark(mark)
+
+    def _write_mark(self, mark: Mark) -> None:
+        """Note outside of the log how far it is durable."""
         self._mark.write(mark)
 
     def _check_writable(self) -> None:

@@ -21,6 +21,7 @@ from fairlead.events.commits import (
     Manifest,
     Offset,
     Part,
+    PendingOffset,
     TaskProgress,
 )
 from fairlead.events.model import (
@@ -416,6 +417,24 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
+        records.OwnerBegan(3, "n2", "10.0.0.2:9094", "0.4", 3_400, 9, 14),
+        b"",
+        {
+            "epoch": 3,
+            "node": "n2",
+            "address": "10.0.0.2:9094",
+            "version": "0.4",
+            "silence_ms": 3_400,
+            "time_ms": 9,
+            "generation": 14,
+        },
+    ),
+    Golden(
+        records.OwnerResigned(3, "n2", "n1", 9),
+        b"",
+        {"epoch": 3, "node": "n2", "to": "n1", "time_ms": 9},
+    ),
+    Golden(
         SubscribedTopics({"t": Topic("ab12", 4), "old": Topic("cd34", 2, is_released=True)}),
         b"",
         {
@@ -441,6 +460,24 @@ WRITTEN: list[Golden] = [
             "metadata": "note",
             "time_ms": 9,
             "topic_id": "ab12",
+        },
+    ),
+    Golden(
+        PendingOffset(ConsumerOffset("t", 3, 7, 2, "note", 9, "ab12"), 11, 100, "copy"),
+        b"t\x003\x0011\x00100\0",
+        {
+            "offset": {
+                "topic": "t",
+                "partition": 3,
+                "offset": 7,
+                "leader_epoch": 2,
+                "metadata": "note",
+                "time_ms": 9,
+                "topic_id": "ab12",
+            },
+            "producer_id": 11,
+            "after": 100,
+            "transactional_id": "copy",
         },
     ),
     Golden(

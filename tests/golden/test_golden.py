@@ -19,9 +19,12 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import ClassicGroup, GroupMetadata
-from fairlead.runtime.simulation.invariants import consistent
+from fairlead.events.stores.port import Claimant
+from fairlead.events.stores.stored_log import StoredLog
+from fairlead.runtime.simulation.invariants.group import consistent
 from fairlead_tests.golden.fixtures import generations, plain_group, read_lines, state_of
 from fairlead_tests.golden.lives import LIVES, lead
+from fairlead_tests.log.memory_store import MemoryEngine, MemoryStore
 from fairlead_tests.projecting.readings import read_epochs
 
 GOLDEN = pytest.mark.parametrize("folder", generations(), ids=lambda folder: folder.name)
@@ -86,6 +89,21 @@ def test_a_log_as_it_lay_on_disk_then_opens_and_tells_the_same(path: Path, tmp_p
         assert reader.read(0).entries == read_lines(path.with_name(f"{name}.control"))
         group = restore("connect", *reader.load())
     assert as_told(json.loads(json.dumps(plain_group(group))), told) == told
+
+
+@pytest.mark.parametrize("path", ON_DISK)
+def test_a_log_as_it_lay_on_disk_is_published_into_a_store(path: Path, tmp_path: Path) -> None:
+    with tarfile.open(path) as packed:
+        packed.extractall(tmp_path, filter="data")
+    engine, me = MemoryEngine(), Claimant("n1", "", "folder of n1")
+    with StoredLog.open_copy(tmp_path / "control", "connect", None, MemoryStore(engine)) as log:
+        end, known = log.publish(me), log.load()
+    other = tmp_path / "other"
+    with StoredLog.open_copy(other, "connect", None, MemoryStore(engine)) as copy:
+        assert copy.claim(Claimant("n2", "", "folder of n2"), 0.0)
+        assert (copy.end, copy.load()) == (end, known)
+        assert copy.append(end, [NewEntry(1, 1, b"", b"\x80")], 0) == end + 1  # it goes on
+        copy.verify()
 
 
 @GOLDEN

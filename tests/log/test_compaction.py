@@ -17,7 +17,7 @@ from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.projections.follow.group import Follower
-from fairlead.runtime.simulation.invariants import same
+from fairlead.runtime.simulation.invariants.group import same
 from fairlead_tests.indexes import indexes_from_scratch, indexes_of
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life
 

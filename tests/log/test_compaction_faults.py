@@ -11,12 +11,12 @@ from log.conftest import Fork
 from fairlead.events.entries.codec import CONTROL, encode, restore
 from fairlead.events.entries.compaction import RequestedCompaction
 from fairlead.events.entries.history import read_summary
+from fairlead.events.entries.retention import Retention
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.events.retention import Retention
 from fairlead_tests.golden.fixtures import generations, read_lines
 
 EPOCHS, COMMIT = 6_000, 100

@@ -12,6 +12,7 @@ from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.entries.compaction import EPOCHS_KEPT, SLICE, Compactor, CutFinder
 from fairlead.events.entries.group_keys import encode_in_group
 from fairlead.events.entries.history import HistorySummary, read_summary, summarizer
+from fairlead.events.entries.retention import Retention
 from fairlead.events.log import tables
 from fairlead.events.log.errors import CorruptLogError
 from fairlead.events.log.frame import Entry, NewEntry
@@ -19,11 +20,10 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import ClassicGroup, ConnectorConfig, GroupMetadata
-from fairlead.events.retention import Retention
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.follow.rebalances import Rebalances
 from fairlead.projections.shard_history import ShardHistory
-from fairlead.runtime.simulation.invariants import same
+from fairlead.runtime.simulation.invariants.group import same
 from fairlead_tests.life import Deed, Life
 from fairlead_tests.log.samples import TIME_MS
 

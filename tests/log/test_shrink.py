@@ -83,8 +83,8 @@ def test_a_reader_that_waited_for_the_swap_opens_the_log_again(
     opened: list[object] = []
     real = environment._open  # pyright: ignore[reportPrivateUsage]
 
-    def open_late(at: Path, map_bytes: int, *, readonly: bool) -> object:
-        opened.append(env := real(at, map_bytes, readonly=readonly))
+    def open_late(at: Path, map_bytes: int, *, readonly: bool, metasync: bool) -> object:
+        opened.append(env := real(at, map_bytes, readonly=readonly, metasync=metasync))
         if len(opened) == 1:
             (path / LMDB_LOCK_NAME).unlink()  # as a swap does between the two looks
         return env

@@ -7,7 +7,13 @@ from fairlead.actors.group.group_shard import CoordinatorProcess, GroupShard
 from fairlead.actors.group.host import drain
 from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
-from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, TopicOffset
+from fairlead.actors.messages.offsets import (
+    EndTransaction,
+    OffsetCommit,
+    OffsetDelete,
+    OpenTransaction,
+    TopicOffset,
+)
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import Topic
 from fairlead_tests.consumer.driver import AT_ONCE
@@ -44,6 +50,14 @@ class Consuming:
             said = {"rebalance_timeout_ms": 60_000, "topic_partitions": {}, **said}
         self.ask(ConsumerGroupHeartbeat("connect", member_id, epoch, **said))
 
+    def commit_in_transactions(self, epoch: int) -> None:
+        """Commit in a transaction that is committed, and in one that stays open."""
+        for after in (100, 102):
+            transaction = OpenTransaction("copy", 7, 0, after)
+            read = (TopicOffset("flights", 1, after),)
+            self.ask(OffsetCommit("connect", read, "C1", epoch, transaction=transaction))
+        self.ask(EndTransaction("connect", 7, 101, is_committed=True))
+
     def settle(self) -> None:
         """Let all members acknowledge their assignment until the group is stable."""
         for _ in range(6):
@@ -66,6 +80,7 @@ class Consuming:
         epoch = self.stage.group.members["C1"].current.member_epoch
         read = TopicOffset("flights", 0, 7, 3, "note"), TopicOffset("trains", 1, 9)
         self.ask(OffsetCommit("connect", read, "C1", epoch))
+        self.commit_in_transactions(epoch)
         self.beat("C1", subscribed_topic_names=())
         self.ask(OffsetDelete("connect", {"trains": (1,)}))
         self.settle()

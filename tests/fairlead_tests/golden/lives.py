@@ -52,6 +52,7 @@ from fairlead.actors.messages.orders import (
 )
 from fairlead.actors.shards.hosting import CONNECTORS
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
+from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
@@ -62,6 +63,7 @@ from fairlead.events.model import (
     Resource,
     RunState,
 )
+from fairlead.events.records import OwnerBegan, OwnerResigned
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource, resources
@@ -130,6 +132,11 @@ class Stage(CoordinatorDriver):
         """Let a member leave, permanently or temporarily."""
         instance_id = self.group.members[member_id].metadata.instance_id
         self.asks(self.request(member_id, epoch, instance_id=instance_id))
+
+    def owns(self, record: OwnerBegan | OwnerResigned) -> None:
+        """Write that a node owns the group, or gives it up, and open it as the owner does."""
+        self.control.append(self.control.end, [encode(record)], self.now.wall_ms)
+        self.open()
 
     def work(self, name: str, number: int) -> None:
         """Let a task commit a batch, publish the former one, and report that it runs."""
@@ -582,6 +589,24 @@ def said(stage: Stage) -> None:
         stage.send(Rebalance("connect"))
 
 
+def owners(stage: Stage) -> None:
+    """Nodes own the group one after the other: the first is silent, the second gives it up."""
+    stage.owns(
+        OwnerBegan(1, "n1", "10.0.0.1:9094", "0.4", time_ms=stage.now.wall_ms, generation=14)
+    )
+    stage.run_flights(2, "W1", "W2")
+    stage.passes(3_400)
+    silence = {"silence_ms": 3_400, "time_ms": stage.now.wall_ms}
+    stage.owns(OwnerBegan(2, "n2", "10.0.0.2:9094", "0.4", **silence, generation=14))
+    stage.work("flights-0", 0)
+    stage.settle()
+    stage.owns(OwnerResigned(2, "n2", "n1", stage.now.wall_ms))
+    stage.owns(
+        OwnerBegan(3, "n1", "10.0.0.1:9094", "0.4", time_ms=stage.now.wall_ms, generation=14)
+    )
+    stage.settle()
+
+
 def storm(stage: Stage) -> None:
     """Random events, by one seed."""
     rng = Random(1)
@@ -600,7 +625,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, crew, migration, consumers, outside, said, storm),
+        *(stops, replays, classic, crew, migration, consumers, outside, said, owners, storm),
     )
 }
 

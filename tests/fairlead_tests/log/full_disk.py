@@ -15,12 +15,12 @@ from fairlead.actors.transport.log_file import LogFile
 from fairlead.events.entries.codec import CONTROL, encode, restore
 from fairlead.events.entries.compaction import Compactor, RequestedCompaction
 from fairlead.events.entries.history import read_summary
+from fairlead.events.entries.retention import Retention
 from fairlead.events.log.errors import LogError
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.events.retention import Retention
 from fairlead_tests.log.samples import TIME_MS, member
 
 DISK_BYTES = 3 << 20
