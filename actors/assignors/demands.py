@@ -27,7 +27,7 @@ class Demand:
 
     def __str__(self) -> str:
         """Return the demand in words: `needs tag gpu and zone a or b, pinned to W1`."""
-        needed: list[str] = []
+        needed: list[str] = ["a worker that takes work without tags"] if self.needs.any_work else []
         if self.needs.tags:
             needed.append(listing([f"tag {tag}" for tag in self.needs.tags], " and "))
         if self.needs.zones:
@@ -44,7 +44,10 @@ class Demand:
             return False
         if needs.zones and member.rack not in needs.zones:
             return False
-        return not needs.tags or needs.tags <= abilities(member.metadata).tags
+        if not needs.tags and not needs.any_work:
+            return True
+        able = abilities(member.metadata)
+        return needs.tags <= able.tags and not (needs.any_work and able.tagged_only)
 
 
 NO_DEMAND = Demand()

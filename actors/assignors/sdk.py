@@ -28,7 +28,7 @@ Processes that it starts end with it, and a fork of it ends where the call retur
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ...events.model import CONNECTOR, NOTHING, Resource, Resources
+from ...events.model import CONNECTOR, NOTHING, AssignorData, Resource, Resources
 from ...events.placement import Abilities, abilities, encode_abilities
 from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, LossView, MemberView, Needs, Snapshot
@@ -40,6 +40,7 @@ __all__ = [
     "NOTHING",
     "Abilities",
     "Assignment",
+    "AssignorData",
     "AssignorFactory",
     "ConnectAssignor",
     "Demand",

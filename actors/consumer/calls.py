@@ -14,16 +14,19 @@
   until the next heartbeat of its member.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from ...events.group import Group
 from ...events.log.space import DiskSpace
 from ...events.records import Topic
+from ..assignors.built_in.catalogue import Computes
 from ..classic.coordinator import ClassicCoordinator
 from ..group.kind import GroupKind
 from ..group.members.commit import OffsetLedger
+from ..group.state.own_settings import OF_CONSUMERS
 from ..group.state.settings import GroupSettings
 from ..group.state.soft_state import DONE
 from ..messages.commands import Command, Reply
@@ -113,8 +116,11 @@ class ConsumerCalls(OffsetCalls):
         ledger: OffsetLedger,
         settings: GroupSettings,
         steady_ms: int,
+        server_assignors: Collection[str] = SERVER_ASSIGNORS,
     ) -> None:
+        """`server_assignors` are the names of those that a member may name."""
         super().__init__(group, classic, ledger, settings, steady_ms)
+        self._server_assignors = server_assignors
         self._cache = HeartbeatCache(group)
         self._rights: dict[str, TopicRights | None] = {}
         """The rights in the last heartbeat of each member with a pattern, by member id."""
@@ -148,7 +154,7 @@ class ConsumerCalls(OffsetCalls):
         self, request: ConsumerGroupHeartbeat
     ) -> Heartbeat | ConsumerGroupHeartbeatReply:
         pattern = request.subscribed_topic_regex
-        refused = refuse_request(request, SERVER_ASSIGNORS)
+        refused = refuse_request(request, self._server_assignors)
         if refused is None and pattern and (flaw := flaw_in_pattern(pattern)):
             message = f"SubscribedTopicRegex is no regular expression of RE2: {flaw}"
             refused = Error.INVALID_REGULAR_EXPRESSION, message
@@ -248,7 +254,6 @@ def _is_bare(request: ConsumerGroupHeartbeat) -> bool:
         and request.subscribed_topic_regex is None
         and request.rebalance_timeout_ms == UNCHANGED_MS
         and request.server_assignor is None
-        and request.client_assignors is None
         and request.instance_id is None
         and request.rack_id is None
     )
@@ -260,9 +265,21 @@ CONSUMERS: Final = GroupKind(
     CONSUMER_TRANSLATION,
     lambda group: RemoveGroup(group.group_id),
     SERVER_ASSIGNORS,
+    own_settings=OF_CONSUMERS,
     parks_lost_work=False,
     looks_regularly=False,
     is_of_clients=True,
     open_calls=ConsumerCalls,
 )
 """A group that consumers of both of Kafka's protocols may join."""
+
+
+def with_assignors(kind: GroupKind, users: Mapping[str, Computes]) -> GroupKind:
+    """Return a kind of groups that may compute with users' own server assignors as well."""
+    if not users:
+        return kind
+    served = {**users, **kind.server_assignors}
+    opens = kind.open_calls
+    if opens is ConsumerCalls:
+        opens = partial(ConsumerCalls, server_assignors=served)
+    return replace(kind, server_assignors=served, open_calls=opens)

@@ -1,8 +1,7 @@
 """The rules of consumer groups: those of connect groups, except for heartbeats and topics.
 
 A consumer group has no connectors, and parks no work. Its members send heartbeats and are
-reconciled like those of connect groups. The coordinator computes its targets, or lets a member do
-it (PROTOCOL §5).
+reconciled like those of connect groups. The coordinator computes its targets (PROTOCOL §18).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ from ..group.computing.compute import (
     time_out_assignor,
     with_target,
 )
-from ..group.computing.install import install, prepare
 from ..group.computing.target import retry_assignor
 from ..group.members.depart import expire_rebalance, expire_session
 from ..group.orders.configuration import configure_group
@@ -32,7 +30,7 @@ from ..messages.commands import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from ..messages.computing import EndComputation, Install, Prepare
+from ..messages.computing import EndComputation
 from ..messages.consumers import TopicsSeen
 from ..messages.groups import RemoveGroup
 from ..messages.members import Heartbeat
@@ -54,8 +52,6 @@ SERVER_ASSIGNORS: Final[Mapping[str, Computes]] = {
 RULES: Rules = {
     Heartbeat: heartbeat,
     TopicsSeen: update_topics,
-    Prepare: prepare,
-    Install: install,
     ConfigureGroup: configure_group,
     DeleteGroup: delete_group,
     RemoveGroup: remove_group,

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from ...events.group import Group, Member
 from ...events.model import Cause, GroupType, Why
-from ...events.records import ConsumerSubscription, GroupMetadata, MemberMetadata, Record, Tombstone
+from ...events.records import ConsumerSubscription, GroupMetadata, Record, Tombstone
 from ..group.members.admission import refuse, refuse_heartbeat, seat_of
 from ..group.members.depart import leave
-from ..group.members.heartbeat import MemberUpdate, apply_request, change_in_assignors, take_step
+from ..group.members.heartbeat import MemberUpdate, apply_request, take_step
 from ..group.state.soft_state import Decision, SoftState, bump
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, Heartbeat
@@ -37,7 +37,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
     old = _subscription_of(group, seat, request)
     new = _merge(old, request)
     records += _subscribe(group, soft, old, new)
-    why = _find_cause(group, seat, member.metadata, old, new)
+    why = _find_cause(group, seat, old, new)
     if why is None and changes_topics(group, records):
         why = Why.TOPICS_CHANGED
     if why is not None:
@@ -79,19 +79,16 @@ def _subscribe(
 def _find_cause(
     group: Group,
     seat: Member | None,
-    metadata: MemberMetadata,
     old: ConsumerSubscription,
     new: ConsumerSubscription,
 ) -> Why | None:
     """Return the reason for which the request raises the group epoch, None if it does not."""
     if seat is None:
-        affects_target = bool(new.names or new.pattern or metadata.assignors)
+        affects_target = bool(new.names or new.pattern)
         # A group that was classic has no record of its epoch: it got a tombstone.
         is_first = group.bump is None or group.classic is not None
         return Why.MEMBER_JOINED if affects_target or is_first else None
-    if new.topics != old.topics:
-        return Why.SUBSCRIPTION_CHANGED
-    return change_in_assignors(group, seat.metadata, metadata)
+    return Why.SUBSCRIPTION_CHANGED if new.topics != old.topics else None
 
 
 def _raise_epoch(

@@ -4,7 +4,7 @@ Requests are validated as by a Kafka broker, with the same errors in the same or
 depend on the group.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...events.model import LONGEST_TOPIC, Resource, is_topic_name
@@ -27,9 +27,7 @@ MOST_PARTITIONS: Final = 100_000
 Refusal = tuple[Error, str]
 
 
-def refuse_request(
-    request: ConsumerGroupHeartbeat, assignors: Mapping[str, object]
-) -> Refusal | None:
+def refuse_request(request: ConsumerGroupHeartbeat, assignors: Collection[str]) -> Refusal | None:
     """Return the error of an invalid request, None if it is valid."""
     found = _flaw_in_ids(request) or _flaw_in_epoch(request) or _flaw_in_size(request)
     if found:
@@ -100,7 +98,6 @@ def as_heartbeat(
         client_id=request.client_id or None,
         client_host=request.client_host or None,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
-        assignors=request.client_assignors,
         server_assignor=request.server_assignor,
         owned=None if leaves else _owned(request.topic_partitions, topics),
         subscription=Subscribed(names, pattern, matched) if has_subscription else None,

@@ -35,6 +35,7 @@ from ..messages.orders import (
     DeleteGroup,
     EndMember,
     Expect,
+    MoveOwner,
     PutConnector,
     PutConnectors,
     Rebalance,
@@ -63,6 +64,7 @@ from .orders.connectors import (
 from .orders.delete_group import delete_group, remove_group
 from .orders.departures import end_expectation, expect, remove_member
 from .orders.lifecycle import finish_stop, restart, set_target_state
+from .orders.move_owner import move_owner
 from .orders.offsets import alter_offsets, record_alteration
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .state.soft_state import Decision, SoftState
@@ -88,6 +90,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     Cordon: cordon,
     Uncordon: uncordon,
     Expect: expect,
+    MoveOwner: move_owner,
     SetPlacement: place,
     Rebalance: rebalance,
     RemoveMember: remove_member,

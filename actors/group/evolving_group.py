@@ -13,7 +13,7 @@ The entries wait in the outbox until the process writes them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...events.entries.codec import encode
 from ...events.evolve import evolve
@@ -22,7 +22,9 @@ from ...events.log.frame import NewEntry
 from ...events.log.space import DiskSpace, NoSpaceError
 from ...events.record_parts import Layout, lay_out
 from ...events.records import ClassicGroup, MemberMetadata, Tombstone
+from ..assignors.built_in.catalogue import Computes
 from ..messages.commands import Address, AddressedReply, CommandReply, Reply
+from ..messages.computing import Snapshot
 from ..messages.members import HeartbeatReply
 from ..timing import Now
 from .computing.compute import without_host
@@ -49,6 +51,15 @@ class Outbox:
     """For the control log, in the order in which the group has evolved by them."""
     answers: list[AddressedReply] = field(default_factory=list[AddressedReply])
     """The answers to send once all of these are durable."""
+
+
+class HostComputation(NamedTuple):
+    """A target that the process has to compute beside its loop."""
+
+    number: int
+    assignor: str
+    computes: Computes
+    snapshot: Snapshot
 
 
 class EvolvingGroup:
@@ -80,7 +91,7 @@ class EvolvingGroup:
         if not kind.parks_lost_work:
             settings = replace(settings, max_delay_ms=0)
         facts = ledger.facts(self.requests.has_acknowledged)
-        soft = open_soft_state(settings, group, coordinator_epoch, facts)
+        soft = open_soft_state(settings, group, coordinator_epoch, facts, kind.own_settings)
         self.soft: SoftState = replace(soft, server_assignors=kind.server_assignors)
         self.long_poll = LongPoll(group.members)
         """The held heartbeats."""

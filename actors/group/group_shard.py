@@ -24,10 +24,10 @@ answers, timers), and nothing below it calls up.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
 
 from ...events.entries.codec import UnwritableRecordError
 from ...events.group import Group, epoch_warning
@@ -36,6 +36,7 @@ from ..assignors.built_in.catalogue import Computes
 from ..classic.coordinator import MemberEnded
 from ..classic.refusals import refusal_of
 from ..classic.state import PendingCall, RoundPhase
+from ..messages.asks import MemberAsk
 from ..messages.classic import (
     ClassicCall,
     ClassicHeartbeat,
@@ -50,7 +51,7 @@ from ..messages.commands import (
     Reply,
     Traffic,
 )
-from ..messages.computing import Install, InstallReply, Snapshot
+from ..messages.computing import Install, InstallReply
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from ..messages.errors import SUCCESS, Error
 from ..messages.members import (
@@ -62,15 +63,16 @@ from ..messages.members import (
     Heartbeat,
     HeartbeatReply,
 )
-from ..messages.orders import FROM_PEOPLE, DeleteGroup, EndMember
+from ..messages.orders import FROM_PEOPLE, ConfigureGroup, DeleteGroup, EndMember
 from ..timing import Now, earliest
 from .classic_members import ClassicMembers
 from .computing.compute import HOST, is_due, is_news
 from .computing.install import KEPT
-from .evolving_group import EvolvingGroup, Outbox
+from .evolving_group import EvolvingGroup, HostComputation, Outbox
 from .host import LOOK_FOR_SPACE_MS, Ready
 from .kind import GroupKind
 from .members.admission import refuse_heartbeat, refuse_stale
+from .members.asks import answer_ask
 from .members.commit import OffsetLedger
 from .members.long_poll import LONGEST_MS, HeldRequest
 from .state.settings import GroupSettings
@@ -91,15 +93,8 @@ class CoordinatorProcess:
     """The coordinator epoch, which no other process of the group may ever have had."""
     new_id: Callable[[], str] = str
     """Makes member ids for clients that have none."""
-
-
-class HostComputation(NamedTuple):
-    """A target that the process has to compute beside its loop."""
-
-    number: int
-    assignor: str
-    computes: Computes
-    snapshot: Snapshot
+    assignors: Mapping[str, Computes] = field(default_factory=dict[str, Computes])
+    """The server assignors of users that it can run, by name."""
 
 
 class GroupShard:
@@ -208,10 +203,17 @@ class GroupShard:
             self._submit_client_heartbeat(request, sender, now)
         elif isinstance(request, CommitOffsets):
             self.state.answer(sender, self._commit(request, now))
+        elif isinstance(request, MemberAsk):
+            self._submit_ask(request, sender, now)
         elif isinstance(request, AnswerHeld):
             self.state.long_poll.make_due(request.member_id, sender, now.steady_ms)
         else:
             self._submit_command(request, sender, now)
+
+    def _submit_ask(self, ask: MemberAsk, sender: Address, now: Now) -> None:
+        if (reply := answer_ask(self.group, self.state.ledger, ask)) is None:
+            return self.submit(ask.request, sender, now)
+        return self.state.answer(sender, reply)
 
     def _submit_command(self, request: Any, sender: Address, now: Now) -> None:  # noqa: ANN401
         translated = self._calls and self._calls.translate(request, self.state.space, now)
@@ -221,9 +223,8 @@ class GroupShard:
         command = cast("Command", translated or request)
         if isinstance(command, EndMember):
             with suppress(NoSpaceError):  # then its session expires as any other
-                self.state.outbox.answers += self.classic.decide(
-                    MemberEnded(command.member_id), now
-                )
+                ended = MemberEnded(command.member_id)
+                self.state.outbox.answers += self.classic.decide(ended, now)
         if isinstance(command, DeleteGroup) and not self.classic.coordinator.is_empty:
             # They may be in no record yet, but in the generation that is being made.
             message = "classic members are in the group: delete it once they have left"
@@ -523,6 +524,12 @@ class GroupShard:
         reply = self._decide_or_refuse(self.kind.removal(self.group), now)
         is_gone = isinstance(reply, CommandReply) and reply.error is Error.GROUP_ID_NOT_FOUND
         return CommandReply(Error.NONE) if is_gone else cast("CommandReply", reply)
+
+    def configure(self, command: ConfigureGroup, now: Now) -> CommandReply:
+        """Change settings of the group; see `configure_group`."""
+        if self.state.space.is_low:
+            return self._refuse_for_space()
+        return cast("CommandReply", self._decide_or_refuse(command, now))
 
     def offload(self) -> None:
         """Leave the computing of targets to the process, which does it beside its loop."""

@@ -14,6 +14,11 @@ order, which is `drain`:
 
 A write that fails has an unknown outcome. Then neither 4 nor 5 happens: the process ends, and the
 next one rebuilds the group from its logs.
+
+Where the logs lie in a store, another process may own them without this one's knowledge. An append
+that counts shows that it does not, as of a moment after the append began. So what is answered
+without a record of its own waits for such a word of the store (`UnconfirmedAnswers`): no answer is
+older than what another owner has told, and no clock decides about that.
 """
 
 from collections.abc import Sequence
@@ -36,6 +41,12 @@ LOOK_FOR_SPACE_MS: Final = 100
 
 TICK_MS: Final = 100
 """The least time between two looks at the timers: what comes due meanwhile is done together."""
+BEAT_MS: Final = 20
+"""The least time between two beats that are asked of a store for answers that wait."""
+CROWD, CROWD_BEAT_MS = 16, 5
+"""The same for so many answers: one beat is for all of them, and each of a crowd waits for it."""
+PAUSE_MS: Final = 200
+"""The pause after one that the store did not answer."""
 LATE_MS: Final = 500
 """From which lateness of a tick on the process counts as held up: it read no requests."""
 MOST_GRANTED_MS: Final = 60_000
@@ -126,6 +137,74 @@ def drain(host: Decider, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
         logs.append(ready.entries, now)
     host.advance(ready)
     return ready.answers
+
+
+class UnconfirmedAnswers:
+    """The answers of an owner that wait for a word of the store which is asked for after them.
+
+    That word is the next append that counts, or a beat. A beat that is under way already was asked
+    for too early for an answer that comes meanwhile: that one waits for the next.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[AddressedReply] = []
+        """Those for which no beat has begun."""
+        self._asked: list[AddressedReply] = []
+        """Those which the beat under way confirms."""
+        self._is_beating = False
+        self._next_ms = 0
+        """When the next beat may begin, steady clock."""
+        self._crowd_ms = 0
+        """The same if many answers wait."""
+
+    def take(
+        self, answers: Sequence[AddressedReply], *, has_written: bool
+    ) -> Sequence[AddressedReply]:
+        """Return which answers leave now, the earlier ones first; the others wait.
+
+        `has_written` says that records were appended with them, and count: all leave then.
+        """
+        self._waiting += answers
+        if not has_written:
+            return ()
+        leaving = self._asked + self._waiting
+        self._asked, self._waiting = [], []
+        return leaving
+
+    def has(self, to: Address) -> bool:
+        """Return whether an answer to somebody waits."""
+        return any(each.to == to for each in (*self._waiting, *self._asked))
+
+    def drop(self, to: Address) -> None:
+        """Drop what waits for somebody who was answered otherwise."""
+        self._waiting = [each for each in self._waiting if each.to != to]
+        self._asked = [each for each in self._asked if each.to != to]
+
+    def next_beat_ms(self) -> int | None:
+        """Return when the next beat is due, steady clock: 0 is at once, None not at all."""
+        if self._is_beating or not self._waiting:
+            return None
+        return self._crowd_ms if len(self._waiting) >= CROWD else self._next_ms
+
+    def begin_beat(self, now_ms: int) -> None:
+        """Record that a beat is asked for now; it confirms all that wait by now."""
+        self._asked += self._waiting
+        self._waiting, self._is_beating = [], True
+        self._next_ms, self._crowd_ms = now_ms + BEAT_MS, now_ms + CROWD_BEAT_MS
+
+    def confirm(self) -> Sequence[AddressedReply]:
+        """Record that the beat counts, and return the answers that leave now."""
+        leaving, self._asked, self._is_beating = self._asked, [], False
+        return leaving
+
+    def fail_beat(self, now_ms: int) -> None:
+        """Record that the store did not answer: what it was to confirm waits for the next beat.
+
+        An attempt may take seconds. In the pause before the next one messages are received.
+        """
+        self._next_ms = self._crowd_ms = now_ms + PAUSE_MS
+        self._waiting = self._asked + self._waiting
+        self._asked, self._is_beating = [], False
 
 
 class LatenessBudget:

@@ -20,6 +20,7 @@ from ..messages.orders import DeleteGroup
 from ..timing import Now
 from .decide import decide
 from .members.commit import OffsetLedger
+from .state.own_settings import OF_NODE, OwnSettings
 from .state.settings import GroupSettings
 from .state.soft_state import Decision, SoftState
 from .translation.connect import CONNECT_TRANSLATION
@@ -72,6 +73,8 @@ class GroupKind:
     """Makes the command that deletes a group without members."""
     server_assignors: Mapping[str, Computes]
     """The assignors that the coordinator itself runs, by name."""
+    own_settings: OwnSettings = OF_NODE
+    """The settings that a group of this kind may have of its own."""
     grants_from_log: bool = False
     """Whether classic members start only what the log grants them, and number their calls."""
     parks_lost_work: bool = True

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from .asks import AskReply, MemberAsk
 from .classic import ClassicCall
 from .computing import EndComputation, Install, InstallReply, Prepare, PrepareReply
 from .consumers import TopicsSeen
 from .errors import Error
-from .groups import HostReply, RemoveGroup
+from .groups import HostReply, NodeReply, RemoveGroup
 from .members import (
     CommitOffsets,
-    CommitReply,
     ExternalStateRemoved,
     Heartbeat,
     HeartbeatReply,
@@ -25,9 +25,13 @@ from .orders import (
     ConnectorOrder,
     DeleteGroup,
     EndMember,
+    MoveOwner,
     OperatorCommand,
     ReleaseSeats,
 )
+
+NODE_LIVES_MS: Final = 5_000
+"""For how long after its last heartbeat a node counts as there; it sends one a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,49 @@ class CommandReply:
     log_offset: int = 0
     created: bool = False
     """Whether the command created its object."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesView:
+    """How far the copies of a group's logs are on a node that does not own the group."""
+
+    behind_entries: int
+    """How many entries are missing there, as far as the owner's answers tell."""
+    in_step_ms: int | None
+    """How long ago both had all that counted; None: not yet."""
+    clock_ms: int | None
+    """How far the node's clock is ahead of the owner's, in ms; None: nothing new was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """A node of a cluster, as it reports itself."""
+
+    name: str
+    address: str
+    """Where other nodes and Kafka's clients reach it, `host:port`; empty: it has no listener."""
+    place: str
+    """What the urls of its workers begin with."""
+    version: str
+    copies: CopiesView | None = None
+    """None: it owns the group."""
+    heard_ms: int = 0
+    """How long ago the owner heard this of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeartbeat:
+    """A node that does not own the group is there; as a broker's heartbeat is to its controller."""
+
+    group_id: str
+    node: NodeReport
+
+
+@dataclass(frozen=True, slots=True)
+class HeardNodes:
+    """The owner answers a node: which nodes it has heard of, itself among them."""
+
+    nodes: tuple[NodeReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +317,7 @@ GroupCommand = (
     | EndMember
     | ReleaseSeats
     | OperatorCommand
+    | MoveOwner
 )
 """What may be asked of a group."""
 
@@ -277,13 +325,15 @@ ConnectRequest = GroupCommand | CommitOffsets
 """What may be asked of a group but for its classic members: of its control log, or its offset log.
 """
 
-GroupRequest = ConnectRequest | ClassicCall | AnswerHeld
+GroupRequest = ConnectRequest | MemberAsk | ClassicCall | AnswerHeld
 """What may be asked of a group's process."""
 
 Command = GroupCommand | TimerCommand | TopicsSeen | EndComputation | RemoveGroup
 """What leads to a decision."""
 
-Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | HostReply
+Reply = (
+    HeartbeatReply | PrepareReply | InstallReply | CommandReply | AskReply | HostReply | NodeReply
+)
 
 Address = Any
 """Whoever waits for an answer, as the process of a group knows it; None: nobody does."""

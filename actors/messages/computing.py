@@ -65,9 +65,12 @@ class Needs:
 
     tags: frozenset[str] = frozenset()
     zones: frozenset[str] = frozenset()
+    any_work: bool = False
+    """Whether it needs a worker that takes work without tags; said where one does not."""
 
 
 NO_NEEDS = Needs()
+ANY_WORK = Needs(any_work=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """ConsumerGroupHeartbeat and its answer, and what a group learns of topics (KIP-848).
 
-Fields are those of Kafka's ConsumerGroupHeartbeat, with the client-side assignors that KIP-848
-proposes and Kafka does not serve, and with the client's rights. What is None, or -1, is as it was.
-Partitions are told by the id of their topic, as 32 hexadecimal digits. `number` tells apart what
-one sender has asked.
+Fields are those of Kafka's ConsumerGroupHeartbeat, and the client's rights. What is None, or -1, is
+as it was. Partitions are told by the id of their topic, as 32 hexadecimal digits. `number` tells
+apart what one sender has asked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
-from ...events.model import ClientAssignor
 from ...events.records import Topic
 from .errors import Error
 from .pickling import pickled_by_values
@@ -80,7 +78,6 @@ class ConsumerGroupHeartbeat:
     server_assignor: str | None = None
     topic_partitions: Partitions | None = None
     """What it owns."""
-    client_assignors: tuple[ClientAssignor, ...] | None = None
     client_id: str = ""
     client_host: str = ""
     asks_for_id: bool = False

@@ -22,6 +22,11 @@ class Error(Enum):
     OFFSET_METADATA_TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
     GROUP_SUBSCRIBED_TO_TOPIC = "GROUP_SUBSCRIBED_TO_TOPIC"
     STALE_MEMBER_EPOCH = "STALE_MEMBER_EPOCH"
+    INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
+    INVALID_TXN_STATE = "INVALID_TXN_STATE"
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+    UNSTABLE_OFFSET_COMMIT = "UNSTABLE_OFFSET_COMMIT"
+    UNKNOWN_TOPIC_ID = "UNKNOWN_TOPIC_ID"
     INVALID_REGULAR_EXPRESSION = "INVALID_REGULAR_EXPRESSION"
     TOPIC_AUTHORIZATION_FAILED = "TOPIC_AUTHORIZATION_FAILED"
     GROUP_AUTHORIZATION_FAILED = "GROUP_AUTHORIZATION_FAILED"
@@ -105,7 +110,12 @@ MEANINGS: Mapping[Error, Meaning] = {
         "for classic members: join with a protocol type and a protocol that all members have,"
         " and with metadata in its form",
     ),
-    Error.INVALID_GROUP_ID: Meaning(24, Remedy.FATAL, "name a group: the group id is empty"),
+    Error.INVALID_GROUP_ID: Meaning(
+        24,
+        Remedy.FATAL,
+        "name another group: the id is empty or too long, or that of the node's own workers, whose"
+        " group does not take this call",
+    ),
     Error.UNKNOWN_MEMBER_ID: Meaning(
         25,
         Remedy.REJOIN,
@@ -125,10 +135,22 @@ MEANINGS: Mapping[Error, Meaning] = {
         30, Remedy.FATAL, "have the group's owner allow it, or use another key"
     ),
     Error.UNSUPPORTED_VERSION: Meaning(
-        35, Remedy.FATAL, "for consumers: commit with version 9 or later, which has member epochs"
+        35,
+        Remedy.FATAL,
+        "use a version, a protocol or a kind that the message names; consumers commit with version"
+        " 9 or later, which has member epochs",
     ),
     Error.INVALID_CONFIG: Meaning(40, Remedy.FATAL, "correct the setting that the message names"),
     Error.INVALID_REQUEST: Meaning(42, Remedy.FATAL, "correct the field that the message names"),
+    Error.INVALID_PRODUCER_EPOCH: Meaning(
+        47, Remedy.FATAL, "close the producer: another one with its transactional id has begun"
+    ),
+    Error.INVALID_TXN_STATE: Meaning(
+        48, Remedy.FATAL, "close the producer: its transaction is not open at the brokers"
+    ),
+    Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Meaning(
+        53, Remedy.FATAL, "have the right to the transactional id granted (`kafka.acls`)"
+    ),
     Error.NON_EMPTY_GROUP: Meaning(
         68, Remedy.FATAL, "have all members leave first, or wait until their sessions expire"
     ),
@@ -146,6 +168,12 @@ MEANINGS: Mapping[Error, Meaning] = {
     ),
     Error.GROUP_SUBSCRIBED_TO_TOPIC: Meaning(
         86, Remedy.FATAL, "have the members give the topic up first, or delete other offsets"
+    ),
+    Error.UNSTABLE_OFFSET_COMMIT: Meaning(
+        88, Remedy.RETRY, "wait: a transaction that has not ended may change the offset; ask again"
+    ),
+    Error.UNKNOWN_TOPIC_ID: Meaning(
+        100, Remedy.RETRY, "name a topic that exists by its id of now; a new one is known soon"
     ),
     Error.FENCED_MEMBER_EPOCH: Meaning(
         110,

@@ -21,6 +21,7 @@ from ...events.model import (
 )
 from .consumers import Subscribed
 from .errors import Error
+from .pickling import pickled_by_values
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -39,6 +40,7 @@ class ReadConfigs:
     """How far it has read them; the group follows whoever has read further."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """A member's heartbeat; it joins with epoch 0, and leaves with -1, or -2 for a while.
@@ -104,6 +106,7 @@ class Heartbeat:
         return says_enough and self.owned is not None and self.rebalance_timeout_ms != -1
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
     """The group answers a heartbeat; `assignment` is None if it is unchanged.
@@ -184,6 +187,7 @@ class ReportStatus:
     updates: tuple[StatusUpdate, ...]
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class CommitOffsets:
     """A member commits batches of its tasks, and names those published since."""
@@ -197,6 +201,7 @@ class CommitOffsets:
     """Which of the member's messages this is; the answer names it."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class CommitVerdict:
     """The verdict on one batch; FENCED ends its task."""
@@ -206,6 +211,7 @@ class CommitVerdict:
     message: str = ""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class CommitReply:
     """The group answers `CommitOffsets`: the verdicts, in the order of the commits."""

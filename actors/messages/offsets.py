@@ -26,6 +26,19 @@ class TopicOffset:
     """The leader epoch of the last record read; -1: unknown."""
     metadata: str | None = None
     """The client's own text."""
+    error: Error = Error.NONE
+    """Why a group does not tell the offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """The transaction of a producer in which offsets are committed (KIP-98)."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    after: int = 0
+    """See `PendingOffset.after`; the listener asks the brokers for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +53,8 @@ class OffsetCommit:
     instance_id: str | None = None
     knows_epochs: bool = True
     """Whether the request's version (9) has member epochs."""
+    transaction: OpenTransaction | None = None
+    """None: the offsets are committed at once."""
     number: int = 0
 
 
@@ -74,6 +89,8 @@ class OffsetFetch:
     """None: it is asked by no member."""
     epoch: int = NO_EPOCH
     """The member epoch; `NO_EPOCH`: it is not checked."""
+    needs_stable: bool = False
+    """Whether offsets that an open transaction may change are an error (KIP-447)."""
     number: int = 0
 
 
@@ -109,7 +126,28 @@ class OffsetDeleteReply:
     number: int = 0
 
 
-OffsetCall = OffsetCommit | OffsetFetch | OffsetDelete
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """A transaction has ended, as its marker in the brokers' partition of the group says."""
+
+    group_id: str
+    producer_id: int
+    marker: int
+    """The offset of the marker."""
+    is_committed: bool
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransactionReply:
+    """The group answers once the offsets of the transaction are committed, or dropped."""
+
+    error: Error = Error.NONE
+    message: str = ""
+    number: int = 0
+
+
+OffsetCall = OffsetCommit | OffsetFetch | OffsetDelete | EndTransaction
 """What may be asked of a group's offsets."""
 
-OffsetReply = OffsetCommitReply | OffsetFetchReply | OffsetDeleteReply
+OffsetReply = OffsetCommitReply | OffsetFetchReply | OffsetDeleteReply | EndTransactionReply

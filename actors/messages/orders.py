@@ -122,11 +122,17 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class ConfigureGroup:
-    """Change settings of a running group; None resets one to the node's."""
+    """Change settings of a group; None resets one to the node's.
+
+    With `replaces_all` those that are not named are reset as well; with `validate_only` nothing is
+    changed.
+    """
 
     group_id: str
     configs: Mapping[str, str | None]
     principal: str | None = None
+    replaces_all: bool = False
+    validate_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +206,15 @@ class RemoveMember:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveOwner:
+    """Give the group up, so that another node owns it: the named one, or any."""
+
+    group_id: str
+    to: str = ""
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EndMember:
     """The supervisor reports that a member's process has ended, and its engine with it.
 
@@ -231,5 +246,5 @@ ConnectorOrder = (
 
 OperatorCommand = Cordon | Uncordon | Expect | SetPlacement | Rebalance | RemoveMember
 
-FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
+FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand | MoveOwner
 """The commands that are refused while the disk has little room: people can repeat them."""

@@ -17,20 +17,37 @@ from queue import SimpleQueue
 from typing import Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
+from ...events.entries.retention import UNLIMITED, Retention
 from ...events.log.errors import WrongLogError
-from ...events.retention import UNLIMITED, Retention
+from ...events.stores.opening import StoreSpec
 from ..group.computing.compute import run_assignor
-from ..group.group_shard import HostComputation
+from ..group.evolving_group import HostComputation
+from ..group.group_shard import CoordinatorProcess
 from ..group.members.request_filter import SALTS, first_epoch
 from ..group.state.settings import DEFAULT_LIMITS, GroupSettings, ShardLimits
-from ..messages.commands import AddressedReply, DescribeTraffic
+from ..messages.commands import (
+    AddressedReply,
+    CommandReply,
+    DescribeTraffic,
+    RequestedCommand,
+)
 from ..messages.computing import EndComputation, InstallReply, PrepareReply
-from ..messages.groups import ConnectReply, FindStream, HostCall, HostReply, PackedReply
+from ..messages.groups import (
+    AlterGroupConfigsReply,
+    ConnectReply,
+    FindStream,
+    HostCall,
+    HostReply,
+    PackedReply,
+    as_call,
+)
 from ..messages.members import HeartbeatReply
+from ..messages.orders import ConfigureGroup
 from ..transport.actor import Address, Failure
 from .figures import FiguresFile
-from .host_actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
+from .host_actor import CommandSender, Flush, HostActor, Ping, Pong, clocks, new_id
 from .host_connection import HostConnection, SendRest
+from .hosted_logs import HostedLogs, open_logs
 from .hosting import ConnectCaller, HostedGroups
 
 SILENT_MS: Final = 2_000
@@ -100,6 +117,8 @@ class OpenShard:
     """The file for the figures of its process."""
     retention: Retention = UNLIMITED
     """How much of its history the control log keeps."""
+    store: StoreSpec | None = None
+    """Where its commits count; None: in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,17 @@ class ShardOpened:
     pid: int
     groups: int
     """The number of groups in the shard."""
+
+
+def _is_of_people(answer: AddressedReply) -> bool:
+    return isinstance(answer.to, CommandSender)
+
+
+def _as_reply(answer: AddressedReply) -> AddressedReply:
+    """Return the answer to a change of settings as that to a command."""
+    assert isinstance(answer.reply, AlterGroupConfigsReply)  # noqa: S101  # nothing else is asked
+    reply = CommandReply(answer.reply.error, answer.reply.message)
+    return AddressedReply(answer.to, reply)
 
 
 class OffloadingGroups(HostedGroups):
@@ -148,6 +178,8 @@ class ShardActor(HostActor[HostCall]):
             self.send(sender, self._host.address(self._group_host.coordinator_epoch))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._group_host.traffic())
+        elif isinstance(message, RequestedCommand) and isinstance(message.command, ConfigureGroup):
+            self.enqueue(as_call(message.command), CommandSender(sender, message))
         else:
             self.send(sender, Failure(f"groups do not understand {type(message).__name__}"))
 
@@ -184,7 +216,9 @@ class ShardActor(HostActor[HostCall]):
 
     def send_answers(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to the host, and tell it which of its calls get none."""
-        replies = [packed for each in answers if (packed := self._packed(each)) is not None]
+        super().send_answers([_as_reply(each) for each in answers if _is_of_people(each)])
+        of_host = (each for each in answers if not _is_of_people(each))
+        replies = [packed for each in of_host if (packed := self._packed(each)) is not None]
         given_up = self._groups.take_given_up() if self._groups is not None else ()
         host = self._host.number
         nothing = [ConnectReply(None, each.number) for each in given_up if each.host == host]
@@ -223,7 +257,8 @@ class ShardActor(HostActor[HostCall]):
             kinds = (SHARED_CONTROL, SHARED_OFFSETS)
             try:
                 self._logs = HostedLogs(
-                    order.folder, name, kinds, order.retention, had_logs=order.had_logs
+                    open_logs(order.folder, name, kinds, order.store, had_logs=order.had_logs),
+                    order.retention,
                 )
             except WrongLogError as error:
                 raise WrongShardCountError(
@@ -232,9 +267,8 @@ class ShardActor(HostActor[HostCall]):
                 ) from None
             entries, _ = self._logs.control.load()
             epoch = first_epoch(self._logs.control.epoch, secrets.randbelow(SALTS))
-            groups = OffloadingGroups(
-                entries, self._logs.offsets, order.settings, epoch, now, new_id
-            )
+            process = CoordinatorProcess(epoch, new_id, self.users_assignors())
+            groups = OffloadingGroups(entries, self._logs.offsets, order.settings, process, now)
             groups.kept.limits = order.limits
             self._groups, self._last_input_ms = groups, now.steady_ms
             figures = FiguresFile(order.figures)

@@ -14,24 +14,28 @@ import os
 import secrets
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...events.entries.codec import CONTROL, OFFSETS, restore
-from ...events.entries.compaction import Compactor, RequestedCompaction
-from ...events.entries.group_keys import SHARED_CONTROL
-from ...events.log.errors import LogError
-from ...events.log.files import data_bytes
-from ...events.log.frame import NewEntry
-from ...events.log.owner import require_log
-from ...events.log.space import DiskSpace
-from ...events.log.tables import LogKind
-from ...events.log.writer import GroupLog
-from ...events.retention import UNLIMITED, Retention
+from ...events.entries.compaction import RequestedCompaction
+from ...events.entries.retention import UNLIMITED, Retention
+from ...events.log.errors import LogError, OwnerFencedError
+from ...events.stores.opening import StoreSpec
+from ...events.stores.port import StoreAwayError
+from ..assignors.built_in.catalogue import NO_ASSIGNORS, Computes
+from ..consumer.calls import with_assignors
 from ..group.group_shard import CoordinatorProcess, GroupShard
-from ..group.host import LATE_MS, TICK_MS, GroupHost, LatenessBudget, drain
+from ..group.host import (
+    LATE_MS,
+    TICK_MS,
+    GroupHost,
+    LatenessBudget,
+    UnconfirmedAnswers,
+    drain,
+)
 from ..group.kind import WORKERS
 from ..group.members.commit import OffsetLedger
 from ..group.members.request_filter import SALTS, first_epoch
@@ -56,18 +60,21 @@ from ..timing import Now
 from ..transport.actor import Actor, Address, Failure
 from ..transport.log_format import REQUEST
 from .figures import Figure, FiguresFile, WorkPhase
+from .hosted_logs import HostedLogs, open_logs
 
 LOGGER = logging.getLogger(__name__)
 Q = TypeVar("Q")
 EXIT_FAILED = 70
 EXIT_LOG = 74
+EXIT_FENCED = 75
+"""Another node owns the logs now; the process is started anew without a pause."""
+BEAT_SECONDS: Final = 0.75
+"""How often an owner of logs in a store is heard of there, at least."""
 FIRST_LOOK, BETWEEN_LOOKS, BETWEEN_SLICES = 60.0, 600.0, 0.05
 """When the process first looks for history to trim, how often then, and its pause after each slice
 while there is some, in seconds: requests are handled between."""
 BETWEEN_ASKED: Final = 0.01
 """The pause after each slice of a compaction that somebody waits for, in seconds."""
-OFFSETS_KEPT = 50_000
-"""Entries of the offset log that stay readable one by one; the view keeps the latest of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class OpenGroup:
     """The file for the figures of its process."""
     retention: Retention = UNLIMITED
     """How much of its history the control log keeps."""
+    store: StoreSpec | None = None
+    """Where its commits count; None: in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,8 @@ class GroupOpened:
     """The end of its control log: readers that have come so far know all of it."""
     pid: int
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    is_owner: bool = True
+    """Whether it is decided here: else this process carries everything to another node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,19 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Beat:
+    """To itself: be heard of in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """To itself: ask the store whether this is the owner, for the answers that wait for that."""
+
+    due_ms: int
+    """When that is due, steady clock; another beat may have come before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Compact:
     """To itself: trim history that exceeds the retention."""
 
@@ -133,94 +157,6 @@ class CommandSender(NamedTuple):
 
     sender: Address
     requested: RequestedCommand
-
-
-class HostedLogs:
-    """The two logs of a process, with one group or many; only this process writes them."""
-
-    def __init__(
-        self,
-        folder: Path,
-        log_id: str,
-        kinds: tuple[LogKind, LogKind],
-        retention: Retention = UNLIMITED,
-        *,
-        had_logs: bool,
-    ) -> None:
-        """Open them, or create them; the first kind is that of the control log.
-
-        Raises `NoLogError` if one is missing beside the other: without its offsets a group would
-        have all rows read again.
-        """
-        offsets = folder / "offsets"
-        self.figures = FiguresFile()
-        """Where the time of appends is counted."""
-        self.append_seconds = 0.0
-        """How long all appends together took."""
-        had_logs = had_logs or data_bytes(offsets) > 0  # they are made after the control log
-        self.control = _open_log(folder / "control", log_id, kinds[0], had_logs=had_logs)
-        had_logs = had_logs or self.control.end > 0
-        self.offsets = _open_log(offsets, log_id, kinds[1], had_logs=had_logs)
-        self._offsets_low = 0
-        """The first entry of the offset log that is readable by itself, as of the last trim."""
-        is_shared = kinds[0] == SHARED_CONTROL
-        self.retention = retention
-        """How much of the history is kept."""
-        self._compactor = Compactor(self.control, retention, is_shared=is_shared)
-        self._control_low = self.control.low()
-        """The first entry of the control log that is left, as of the last log line about it."""
-
-    @property
-    def space(self) -> DiskSpace:
-        """How much may be written."""
-        return self.control.space
-
-    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Make commits durable, and trim the oldest entries."""
-        if entries:
-            self._append(self.offsets, entries, now)
-            keep_from = self.offsets.end - OFFSETS_KEPT
-            if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
-                self._offsets_low = self.offsets.trim(keep_from)
-                LOGGER.info("the offset log is compacted: it begins at %d now", self._offsets_low)
-
-    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Make records of the control log durable."""
-        if entries:
-            self._append(self.control, entries, now)
-
-    def compact(self, now: Now) -> bool:
-        """Trim one slice of history that exceeds the retention; return whether there is more.
-
-        On a full disk nothing is trimmed: pages that are freed are no space for others.
-        """
-        if self.space.is_low:
-            return False
-        if self._compactor.step(now.wall_ms):
-            return True
-        self.log_compaction()
-        return False
-
-    def log_compaction(self) -> None:
-        """Log where the control log begins now, if that is new."""
-        if (low := self.control.low()) != self._control_low:
-            text = "the history before entry %d of %s was compacted: `history` has its summary"
-            LOGGER.info(text, low, self.control.path)
-            self._control_low = low
-
-    def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
-        """Append entries; if space is low, only those that cannot wait."""
-        began = time.perf_counter()
-        log.append(log.end, entries, now.wall_ms, into_reserve=True)
-        took = time.perf_counter() - began
-        self.figures.observe(WorkPhase.APPEND, took)
-        self.append_seconds += took
-        LOGGER.debug("%d entries are durable in %s, up to %d", len(entries), log.path, log.end)
-
-    def close(self) -> None:
-        """Close both logs."""
-        self.control.close()
-        self.offsets.close()
 
 
 class HostActor(Actor, Generic[Q]):
@@ -245,8 +181,18 @@ class HostActor(Actor, Generic[Q]):
         self._lateness = LatenessBudget()
         self._has_warned = False
         """Whether the warning of the group is logged already."""
+        self._unconfirmed = UnconfirmedAnswers()
+        """What waits for a word of the store; nothing without one."""
+        self._confirm_at_ms: int | None = None
+        """For when a timer is set for the next such word, steady clock; None: none is set."""
+        self._is_store_lost = False
+        """Whether the store did not answer the last time, which is logged once."""
         self._requested: RequestedCompaction | None = None
         """The compaction that was asked for last; None before the first."""
+
+    def users_assignors(self) -> Mapping[str, Computes]:
+        """Return the server assignors of users by name: there are none, unless a subclass has."""
+        return NO_ASSIGNORS
 
     def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its host knows it
         """Queue a request, which is decided together with all others that arrive by then."""
@@ -270,7 +216,13 @@ class HostActor(Actor, Generic[Q]):
         if self._group_host is None:
             return
         with self._figures.working():
-            if isinstance(payload, Compact):
+            if isinstance(payload, Beat):
+                if self._confirm_at_ms is None:  # else one is about to begin
+                    self._beat()
+                self.wake_after(BEAT_SECONDS, payload)
+            elif isinstance(payload, Confirm):
+                self._confirm(payload.due_ms)
+            elif isinstance(payload, Compact):
                 self._compact(payload)
             elif isinstance(payload, ContinueCompaction):
                 self._continue_compaction(payload)
@@ -293,7 +245,8 @@ class HostActor(Actor, Generic[Q]):
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
             host.run_timers(now)
             self._warn_of_epochs(host)
-        answers = drain(host, self._logs, now)
+        ends = self._logs.ends
+        answers = self.confirmed(drain(host, self._logs, now), has_written=self._logs.ends != ends)
         drained_at = time.perf_counter()
         # All but the answering itself is counted before: whoever has an answer may look at once.
         took = drained_at - decided_at - self._logs.append_seconds + appended
@@ -304,6 +257,46 @@ class HostActor(Actor, Generic[Q]):
         self.send_answers(answers)
         self._wake_in_time(host, now)
         figures.observe(WorkPhase.ANSWER, time.perf_counter() - drained_at)
+
+    def confirmed(
+        self, answers: Sequence[AddressedReply], *, has_written: bool
+    ) -> Sequence[AddressedReply]:
+        """Return which answers leave now: with a store, the others wait for a word of it."""
+        if not self._logs.is_stored:
+            return answers
+        leaving = self._unconfirmed.take(answers, has_written=has_written)
+        self._confirm_in_time()
+        return leaving
+
+    def _confirm_in_time(self) -> None:
+        due_ms = self._unconfirmed.next_beat_ms()
+        if due_ms is not None and due_ms != self._confirm_at_ms:
+            self._confirm_at_ms = due_ms
+            self.wake_after(max(0, due_ms - clocks().steady_ms) / 1_000, Confirm(due_ms))
+
+    def _confirm(self, due_ms: int) -> None:
+        """Beat if that is still due, or set the timer for when it is."""
+        if due_ms == self._confirm_at_ms:
+            self._confirm_at_ms = None
+        if due_ms == self._unconfirmed.next_beat_ms():
+            self._beat()
+        else:
+            self._confirm_in_time()
+
+    def _beat(self) -> None:
+        """Be heard of in the store, and send what waits for that; what fails is tried again."""
+        self._unconfirmed.begin_beat(clocks().steady_ms)
+        try:
+            self._logs.beat()
+        except StoreAwayError as error:
+            self._unconfirmed.fail_beat(clocks().steady_ms)
+            if not self._is_store_lost:  # it is asked many times a second
+                LOGGER.warning("nothing is answered until the store is back: %s", error)
+            self._is_store_lost = True
+        else:
+            self._is_store_lost = False
+            self.send_answers(self._unconfirmed.confirm())
+        self._confirm_in_time()
 
     def _compact(self, payload: Compact) -> None:
         has_more = self._logs.compact(clocks())
@@ -341,6 +334,9 @@ class HostActor(Actor, Generic[Q]):
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
         """Exit: the group in memory may be wrong, its log is not."""
+        if isinstance(error, OwnerFencedError):
+            LOGGER.warning("another node owns the group now: %s", error)
+            self.die(EXIT_FENCED)
         LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
         if sender is not None:
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
@@ -352,6 +348,8 @@ class HostActor(Actor, Generic[Q]):
         self._figures = self._logs.figures = figures
         self._wake_in_time(host, now)
         self.wake_after(FIRST_LOOK, Compact())
+        if self._logs.is_stored:
+            self.wake_after(BEAT_SECONDS, Beat())
         gc.collect()
         gc.freeze()  # the host lives as long as the process: no collection has to walk it
 
@@ -386,7 +384,7 @@ class GroupActor(HostActor[GroupRequest]):
     def receive(self, message: object, sender: Address) -> None:
         """Open the group, or queue a request."""
         if isinstance(message, OpenGroup):
-            self._open(message, sender)
+            self.open_group(message, sender)
         elif isinstance(message, Ping):
             self.send(sender, Pong())
         elif self._group_host is None:
@@ -407,29 +405,36 @@ class GroupActor(HostActor[GroupRequest]):
         assert isinstance(shard, GroupShard)  # noqa: S101  # as it is opened
         return shard.describe_traffic(clocks())
 
-    def _open(self, order: OpenGroup, sender: Address) -> None:
+    def open_group(self, order: OpenGroup, sender: Address) -> None:
+        """Open the group from its logs, unless it is open, and tell the sender."""
         if self._group_host is None:
-            now, kinds = clocks(), (CONTROL, OFFSETS)
-            began = time.perf_counter()
-            self._logs = HostedLogs(
-                order.folder, order.group_id, kinds, order.retention, had_logs=order.had_logs
-            )
-            control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
-            group = restore(order.group_id, *control.load())
-            number = first_epoch(control.epoch, secrets.randbelow(SALTS))
-            process = CoordinatorProcess(number, new_id)
-            host = GroupShard(group, WORKERS, order.settings, ledger, now.steady_ms, process)
-            figures = FiguresFile(order.figures)
-            figures.begin(time.perf_counter() - began)
-            self.begin(host, now, figures)
-            text = "group %s is open at entry %d of its log, with %d members and %d connectors"
-            sizes = len(group.members), len(group.connectors)
-            LOGGER.info(text, order.group_id, control.end, *sizes)
-        number = (
-            NO_COORDINATOR_EPOCH if self._group_host is None else self._group_host.coordinator_epoch
-        )
-        end = self._logs.control.end
-        self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
+            began, kinds = time.perf_counter(), (CONTROL, OFFSETS)
+            where = order.folder, order.group_id, kinds, order.store
+            logs = open_logs(*where, had_logs=order.had_logs)
+            self.serve(order, HostedLogs(logs, order.retention), began)
+        self.send(sender, self.opened(order))
+
+    def serve(self, order: OpenGroup, logs: HostedLogs, began: float) -> None:
+        """Rebuild the group from its logs, and take requests from now on."""
+        now, self._logs = clocks(), logs
+        control, ledger = logs.control, OffsetLedger(logs.offsets)
+        group = restore(order.group_id, *control.load())
+        number = first_epoch(control.epoch, secrets.randbelow(SALTS))
+        process = CoordinatorProcess(number, new_id, self.users_assignors())
+        kind = with_assignors(WORKERS, process.assignors)
+        host = GroupShard(group, kind, order.settings, ledger, now.steady_ms, process)
+        figures = FiguresFile(order.figures)
+        figures.begin(time.perf_counter() - began)
+        self.begin(host, now, figures)
+        text = "group %s is open at entry %d of its log, with %d members and %d connectors"
+        sizes = len(group.members), len(group.connectors)
+        LOGGER.info(text, order.group_id, control.end, *sizes)
+
+    def opened(self, order: OpenGroup) -> GroupOpened:
+        """Return that the group takes requests."""
+        host, end = self._group_host, self._logs.control.end
+        number = NO_COORDINATOR_EPOCH if host is None else host.coordinator_epoch
+        return GroupOpened(order.group_id, end, os.getpid(), number)
 
 
 def describe_compaction(requested: RequestedCompaction | None) -> CompactionProgress:
@@ -458,12 +463,6 @@ def log_fence(reply: object) -> None:
     """Log that a member was fenced: its tasks stop, and restart where they are assigned."""
     if isinstance(reply, HeartbeatReply) and reply.error is Error.FENCED_MEMBER_EPOCH:
         LOGGER.warning("%s is fenced: %s", reply.member_id, reply.message)
-
-
-def _open_log(path: Path, log_id: str, kind: LogKind, *, had_logs: bool) -> GroupLog:
-    if had_logs:
-        require_log(path)
-    return GroupLog.open_writer(path, log_id, kind)
 
 
 def clocks() -> Now:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..messages.groups import (
     GroupCalls,
     GroupReplies,
-    HostCall,
+    PackedCall,
     PackedReply,
     StreamAt,
     pack_numbers,
@@ -36,7 +36,7 @@ class _KeptCall:
 
     __slots__ = ("call", "reply")
 
-    def __init__(self, call: HostCall) -> None:
+    def __init__(self, call: PackedCall) -> None:
         self.call = call
         self.reply: PackedReply | None = None
 
@@ -107,7 +107,7 @@ class HostConnection:
         self._outbox.clear()
         self._on_new_host()
 
-    def _calls_of(self, packet: GroupCalls) -> list[HostCall]:
+    def _calls_of(self, packet: GroupCalls) -> list[PackedCall]:
         kept = self._kept
         for call in packet.kept:
             kept[call.number] = _KeptCall(call)

@@ -8,7 +8,7 @@ may become the other kind. An idle group costs nothing: one
 queue has the timers of all groups.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -27,44 +27,51 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import DiskSpace
 from ...events.model import CONNECT
 from ...events.records import Topic
-from ..consumer.calls import CONSUMERS, OffsetCalls
+from ..consumer.calls import CONSUMERS, OffsetCalls, with_assignors
 from ..consumer.offsets.clean_up import topics_changed
 from ..group.decide import decide_outside
-from ..group.evolving_group import NOBODY
-from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard, HostComputation
+from ..group.evolving_group import NOBODY, HostComputation
+from ..group.group_shard import IDLE_MS, CoordinatorProcess, GroupShard
 from ..group.host import ENOUGH_SPACE, LOOK_FOR_SPACE_MS, Ready
 from ..group.kind import WORKERS, GroupKind
 from ..group.members.commit import OffsetLedger
+from ..group.state.own_settings import OF_CONNECT, OF_CONSUMERS, describe_settings
 from ..group.state.settings import GroupSettings
 from ..group.translation.outside import OUTSIDE_TRANSLATION
 from ..messages.classic import JoinGroup
-from ..messages.commands import AddressedReply, Traffic
+from ..messages.commands import Address, AddressedReply, Traffic
 from ..messages.computing import EndComputation
 from ..messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
 from ..messages.errors import Error
 from ..messages.groups import (
     AdminCall,
     AdminReply,
+    AlterGroupConfigs,
+    AlterGroupConfigsReply,
     ConnectCall,
     ConnectReply,
-    DescribeConsumerGroup,
     DescribeGroup,
+    DescribeGroupConfigs,
+    DescribeGroupConfigsReply,
     EndHold,
     HeartbeatCall,
     HostCall,
     HostReply,
     ListGroups,
     ListGroupsReply,
+    ListTransactions,
+    ListTransactionsReply,
     RemoveGroup,
     RemoveGroupReply,
     SharedCall,
     TellTopics,
     TellTopicsReply,
+    WaitsFor,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat
 from ..messages.offsets import OffsetFetch
 from ..timing import Now, TimerQueue
-from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
+from .describe import describe, list_group, unknown_group_message
 from .limits import NOTHING, Footprint, KeptByClients, flaw_in_ids, footprint_of, growth_by
 from .refusals import refuse_host_call
 from .telling import GroupTeller
@@ -77,6 +84,7 @@ CONNECTORS: Final = replace(
     decide=decide_outside,
     translation=OUTSIDE_TRANSLATION,
     grants_from_log=False,
+    own_settings=OF_CONNECT,
     is_of_clients=True,
     open_calls=OffsetCalls,
 )
@@ -117,10 +125,15 @@ class HostedGroup:
 
     @property
     def is_known(self) -> bool:
-        """Whether it has anything in the logs, or a member that is joining."""
+        """Whether it is in use, or has settings: these are there before it, and outlive it."""
+        return self.is_used or bool(self.shard.group.configs)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it has or had members, has offsets, or a member that is joining."""
         group = self.shard.group
         is_logged = group.classic is not None or group.topics is not None or bool(group.members)
-        if is_logged or group.bump is not None or group.connectors or group.configs:
+        if is_logged or group.bump is not None or group.connectors:
             return True
         return not self.shard.classic.coordinator.is_unused or self.ledger.has_consumer_offsets()
 
@@ -161,9 +174,8 @@ class HostedGroups:
         entries: Iterable[Entry],
         offsets: Latest,
         settings: GroupSettings,
-        epoch: int,
+        process: CoordinatorProcess,
         now: Now,
-        new_id: Callable[[], str],
     ) -> None:
         """Recover the groups from the latest entry of each key, in offset order.
 
@@ -171,10 +183,10 @@ class HostedGroups:
         """
         self.kept = KeptByClients()
         """What all groups keep of their clients, which has limits."""
-        self.coordinator_epoch = epoch
+        self.coordinator_epoch = process.epoch
         """The epoch of this process, which distinguishes it from earlier ones."""
         self._settings, self._offsets = settings, offsets
-        self._process = CoordinatorProcess(epoch, new_id)
+        self._process = process
         self._space, self._calls, self._expired, self._deleted = ENOUGH_SPACE, 0, 0, 0
         """The space for log records, as of the last check of the disk; how many calls came; how
         many offsets have expired, and how many were deleted, the expired ones among them."""
@@ -263,14 +275,11 @@ class HostedGroups:
         if was_out and not space.is_out and self._topics is not None:
             self._set_topics(self._topics, now)  # a change may not have been written before
 
-    def submit(self, request: HostCall, sender: int, now: Now) -> None:
+    def submit(self, request: HostCall, sender: Address, now: Now) -> None:
         """Handle a call; its reply is in a later `Ready`."""
         self._calls += 1
-        if isinstance(request, ListGroups):
-            known = (each.shard for _, each in sorted(self._groups.items()) if each.is_known)
-            self._reply(
-                sender, ListGroupsReply(tuple(map(list_group, known)), number=request.number)
-            )
+        if isinstance(request, ListGroups | ListTransactions):
+            self._reply(sender, replace(self._list(request), number=request.number))
         elif isinstance(request, EndHold):
             if group := self._groups.get(request.group_id):
                 self._changed[group] = None
@@ -345,7 +354,7 @@ class HostedGroups:
     def _group_for(self, request: SharedCall, now: Now) -> HostedGroup:
         """Return the group of a call; a new one if none of the joining kind exists."""
         group = self._groups.get(request.group_id)
-        if group is not None and group.is_known:
+        if group is not None and group.is_used:
             return group
         kind = kind_of_call(request)
         if group is None:
@@ -353,19 +362,47 @@ class HostedGroups:
         is_other = kind is not None and kind.translation is not group.shard.kind.translation
         return self._host(group.shard.group, kind, now) if is_other else group
 
+    def _list(
+        self, request: ListGroups | ListTransactions
+    ) -> ListGroupsReply | ListTransactionsReply:
+        if isinstance(request, ListTransactions):
+            return ListTransactionsReply(frozenset(self._transactions()))
+        groups = sorted(self._groups.items())
+        listed = tuple(list_group(each.shard) for _, each in groups if each.is_used)
+        configured = tuple(group_id for group_id, each in groups if each.shard.group.configs)
+        return ListGroupsReply(listed, configured=configured)
+
+    def _transactions(self) -> Iterable[WaitsFor]:
+        """Yield the transactions that groups wait for."""
+        for group_id, group in self._groups.items():
+            for each in group.ledger.pending_offsets():
+                yield WaitsFor(group_id, each.producer_id, each.after)
+
     def _answer(self, call: AdminCall, now: Now) -> AdminReply:
         group = self._groups.get(call.group_id)
-        if group is None or not group.is_known:
+        if isinstance(call, DescribeGroupConfigs):
+            configs = group.shard.group.configs if group is not None else {}
+            own = describe_settings(OF_CONSUMERS, self._settings, configs)
+            return DescribeGroupConfigsReply(Error.NONE, own)
+        if isinstance(call, AlterGroupConfigs):
+            return self._configure(call, now)
+        if group is None or not group.is_used:
             message = unknown_group_message(call.group_id)
             reply = refuse_host_call(call, Error.GROUP_ID_NOT_FOUND, message)
             assert isinstance(reply, AdminReply)  # noqa: S101  # as the call is
             return reply
-        if isinstance(call, DescribeGroup):
-            return describe_classic(group.shard)
-        if isinstance(call, DescribeConsumerGroup):
-            return describe_consumers(group.shard)
+        if not isinstance(call, RemoveGroup):
+            return describe(group.shard, call)
         self._changed[group] = None
         return self._remove(group.shard, now)
+
+    def _configure(self, call: AlterGroupConfigs, now: Now) -> AlterGroupConfigsReply:
+        """Change settings of a group, which need not be in use yet."""
+        group = self._groups.get(call.group_id) or self._host(Group(call.group_id), None, now)
+        self._groups[call.group_id] = group
+        self._changed[group] = None
+        reply = group.shard.configure(call.command(), now)
+        return AlterGroupConfigsReply(reply.error, reply.message)
 
     def _remove(self, shard: GroupShard, now: Now) -> RemoveGroupReply:
         if shard.group.members or not shard.classic.coordinator.is_empty:
@@ -395,9 +432,10 @@ class HostedGroups:
             assert reply.reply is not None  # noqa: S101  # a refusal says why
             self._answers.append(AddressedReply(ConnectCaller(sender, call.number), reply.reply))
         else:
+            assert isinstance(reply, HostReply)  # noqa: S101  # no node calls groups of clients
             self._reply(sender, reply)
 
-    def _reply(self, sender: int, reply: HostReply) -> None:
+    def _reply(self, sender: Address, reply: HostReply) -> None:
         self._answers.append(AddressedReply(sender, reply))
 
     def _set_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
@@ -426,7 +464,7 @@ class HostedGroups:
         return None
 
     def _host(self, group: Group, kind: GroupKind | None, now: Now) -> HostedGroup:
-        kind = kind or kind_of_group(group)
+        kind = with_assignors(kind or kind_of_group(group), self._process.assignors)
         if not self.holds_heartbeats:
             kind = replace(kind, holds_heartbeats=False)
         hosted = HostedGroup(

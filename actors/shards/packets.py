@@ -15,11 +15,14 @@ from ..messages.computing import PrepareReply
 from ..messages.errors import Error
 from ..messages.groups import (
     ConnectReply,
+    DescribeConnectGroupReply,
     DescribeConsumerGroupReply,
     DescribedConsumer,
+    DescribedWorker,
     DescribeGroupReply,
-    HostCall,
     ListGroupsReply,
+    NodeReply,
+    PackedCall,
     PackedReply,
 )
 from ..messages.members import HeartbeatReply
@@ -34,16 +37,16 @@ PARTITION: Final = 40
 """The assumed size of a partition, in bytes."""
 
 
-def with_number(call: HostCall, number: int) -> HostCall:
+def with_number(call: PackedCall, number: int) -> PackedCall:
     """Return a call with its number; faster than `replace`, as it runs for each call."""
     kind: Any = type(call)
     values = [getattr(call, name) for name in _names_but_number(kind)]
-    numbered: HostCall = kind(*values, number=number)
+    numbered: PackedCall = kind(*values, number=number)
     return numbered
 
 
 @cache
-def _names_but_number(kind: type[HostCall]) -> Sequence[str]:
+def _names_but_number(kind: type[PackedCall]) -> Sequence[str]:
     return [each.name for each in fields(kind) if each.name != "number"]
 
 
@@ -87,17 +90,21 @@ def size_of(reply: object) -> int:
     if isinstance(reply, DescribeConsumerGroupReply):
         topics = sum(SMALL + len(name) for name in reply.topics)
         return SMALL + topics + sum(map(_size_of_consumer, reply.members))
+    if isinstance(reply, DescribeConnectGroupReply):
+        return SMALL + sum(map(_size_of_worker, reply.members))
     if isinstance(reply, ListGroupsReply):
         return SMALL * (1 + len(reply.groups))
     return SMALL + _size_of_member_reply(reply)
 
 
 def _size_of_member_reply(reply: object) -> int:
+    if isinstance(reply, NodeReply):
+        return _size_of_member_reply(reply.reply)
     if isinstance(reply, JoinGroupReply):
         return sum(SMALL + len(each.metadata) for each in reply.members)
     if isinstance(reply, SyncGroupReply):
         return len(reply.assignment)
-    return _size_of_connect(reply.reply) if isinstance(reply, ConnectReply) else 0
+    return _size_of_connect(reply.reply if isinstance(reply, ConnectReply) else reply)
 
 
 def _size_of_connect(reply: object) -> int:
@@ -131,6 +138,11 @@ def _size_of_consumer(member: DescribedConsumer) -> int:
     return SMALL + names + PARTITION * (len(member.assigned) + len(member.target))
 
 
+def _size_of_worker(member: DescribedWorker) -> int:
+    resources = len(member.assigned) + len(member.owned) + len(member.target)
+    return SMALL + len(member.data.metadata) + PARTITION * resources
+
+
 def _with_size(reply: PackedReply) -> tuple[int, PackedReply]:
     size = size_of(reply)
     return (size, reply) if size <= MOST_BYTES else (SMALL, _refuse_length(reply))
@@ -143,8 +155,10 @@ def _refuse_length(reply: PackedReply) -> PackedReply:
         return OffsetFetchReply(error, message=message, number=reply.number)
     if isinstance(reply, ConnectReply):
         return ConnectReply(PrepareReply(error, message), reply.number)
+    if isinstance(reply, NodeReply):
+        return NodeReply(number=reply.number, error=error, message=message)
     if isinstance(reply, DescribeGroupReply):
         return DescribeGroupReply(error, DEAD, message=message, number=reply.number)
-    if isinstance(reply, DescribeConsumerGroupReply):
-        return DescribeConsumerGroupReply(error, message=message, number=reply.number)
+    if isinstance(reply, DescribeConsumerGroupReply | DescribeConnectGroupReply):
+        return type(reply)(error, message=message, number=reply.number)
     return reply

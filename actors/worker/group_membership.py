@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
 from ...events.model import ClientAssignor, Resources
+from ..messages.assignors import ComputeAssignmentReply
 from ..messages.classic import MemberReply
 from ..messages.members import NO_COORDINATOR_EPOCH
 from ..timing import earliest
@@ -78,6 +79,10 @@ class GroupMembership(ABC):
 
         `_offset` is that of the record that says so.
         """
+        return []
+
+    def take_assignment(self, _reply: ComputeAssignmentReply, _now_ms: int) -> list[Instruction]:
+        """Apply what an assignor has computed; only a classic leader has asked for it itself."""
         return []
 
     @abstractmethod

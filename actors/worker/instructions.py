@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ...events.model import Resources
 from ..messages.classic import ClassicCall
+from ..messages.computing import Snapshot
 from ..messages.members import Heartbeat
 
 REQUEST_GRACE_MS = 1_500
@@ -107,6 +108,13 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeRound:
+    """Compute, by an assignor, who is to run what in the generation that the member leads."""
+
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
 class Gone:
     """The member has left, or cannot continue: `error` has the reason."""
 
@@ -114,4 +122,4 @@ class Gone:
     """Why the member cannot continue; empty if it left."""
 
 
-Instruction = Send | SendCall | Start | Stop | Fence | Kill | Compute | Gone
+Instruction = Send | SendCall | Start | Stop | Fence | Kill | Compute | ComputeRound | Gone

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in import balanced, counting, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
-from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
+from fairlead.actors.messages.computing import ANY_WORK, Assignment, MemberView, Needs, Snapshot
 from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.drawn import ordered
 from fairlead_tests.assignors.snapshots import member, one, snapshot, work
@@ -49,6 +49,18 @@ def test_work_that_needs_tags_goes_to_who_has_all_of_them(assign: Assign) -> Non
     reason = "needs tag gpu and tag ssd: no worker that takes work meets this"
     made = assign(replace(group, needs={"A": both}))
     assert made.unplaceable == {one("A"): reason, one("A-0"): reason}
+
+
+@whichever
+def test_who_takes_only_work_with_tags_is_given_no_other(assign: Assign) -> None:
+    only = encode_abilities(Abilities(1, frozenset({"gpu"}), tagged_only=True))
+    picky = replace(worker("W1", "B"), metadata=only)
+    group = snapshot("A A-0 B B-0 C", picky, worker("W2"))
+    made = assign(replace(group, needs={"A": GPU, "B": ANY_WORK, "C": ANY_WORK}))
+    assert made == Assignment({"W1": work("A A-0"), "W2": work("B B-0 C")})
+    alone = snapshot("B", picky)
+    reason = "needs a worker that takes work without tags: no worker that takes work meets this"
+    assert assign(replace(alone, needs={"B": ANY_WORK})).unplaceable == {one("B"): reason}
 
 
 @each_assignor

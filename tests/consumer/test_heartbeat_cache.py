@@ -78,7 +78,6 @@ def test_a_reply_from_before_a_change_is_not_cached() -> None:
         {"rack_id": "r"},
         {"instance_id": "i"},
         {"server_assignor": "range"},
-        {"client_assignors": ()},
         {"rebalance_timeout_ms": 20_000},
         {"subscribed_topic_names": ("t4",)},
         {"subscribed_topic_regex": "t.*"},

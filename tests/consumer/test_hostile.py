@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetCommitReply, TopicOffset
 from fairlead.events.entries.codec import restore
-from fairlead.events.model import ClientAssignor
-from fairlead.runtime.simulation.invariants import consistent, same
+from fairlead.runtime.simulation.invariants.group import consistent, same
 from fairlead_tests.consumer.driver import ConsumerDriver
 
 TEXTS = st.sampled_from(["", "A", "B", "t4", "t4#0", "\0", "\udc80", "x" * 300, "(", ".*", "ä"])
@@ -27,7 +26,6 @@ HEARTBEATS = st.builds(
     st.none() | TEXTS,
     st.none() | st.sampled_from(["uniform", "range", "mine"]),
     st.none() | st.dictionaries(TEXTS, st.lists(NUMBERS, max_size=3).map(tuple), max_size=2),
-    st.none() | st.lists(st.builds(ClientAssignor, TEXTS, NUMBERS), max_size=2).map(tuple),
     TEXTS,
     TEXTS,
 )

@@ -332,3 +332,12 @@ def test_hostile_values_are_answered_by_an_error_and_change_nothing(
     told = driver.asks(said())
     assert isinstance(told, ConsumerGroupHeartbeatReply)
     assert (told.error is not Error.NONE, driver.group.end) == (True, end)
+
+
+def test_the_server_assignor_is_the_one_that_most_members_name() -> None:
+    driver = ConsumerDriver(topics={"a": topic("a", 3), "c": topic("c", 3)})
+    driver.joins("A", "a", "c", server_assignor="range")
+    driver.joins("B", "a", "c", server_assignor="range")
+    driver.settles()
+    assert driver.group.target.assignor == "range"
+    assert driver.holds() == {"A": "a-0 a-1 c-0 c-1", "B": "a-2 c-2"}

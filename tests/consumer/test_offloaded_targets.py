@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.actors.group.computing.compute import run_assignor
-from fairlead.actors.group.group_shard import HostComputation
+from fairlead.actors.group.evolving_group import HostComputation
 from fairlead.actors.messages.computing import Assignment, EndComputation, Snapshot
 from fairlead.actors.shards.actor import TargetComputer
 from fairlead.events.log.space import DiskSpace

@@ -23,7 +23,7 @@ from fairlead.events.commits import (
 from fairlead.events.group import token_of
 from fairlead.events.model import Token
 from fairlead.events.records import Tombstone
-from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
 from fairlead_tests.decider import Decider, resource, resources
 
 FILE: Document = {"bucket": 1}

@@ -8,7 +8,7 @@ from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.timing import Now
 from fairlead.events.group import Group
-from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
 
 
 @pytest.mark.parametrize("call", ["extend_timers", "grant_sessions"])

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from fairlead.actors.group.orders.configuration import FIELDS, SETTINGS, effective
+from fairlead.actors.group.state.own_settings import FIELDS, SETTINGS, effective
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.validate import LARGEST_NUMBER
 from fairlead.actors.messages.commands import CommandReply, ExpireSession

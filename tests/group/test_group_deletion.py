@@ -23,6 +23,7 @@ from fairlead.events.records import (
     GroupDeletion,
     GroupMetadata,
     Operator,
+    OwnerBegan,
     TargetAssignment,
     TaskConfigs,
     TaskStatus,
@@ -69,6 +70,13 @@ def test_everything_gets_its_tombstone_in_the_protocols_order(decider: Decider) 
         Tombstone(GroupMetadata, ()),
     )
     assert decision.reply == CommandReply(Error.NONE, log_offset=decider.group.end)
+
+
+def test_the_node_that_owned_the_group_owns_it_still(decider: Decider) -> None:
+    owner = OwnerBegan(1, "n1")
+    decider.write(owner)
+    decider.carry_out(DELETE)
+    assert (decider.group.ownership, decider.group.exists) == (owner, False)
 
 
 def test_nothing_stays_but_how_far_the_epochs_came(decider: Decider) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.shards.host_actor import HostedLogs
+from fairlead.actors.shards.hosted_logs import HostedLogs, open_logs
 from fairlead.events.entries.codec import CONTROL, OFFSETS
 from fairlead.events.log.errors import NoLogError
 from fairlead.events.log.frame import NewEntry
 
 
 def opened(folder: Path) -> HostedLogs:
-    return HostedLogs(folder, "connect", (CONTROL, OFFSETS), had_logs=False)
+    return HostedLogs(open_logs(folder, "connect", (CONTROL, OFFSETS), had_logs=False))
 
 
 @pytest.mark.parametrize("gone", ["control", "offsets"])

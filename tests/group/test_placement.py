@@ -6,9 +6,9 @@ import pytest
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.commands import ExpireSession
-from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
+from fairlead.actors.messages.computing import ANY_WORK, Assignment, Install, InstallReply, Needs
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnector, SetPlacement
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.placement import Abilities, encode_abilities
@@ -273,3 +273,37 @@ def test_a_target_is_held_to_the_demands_of_its_snapshot(mixed: Decider) -> None
 def test_a_cordon_is_no_demand(mixed: Decider) -> None:
     mixed.carry_out(Cordon("connect", "w1"))
     assert install(mixed, "B", "A A-0") == InstallReply(Error.NONE)
+
+
+def only(member_id: str) -> Heartbeat:
+    """Return the join of a member that takes no work but such as demands its tag."""
+    said = encode_abilities(Abilities(1, frozenset({"gpu"}), tagged_only=True))
+    return replace(
+        JOIN, member_id=member_id, assignors=(ClientAssignor("balanced", metadata=said),)
+    )
+
+
+def test_work_without_tags_needs_another_worker_where_one_takes_only_work_with_tags(
+    decider: Decider,
+) -> None:
+    decider.carry_out(put("B", tags="gpu"))
+    decider.join("W0", only("W0"))
+    needs = {"A": ANY_WORK, "B": Needs(frozenset({"gpu"}))}
+    assert snapshot_of(decider.group, "balanced", 0).needs == needs
+    decider.settle()
+    assert decider.group.owner == {
+        **dict.fromkeys(resources("A A-0 A-1"), "W1"),
+        resource("B"): "W0",
+    }
+
+
+def test_who_takes_only_work_with_tags_is_not_asked_to_compute() -> None:
+    decider = Decider()
+    decider.carry_out(put("A", tags="gpu"))
+    alone = decider.carry_out(only("W0"))
+    assert isinstance(alone.reply, HeartbeatReply)
+    assert (alone.reply.error, alone.reply.assignment) == (Error.NONE, resources("A"))
+    assert decider.group.target.computed_by == "coordinator"
+    decider.join("W1")
+    assert decider.soft.computation is not None
+    assert decider.soft.computation.member_id == "W1"

@@ -17,7 +17,7 @@ from fairlead.actors.messages.assignors import (
     Worker,
 )
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
-from fairlead.events.model import NOTHING, ClientAssignor, Resource
+from fairlead.events.model import NOTHING, AssignorData, ClientAssignor, Resource
 from fairlead.runtime.node.assignors.discovery import AssignorRefusedError
 from fairlead.runtime.node.assignors.host import AssignorHost
 from fairlead_tests.local_assignors.packages import ASSIGNOR
@@ -336,3 +336,14 @@ def test_what_the_group_would_refuse_is_refused_here_in_its_words_and_says_whose
     made = Assignment({"m": frozenset({Resource("a", 7)})})
     assert answer == ComputeAssignmentReply(4, None, f"assignor mine: {flaw_in(made, snapshot())}")
     assert answer.error == "assignor mine: a-7 is not configured"
+
+
+def test_what_it_says_to_single_members_is_in_the_answer(installed: Installs) -> None:
+    said = (
+        "return Assignment({'m': group.configured}, data={'m': AssignorData(3, bytearray(b'x'))})"
+    )
+    source = "from fairlead.sdk import AssignorData\n" + body(assign=said)
+    answer = host(installed, source).assign("m", snapshot())
+    assert answer.error == ""
+    assert answer.assignment is not None
+    assert answer.assignment.data == {"m": AssignorData(3, b"x")}

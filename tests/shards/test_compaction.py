@@ -24,11 +24,11 @@ from fairlead.actors.shards.host_actor import (
 )
 from fairlead.events.entries.codec import CONTROL, OFFSETS, encode
 from fairlead.events.entries.compaction import SLICE
+from fairlead.events.entries.retention import Retention
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.events.retention import Retention
 
 
 class Alone(GroupActor):

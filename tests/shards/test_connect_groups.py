@@ -21,7 +21,7 @@ from fairlead.actors.messages.groups import (
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.shards.hosting import CONNECTORS
 from fairlead.events.model import GroupType
-from fairlead.runtime.simulation.invariants import same
+from fairlead.runtime.simulation.invariants.group import same
 from fairlead_tests.classic.workers import as_worker
 from fairlead_tests.shards.driver import ShardDriver, joining
 

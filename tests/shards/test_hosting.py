@@ -30,7 +30,7 @@ from fairlead.events.entries.group_keys import by_group, flaw_in_group_id
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.space import DiskSpace
-from fairlead.runtime.simulation.invariants import same
+from fairlead.runtime.simulation.invariants.group import same
 from fairlead_tests.shards.driver import ShardDriver, joining
 
 A, B = "a", "b"

@@ -17,6 +17,8 @@ SERVER_ASSIGNORS: Mapping[str, Computes] = {
 }
 """What the group itself can compute with."""
 
+NO_ASSIGNORS: Mapping[str, Computes] = {}
+
 FALLBACK = counting.UNIFORM
 """What the group computes with where no member can compute."""
 

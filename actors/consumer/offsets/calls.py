@@ -4,14 +4,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from ....events.catalogue import key_of
-from ....events.commits import ConsumerOffset
+from ....events.commits import ConsumerOffset, PendingOffset
 from ....events.entries.codec import UnwritableRecordError
 from ....events.group import LARGEST_EPOCH
 from ....events.model import is_topic_name
-from ....events.records import Tombstone, Topic
+from ....events.records import Record, Tombstone, Topic
 from ...group.members.commit import OffsetLedger
 from ...messages.errors import Error
 from ...messages.offsets import (
+    EndTransaction,
+    EndTransactionReply,
     OffsetCall,
     OffsetCommit,
     OffsetCommitReply,
@@ -39,6 +41,8 @@ def refuse_call(
     A broker checks the topics of a commit before the group does: unknown ones have their own error
     in any case. `topics` are those of the cluster, None: unknown.
     """
+    if isinstance(call, EndTransaction):
+        return EndTransactionReply(error, message, call.number)
     if isinstance(call, OffsetFetch):
         return OffsetFetchReply(error, message=message, number=call.number)
     if isinstance(call, OffsetCommit):
@@ -57,8 +61,12 @@ def _unknown_first(verdicts: Iterable[PartitionVerdict]) -> tuple[PartitionVerdi
 def commit_offsets(
     ledger: OffsetLedger, call: OffsetCommit, topics: Mapping[str, Topic] | None, now_ms: int
 ) -> OffsetReply:
-    """Commit the valid ones of these offsets; `topics` are the cluster's, None: unknown."""
-    records: list[ConsumerOffset] = []
+    """Commit the valid ones of these offsets; `topics` are the cluster's, None: unknown.
+
+    In a transaction they are pending until it ends. What is committed without one takes the place
+    of what was pending, as at a broker, where the later of two offsets counts.
+    """
+    offsets: list[ConsumerOffset] = []
     verdicts: list[PartitionVerdict] = []
     for each in call.offsets:
         error = _find_flaw(each, topics)
@@ -66,12 +74,53 @@ def commit_offsets(
         if error is Error.NONE:
             committed = each.topic, each.partition, each.offset, each.leader_epoch
             topic_id = topics[each.topic].topic_id if topics else ""
-            records.append(ConsumerOffset(*committed, each.metadata or "", now_ms, topic_id))
+            offsets.append(ConsumerOffset(*committed, each.metadata or "", now_ms, topic_id))
+    records: list[Record] = [*offsets]
+    if (transaction := call.transaction) is None:
+        records += _bury_pending(ledger, {(each.topic, each.partition) for each in offsets})
+    else:
+        at = transaction.producer_id, transaction.after, transaction.transactional_id
+        records = [PendingOffset(each, *at) for each in offsets]
     try:
         ledger.write(records)
     except UnwritableRecordError as flaw:  # a name is not encodable
         return refuse_call(call, Error.INVALID_REQUEST, str(flaw))
     return OffsetCommitReply(_unknown_first(verdicts), number=call.number)
+
+
+def _bury_pending(
+    ledger: OffsetLedger, partitions: Collection[tuple[str, int]]
+) -> Iterator[Tombstone]:
+    """Yield the tombstones of what is pending of these partitions."""
+    for each in ledger.pending_offsets():
+        if (each.offset.topic, each.offset.partition) in partitions:
+            yield Tombstone(PendingOffset, key_of(each))
+
+
+def end_transaction(
+    ledger: OffsetLedger, call: EndTransaction, topics: Mapping[str, Topic] | None
+) -> EndTransactionReply:
+    """Commit or drop what a transaction has left pending, except of topics that are gone.
+
+    A marker that is read again finds nothing that it has ended.
+    """
+    ended = [
+        each
+        for each in ledger.pending_offsets()
+        if each.producer_id == call.producer_id and each.after <= call.marker
+    ]
+    records: list[Record] = [Tombstone(PendingOffset, key_of(each)) for each in ended]
+    if call.is_committed:
+        ended.sort(key=lambda each: each.after)
+        last = {(each.offset.topic, each.offset.partition): each.offset for each in ended}
+        records += (each for each in last.values() if _is_there(each, topics))
+    ledger.write(records)
+    return EndTransactionReply(number=call.number)
+
+
+def _is_there(offset: ConsumerOffset, topics: Mapping[str, Topic] | None) -> bool:
+    """Return whether a topic has not been deleted; `topics` are those there are, None: unknown."""
+    return topics is None or (offset.topic in topics and _is_current(offset, topics))
 
 
 def _flaw_in_partition(
@@ -106,10 +155,21 @@ def fetch_offsets(
     topics = topics or {}
     if call.partitions is None:
         found = ledger.consumer_offsets()
-        offsets = tuple(_to_message(each) for each in found if _is_current(each, topics))
+        offsets = [_to_message(each) for each in found if _is_current(each, topics)]
     else:
-        offsets = tuple(_find(ledger, topics, *each) for each in _flatten(call.partitions))
-    return OffsetFetchReply(Error.NONE, offsets, number=call.number)
+        offsets = [_find(ledger, topics, *each) for each in _flatten(call.partitions)]
+    if call.needs_stable and (pending := ledger.pending_offsets()):
+        unstable = {(each.offset.topic, each.offset.partition) for each in pending}
+        offsets = [_without(each, unstable) for each in offsets]
+    return OffsetFetchReply(Error.NONE, tuple(offsets), number=call.number)
+
+
+def _without(offset: TopicOffset, unstable: Collection[tuple[str, int]]) -> TopicOffset:
+    """Return an offset, or an error in place of one that an open transaction may change."""
+    partition = offset.topic, offset.partition
+    if partition not in unstable:
+        return offset
+    return TopicOffset(*partition, error=Error.UNSTABLE_OFFSET_COMMIT)
 
 
 def _flatten(partitions: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, int]]:
@@ -156,5 +216,6 @@ def delete_offsets(
         known = ledger.consumer_offset(topic, partition) if error is Error.NONE else None
         if known is not None:
             tombstones.append(Tombstone(ConsumerOffset, key_of(known)))
-    ledger.write(tombstones)
+    deleted = {(each.topic, each.partition) for each in verdicts if each.error is Error.NONE}
+    ledger.write([*tombstones, *_bury_pending(ledger, deleted)])
     return OffsetDeleteReply(Error.NONE, _unknown_first(verdicts), number=call.number)

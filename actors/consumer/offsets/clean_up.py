@@ -8,7 +8,7 @@
 * In a group of consumers: likewise, but not those of topics that a member of either protocol
   subscribes to. These are in use however old they are.
 * In a group of other members they do not expire, since it is unknown which are in use. Nor do any
-  during a rebalance of classic consumers.
+  during a rebalance of classic consumers, or while offsets wait for the end of a transaction.
 
 A group is checked at most once per `offsets.retention.check.interval.ms`, and only if an offset may
 have expired since: each check finds the time at which the next offset expires. Later records of the
@@ -95,7 +95,7 @@ class OffsetCleanUp:
         Also returns whether that was the last of a group without members.
         """
         use = find_use(self._group, self._classic)
-        if use is None or space.is_low:
+        if use is None or space.is_low or self._ledger.pending_offsets():
             return 0, False
         retention_ms = settings.offsets_retention_ms
         expired = find_expired(self._ledger.consumer_offsets(), use, retention_ms, now.wall_ms)
@@ -231,7 +231,9 @@ def find_use(group: Group, classic: ClassicCoordinator) -> OffsetUse | None:
     if group.members:
         return OffsetUse(group.subscribers.keys())
     if classic.phase is RoundPhase.EMPTY and classic.is_unused:
-        return OffsetUse((), _empty_since_ms(group), is_over=True)
+        is_used = group.bump is not None or group.classic is not None or group.topics is not None
+        is_over = is_used or not group.configs  # settings outlive the group
+        return OffsetUse((), _empty_since_ms(group), is_over=is_over)
     if classic.phase is RoundPhase.STABLE and classic.protocol_type == CONSUMER:
         return OffsetUse(topics_of_consumers(classic.members()))
     return None

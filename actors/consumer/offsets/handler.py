@@ -20,6 +20,7 @@ from ...group.members.commit import OffsetLedger
 from ...messages.errors import Error
 from ...messages.offsets import (
     NO_EPOCH,
+    EndTransaction,
     OffsetCall,
     OffsetCommit,
     OffsetDelete,
@@ -27,10 +28,19 @@ from ...messages.offsets import (
     OffsetReply,
 )
 from ...timing import Now
-from .calls import commit_offsets, delete_offsets, fetch_offsets, refuse_call
+from .calls import (
+    commit_offsets,
+    delete_offsets,
+    end_transaction,
+    fetch_offsets,
+    refuse_call,
+)
 
 MOST_OFFSETS: Final = 100_000
 """The maximum number of partitions in a call."""
+
+UNKNOWN_TO_PRODUCERS: Final = frozenset({Error.STALE_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND})
+"""The errors for which producers are told ILLEGAL_GENERATION."""
 
 Refusal = tuple[Error, str]
 
@@ -49,6 +59,8 @@ class OffsetHandler:
             return refuse_call(call, *refused, topics)
         if isinstance(call, OffsetFetch):
             return fetch_offsets(self._ledger, call, topics)
+        if isinstance(call, EndTransaction):
+            return end_transaction(self._ledger, call, topics)
         if isinstance(call, OffsetDelete):
             return delete_offsets(self._ledger, call, self._topics_in_use(), topics)
         return commit_offsets(self._ledger, call, topics, now.wall_ms)
@@ -62,8 +74,12 @@ class OffsetHandler:
             error = self._refuse_fetch(call)
         elif space.is_low:
             return Error.COORDINATOR_NOT_AVAILABLE, space.refusal()
+        elif isinstance(call, EndTransaction):
+            error = None  # its members, if there are any, have committed these offsets already
         elif isinstance(call, OffsetDelete):
             error = self._refuse_delete()
+        elif call.transaction is not None:
+            error = self._refuse_transaction(call, now)
         else:
             error = self._refuse_commit(call, now)
         return None if error is None else (error, "")
@@ -106,6 +122,19 @@ class OffsetHandler:
             return Error.UNKNOWN_MEMBER_ID
         return Error.GROUP_ID_NOT_FOUND if call.knows_epochs else Error.ILLEGAL_GENERATION
 
+    def _refuse_transaction(self, call: OffsetCommit, now: Now) -> Error | None:
+        """Refuse to commit in a transaction; a producer that names no member is not checked.
+
+        Older producers name none. In a round a member may still commit what it has read, and no
+        version of the call has member epochs.
+        """
+        if call.epoch <= NO_EPOCH and not call.member_id and call.instance_id is None:
+            return None
+        error = self._refuse_commit(call, now)
+        if error is Error.REBALANCE_IN_PROGRESS:
+            return None
+        return Error.ILLEGAL_GENERATION if error in UNKNOWN_TO_PRODUCERS else error
+
     def _refuse_member(self, member_id: str, epoch: int) -> Error | None:
         member = self._group.members.get(member_id)
         if member is None:
@@ -126,6 +155,8 @@ class OffsetHandler:
 
 
 def _size_of(call: OffsetCall) -> int:
+    if isinstance(call, EndTransaction):
+        return 0
     if isinstance(call, OffsetCommit):
         return len(call.offsets)
     return sum(map(len, (call.partitions or {}).values()))

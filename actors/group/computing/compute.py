@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ....events.evolve import evolve, evolve_copy
 from ....events.group import Group
+from ....events.model import Why
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -19,11 +20,11 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ...assignors.built_in.catalogue import FALLBACK, Computes
+from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS, Computes
 from ...messages.commands import EndInitialDelay, EndInterval, TimeOutAssignor
 from ...messages.computing import Assignment, EndComputation, Snapshot
 from ...messages.members import JOIN_EPOCH
-from ..state.soft_state import Computation, Decision, InitialDelay, SoftState
+from ..state.soft_state import Computation, Decision, InitialDelay, SoftState, bump
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
 from .snapshot import snapshot_of
@@ -96,6 +97,8 @@ def schedule_target(
     if soft.initial_delay is not None or not preview.is_due:
         return ScheduledTarget(soft.without_computation(), (), group)
     assignor = preview.electorate.server_assignor(soft.server_assignors)
+    if is_of_users(assignor) and _has_failed(group, records):
+        assignor = FALLBACK
     if not assignor:
         if (asking := _ask_a_member(preview, soft)) is not None:
             return ScheduledTarget(asking, (), group)
@@ -133,7 +136,8 @@ def _compute_at_host(
         snapshot = snapshot_of(ahead, assignor, now_ms)
         begun = Computation(HOST, assignor, soft.begun + 1, LONGEST_COMPUTATION_MS)
         return ScheduledTarget(_begin(soft, replace(begun, snapshot=snapshot)), (), group)
-    again_at_ms = ahead.schedule.again_at_ms if preview.is_awaiting_assignor else 0
+    is_awaiting = preview.is_awaiting_assignor(soft.server_assignors)
+    again_at_ms = ahead.schedule.again_at_ms if is_awaiting else 0
     made = serve(ahead, soft, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
@@ -146,16 +150,33 @@ def serve(
     """Compute a target with a server assignor; return its records, or that of a failed attempt.
 
     At `again_at_ms` moves are due that a member left for later; 0: none are. An assignor that
-    raises fails the attempt, not the group.
+    raises fails the attempt, not the group. One of users has failed for its epoch alone: the next
+    one follows at once, and the group's own assignor computes.
     """
     snapshot = snapshot_of(group, assignor, now_ms)
     assignment, error = run_assignor(assignor, soft.server_assignors[assignor], snapshot)
     if assignment is None:
-        return [failed_attempt(group, soft.settings, group.group_epoch, error, now_ms)]
+        failed = failed_attempt(group, soft.settings, group.group_epoch, error, now_ms)
+        if not is_of_users(assignor):
+            return [failed]
+        failure = failed, bump(group, Why.ASSIGNOR_RETRY, assignor, now_ms)
+        ahead = evolve_copy(group, failure)
+        return [*failure, *serve(ahead, soft, FALLBACK, now_ms, again_at_ms)]
     assignment = replace(assignment, again_at_ms=again_at_ms)
     return list(
         target_records(group, ComputedAssignment(snapshot, assignment, COORDINATOR), now_ms)
     )
+
+
+def is_of_users(assignor: str) -> bool:
+    """Return whether a server assignor is one of users' own, and not built in."""
+    return bool(assignor) and assignor not in SERVER_ASSIGNORS
+
+
+def _has_failed(group: Group, records: Sequence[Record]) -> bool:
+    """Return whether the last computation failed; the next one is by the group's own assignor."""
+    targets = [each for each in records if isinstance(each, TargetAssignment)]
+    return bool((targets[-1] if targets else group.target).error)
 
 
 def run_assignor(
@@ -180,7 +201,11 @@ def end_computation(
     soft, snapshot = soft.without_computation(), computation.snapshot
     if command.assignment is None:
         epoch, why = snapshot.group_epoch, command.error
-        return Decision(soft, (failed_attempt(group, soft.settings, epoch, why, now_ms),))
+        failed = failed_attempt(group, soft.settings, epoch, why, now_ms)
+        name = computation.assignor
+        if not is_of_users(name) or group.group_epoch > epoch or not group.members:
+            return Decision(soft, (failed,))
+        return Decision(soft, (failed, bump(group, Why.ASSIGNOR_RETRY, name, now_ms)))
     computed = ComputedAssignment(snapshot, command.assignment, COORDINATOR)
     return Decision(soft, tuple(target_records(group, computed, now_ms)))
 

@@ -16,6 +16,7 @@ from heapq import merge
 
 from ....events.group import AssignorRange, Group
 from ....events.model import ClientAssignor
+from ....events.placement import takes_tagged_only
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -24,7 +25,6 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 
 Fit = Mapping[str, Collection[AssignorRange]]
 """The assignors that all members run, each with the ranges that can compute for all."""
@@ -134,7 +134,9 @@ class Preview:
         return member is None or member.current.member_epoch >= 0
 
     def eligible(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
-        """Yield the present members that run one of these ranges, by member id.
+        """Yield the present members that compute with one of these ranges, by member id.
+
+        One that takes only work with tags does not know all work, and is not asked to compute.
 
         Costs what is taken of it: a walk through all members for each of many that leave would cost
         their number squared.
@@ -143,16 +145,18 @@ class Preview:
         others = (self._runners(each, changing) for each in fit)
         for member_id in merge(*others, sorted(changing)):
             metadata = self.metadata(member_id)
-            if metadata is not None and self.is_present(member_id) and may_run(metadata, fit):
+            if metadata is None or not self.is_present(member_id):
+                continue
+            if may_run(metadata, fit) and not takes_tagged_only(metadata):
                 yield metadata
 
-    @property
-    def is_awaiting_assignor(self) -> bool:
-        """Whether a member has to compute, and all members that can are away for a while.
+    def is_awaiting_assignor(self, served: Collection[str]) -> bool:
+        """Return whether a member has to compute, and all members that can are away for a while.
 
-        Then the coordinator computes in their place, but leaves deferred moves to them.
+        Then the coordinator computes in their place, but leaves deferred moves to them. `served`
+        are the names of the server assignors.
         """
-        if self.electorate.server_assignor(SERVER_ASSIGNORS):
+        if self.electorate.server_assignor(served):
             return False
         fit = self.electorate.fit()
         name = vote(self.electorate.ballots, fit)

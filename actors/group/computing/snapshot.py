@@ -20,11 +20,12 @@ from ....events.placement import (
     is_drained,
     placement_in,
     placement_of,
+    takes_tagged_only,
     worker_name,
     workers_in,
 )
 from ....events.records import MemberMetadata, Operator
-from ...messages.computing import LossView, MemberView, Needs, Snapshot
+from ...messages.computing import ANY_WORK, LossView, MemberView, Needs, Snapshot
 
 
 def snapshot_of(group: Group, assignor: str, now_ms: int, snapshot_id: str = "") -> Snapshot:
@@ -95,9 +96,12 @@ def placements_of(group: Group) -> Placements:
     pins: dict[Resource, tuple[str, ...]] = {}
     needs: dict[str, Needs] = {}
     directory = cache(partial(directory_of, workers_in(group)))
+    is_picky = any(takes_tagged_only(each.metadata) for each in group.members.values())
+    if is_picky:
+        needs = dict.fromkeys({each.connector for each in group.configured}, ANY_WORK)
     for connector, asked in _find_placements(group):
         if asked.tags or asked.zones:
-            needs[connector] = Needs(asked.tags, asked.zones)
+            needs[connector] = Needs(asked.tags, asked.zones, is_picky and not asked.tags)
         workers = directory().resolve(asked.workers) if asked.workers else ()
         for resource in _work_of(group, connector):
             weights[resource] = asked.weight_of(resource)

@@ -198,7 +198,7 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
     schedule = group.schedule
     if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
         return Decision(soft)
-    if preview_of(group, ()).is_awaiting_assignor:
+    if preview_of(group, ()).is_awaiting_assignor(soft.server_assignors):
         return Decision(soft)
     over = replace(schedule, again_at_ms=0)
     if group.group_epoch > group.assignment_epoch:

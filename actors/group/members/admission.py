@@ -11,12 +11,12 @@ Nothing is changed by a refused request, and no session is renewed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Collection
 from operator import itemgetter
 
 from ....events.group import LARGEST_EPOCH, AssignorRange, Group, Member
 from ....events.model import CONNECTOR, ClientAssignor, Resource
 from ....events.records import CurrentAssignment, MemberMetadata
-from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.commands import Reply
 from ...messages.errors import Error
 from ...messages.members import (
@@ -110,7 +110,7 @@ def _refuse_member(
         group, member.current, request
     ):
         return Error.FENCED_MEMBER_EPOCH, flaw
-    return _refuse_assignors(group, request, member)
+    return _refuse_assignors(group, soft, request, member)
 
 
 def _refuse_newcomer(
@@ -126,12 +126,12 @@ def _refuse_newcomer(
     if refused := refuse_instance(group, request):
         return refused
     if seat is not None:  # a return by the instance id is weighed as the seat it takes
-        return _refuse_assignors(group, request, seat)
+        return _refuse_assignors(group, soft, request, seat)
     if len(group.members) - len(ended_by(group, request)) >= soft.settings.max_size:
         full = f"the group has as many members as group.max.size = {soft.settings.max_size} allows"
         message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message
-    return _refuse_assignors(group, request, None)
+    return _refuse_assignors(group, soft, request, None)
 
 
 def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
@@ -194,7 +194,7 @@ def _flaw_in_owned(group: Group, current: CurrentAssignment, request: Heartbeat)
 
 
 def _refuse_assignors(
-    group: Group, request: Heartbeat, seat: Member | None
+    group: Group, soft: SoftState, request: Heartbeat, seat: Member | None
 ) -> tuple[Error, str] | None:
     """Refuse assignors with which no member could compute for all (PROTOCOL §6).
 
@@ -204,9 +204,9 @@ def _refuse_assignors(
     run nothing, and are checked when they return.
     """
     old = None if seat is None else seat.metadata
-    named, listed = request.server_assignor, request.assignors
+    named, listed, served = request.server_assignor, request.assignors, soft.server_assignors
     if named is not None:
-        return None if named in SERVER_ASSIGNORS else _refuse_server_assignor(named)
+        return None if named in served else _refuse_server_assignor(named, served)
     if listed is None or (seat is not None and _is_settled(seat, request, listed)):
         return None
     if not listed:
@@ -214,10 +214,10 @@ def _refuse_assignors(
         return Error.UNSUPPORTED_ASSIGNOR, message
     new = MemberMetadata(request.member_id, assignors=listed)
     others = Electorate.of(group).with_change(old, None)
-    if _is_able(others.with_change(None, new)):
+    if _is_able(others.with_change(None, new), served):
         return None
     others = others.without(each.metadata for each in group.members_away() if each is not seat)
-    return None if _is_able(others.with_change(None, new)) else _refuse_list(others, listed)
+    return None if _is_able(others.with_change(None, new), served) else _refuse_list(others, listed)
 
 
 def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:
@@ -226,12 +226,12 @@ def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, 
     return not returns and _versions(seat.metadata.assignors) == _versions(listed)
 
 
-def _is_able(electorate: Electorate) -> bool:
-    return bool(electorate.server_assignor(SERVER_ASSIGNORS) or electorate.fit())
+def _is_able(electorate: Electorate, served: Collection[str]) -> bool:
+    return bool(electorate.server_assignor(served) or electorate.fit())
 
 
-def _refuse_server_assignor(name: str) -> tuple[Error, str]:
-    names = " or ".join(SERVER_ASSIGNORS)
+def _refuse_server_assignor(name: str, served: Collection[str]) -> tuple[Error, str]:
+    names = " or ".join(served)
     unknown = f"there is no server assignor {name[:LONGEST_NAME]!r}"
     return Error.UNSUPPORTED_ASSIGNOR, f"{unknown}: name {names}, or list ClientAssignors"
 

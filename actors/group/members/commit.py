@@ -20,6 +20,7 @@ from ....events.commits import (
     Document,
     Manifest,
     Offset,
+    PendingOffset,
     TaskProgress,
 )
 from ....events.entries.codec import UnwritableRecordError, decode, encode
@@ -136,6 +137,8 @@ class OffsetLedger:
         """The entries of that which were not handed out yet."""
         self.expired = 0
         """How many offsets have expired since its host has last counted them."""
+        self._has_no_pending = False
+        """Whether it is known that no offset waits for the end of a transaction."""
 
     def facts(self, has_acknowledged: Callable[[str], bool] = lambda _: True) -> DecisionFacts:
         """Return the facts for the rules; `has_acknowledged` is about members."""
@@ -148,7 +151,7 @@ class OffsetLedger:
             self.has_unpublished,
             self.unpublished,
             has_acknowledged,
-            self.consumer_offsets,
+            self.client_offsets,
         )
 
     def branch(self) -> "OffsetLedger":
@@ -164,6 +167,7 @@ class OffsetLedger:
                 self._laid[record.kind, record.key] = None
             else:
                 self._laid[type(record), key_of(record)] = record
+                self._has_no_pending &= not isinstance(record, PendingOffset)
 
     def commit(self, group: Group, command: CommitOffsets, now_ms: int) -> CommitReply:
         """Decide which batches count; none does if their records are not encodable."""
@@ -211,13 +215,25 @@ class OffsetLedger:
         return found if isinstance(found, ConsumerOffset) else None
 
     def has_consumer_offsets(self) -> bool:
-        """Return whether any partition of a topic has a committed offset."""
-        return self._count(ConsumerOffset) > 0
+        """Return whether any partition of a topic has a committed or a pending offset."""
+        return self._count(ConsumerOffset) > 0 or bool(self.pending_offsets())
 
     def consumer_offsets(self, *topic: str) -> list[ConsumerOffset]:
         """Return the committed offsets by partition, of one topic or of all."""
         found = self._all(ConsumerOffset, *topic)
         return [each for each in found if isinstance(each, ConsumerOffset)]
+
+    def pending_offsets(self) -> list[PendingOffset]:
+        """Return the offsets that wait for the ends of transactions."""
+        if self._has_no_pending:
+            return []
+        found = [each for each in self._all(PendingOffset) if isinstance(each, PendingOffset)]
+        self._has_no_pending = not found
+        return found
+
+    def client_offsets(self) -> list[ConsumerOffset | PendingOffset]:
+        """Return all that clients of Kafka have committed, in transactions or not."""
+        return [*self.consumer_offsets(), *self.pending_offsets()]
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
         """Return the committed progress of a task."""
@@ -251,6 +267,12 @@ class OffsetLedger:
         found = self._all(Committed, connector)
         return [each.commit.commit_id for each in found if isinstance(each, Committed)]
 
+    def unpublished_of(self, connector: str, task: int) -> list[Commit]:
+        """Return the commits of a task that wait to be published, the oldest first."""
+        found = self._all(Committed, connector, task)
+        commits = [each.commit for each in found if isinstance(each, Committed)]
+        return sorted(commits, key=lambda each: (each.commit_id.token, each.commit_id.batch))
+
     def _count(self, kind: type, *begin: str) -> int:
         """Return the number of records whose keys have this prefix."""
         keys = {entry.key for entry in self._log.scan(*entry_key(kind, begin))}
@@ -259,7 +281,7 @@ class OffsetLedger:
                 (keys.discard if record is None else keys.add)(pack_key(key))
         return len(keys)
 
-    def _all(self, kind: type, *begin: str) -> Iterable[Record | None]:
+    def _all(self, kind: type, *begin: str | int) -> Iterable[Record | None]:
         """Return the latest record of each key with this prefix; None for a tombstone."""
         logged = self._log.scan(*entry_key(kind, begin))
         found = {entry.key: decode(entry) for entry in logged}

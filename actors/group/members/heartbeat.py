@@ -261,7 +261,7 @@ def _bump(
     if seat is None or (_takes_over(seat, request) and needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
-        why = change_in_assignors(group, seat.metadata, metadata)
+        why = _change_in_assignors(group, seat.metadata, metadata)
         # A new zone or name alone is no reason (PROTOCOL §2). If work demands one, assignors depend
         # on it as on metadata, and nothing else would move the work.
         is_changed = metadata is not seat.metadata
@@ -296,7 +296,7 @@ def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, obj
     return {}
 
 
-def change_in_assignors(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
+def _change_in_assignors(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
     """Return why a change of a member's assignors calls for a new target, None if it does not.
 
     A server assignor is a preference: the next computation uses it, but the current target is as

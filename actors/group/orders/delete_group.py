@@ -3,8 +3,8 @@
 Only an empty group is deleted, with its connectors, their tasks and statuses, its settings and the
 operators' orders. (Kafka keeps these in topics of their own; here they belong to the group.) Source
 offsets stay, as when a connector is deleted: a connector of the same name goes on where the last
-one was, and nothing is published twice. Offsets of consumers are deleted, as in Kafka. The history
-stays in the log.
+one was, and nothing is published twice. Offsets of consumers are deleted, as in Kafka; settings of
+their groups stay, as there. The history stays in the log.
 
 The group epoch goes on. A fencing token of one life must not come again in the next: the offset log
 has tasks' progress by token, and sinks have files by it. So the deletion records the group epoch,
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ....events.catalogue import key_of
-from ....events.commits import ConsumerOffset
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
 from ....events.model import Key
 from ....events.records import (
@@ -55,14 +54,15 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
             " publishes them, and delete the group then"
         )
         return refuse(soft, Error.NON_EMPTY_GROUP, message)
-    graves, committed = [*_graves(group)], [*soft.facts.consumer_offsets()]
+    graves, committed = [*_graves(group, soft)], [*soft.facts.client_offsets()]
     if not group.exists and not graves and not committed:
         message = f"there is no group {group.group_id!r} to delete"
         return refuse(soft, Error.GROUP_ID_NOT_FOUND, message)
     deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
-    soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
+    settings = soft.settings if soft.own.outlive_group else soft.node or soft.settings
+    soft = replace(soft.without_computation(), settings=settings, last_chosen="")
     forgotten = [*forget_alterations(soft.facts, group.connectors)]
-    forgotten += (Tombstone(ConsumerOffset, key_of(each)) for each in committed)
+    forgotten += (Tombstone(type(each), key_of(each)) for each in committed)
     decision = accept(group, soft, (deletion, *graves))
     return replace(decision, offset_records=tuple(forgotten))
 
@@ -82,11 +82,12 @@ def _unpublished(group: Group, soft: SoftState) -> str:
     return next(filter(soft.facts.has_unpublished, sorted(group.connectors)), "")
 
 
-def _graves(group: Group) -> Iterator[Tombstone]:
+def _graves(group: Group, soft: SoftState) -> Iterator[Tombstone]:
     """Yield a tombstone for every record, in the protocol's order: dependent ones first.
 
     An empty group has no members, and so no current assignments.
     """
+    has_settings = bool(group.configs) and not soft.own.outlive_group
     orders = (*group.worker_orders.values(), *group.resource_orders.values())
     by_key: tuple[tuple[type, Iterable[Key]], ...] = (
         (Loss, ((member_id,) for member_id in group.losses)),
@@ -100,7 +101,7 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (ConnectorsTasksMetadata, ((),) if group.configured and group.topics is None else ()),
         (SubscribedTopics, ((),) if group.topics is not None else ()),
         (Operator, map(key_of, orders)),
-        (GroupConfiguration, ((),) if group.configs else ()),
+        (GroupConfiguration, ((),) if has_settings else ()),
         (ClassicGroup, ((),) if group.classic is not None else ()),
         # Also if there are only generations: by this tombstone a fold counts from 0 again.
         (GroupMetadata, ((),) if group.bump is not None or group.classic is not None else ()),

@@ -13,6 +13,7 @@ from ....events.commits import (
     Document,
     Offset,
     OffsetRecord,
+    PendingOffset,
     TaskProgress,
 )
 from ....events.group import Group
@@ -23,6 +24,7 @@ from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
 from ...messages.members import NO_COORDINATOR_EPOCH
+from .own_settings import OF_NODE, OwnSettings
 from .settings import DEFAULT_SETTINGS, GroupSettings
 
 
@@ -75,8 +77,8 @@ class DecisionFacts:
     """The committed batches of a connector that are not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
     """Whether a member, by its id, has ever owned anything; else it has nothing to lose."""
-    consumer_offsets: Callable[[], Sequence[ConsumerOffset]] = lambda: ()
-    """How far each partition of a topic was read."""
+    client_offsets: Callable[[], Sequence[ConsumerOffset | PendingOffset]] = lambda: ()
+    """How far each partition of a topic was read, also in transactions that have not ended."""
 
 
 NO_FACTS = DecisionFacts()
@@ -108,6 +110,8 @@ class SoftState:
     """What else the rules may look up; the same while the process lives."""
     server_assignors: Mapping[str, Computes] = field(default_factory=lambda: SERVER_ASSIGNORS)
     """The server assignors, by name; likewise."""
+    own: OwnSettings = OF_NODE
+    """The settings that the group may have of its own; likewise."""
     offloads: bool = False
     """Whether the host runs server assignors beside its loop, and tells the result later."""
     topics: Mapping[str, Topic] | None = None

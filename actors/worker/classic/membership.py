@@ -13,10 +13,13 @@ and so does one that cannot join a round in time (`deadlines.py`). It commits un
 tokens that the log grants it (PROTOCOL §14).
 """
 
+from typing import Final
+
 from ....events.model import Resources
 from ...assignors.classic.protocol import VERSIONS, ReceivedAssignment
 from ...classic.bytes.connect import decode_assignment, encode_offers
 from ...classic.bytes.primitives import UnwritableError
+from ...messages.assignors import ComputeAssignmentReply
 from ...messages.classic import (
     ClassicHeartbeatReply,
     JoinGroupReply,
@@ -24,16 +27,19 @@ from ...messages.classic import (
     MemberReply,
     SyncGroupReply,
 )
+from ...messages.computing import Assignment
 from ...messages.errors import MEANINGS, Error, Remedy
 from ...messages.members import NO_COORDINATOR_EPOCH
 from ...timing import earliest
 from ..group_membership import GroupMembership
-from ..instructions import Identity, Instruction, Timing
+from ..instructions import ComputeRound, Identity, Instruction, Timing
 from ..states import CLASSIC_TRANSITIONS, SENDING, State
 from .calls import MemberCalls
 from .lead import Configs, Lead
 from .share import Share
 
+COMPUTE_MS: Final = 5_000
+"""How long a leader waits for an assignor of users': all others wait for it meanwhile."""
 IN_A_ROUND = frozenset({State.STABLE, State.RECONCILING, State.PREPARE_LEAVING})
 """The states in which a member has to join a round, or to leave, within its rebalance timeout."""
 
@@ -41,15 +47,23 @@ IN_A_ROUND = frozenset({State.STABLE, State.RECONCILING, State.PREPARE_LEAVING})
 class ClassicMembership(GroupMembership):
     """One classic member of one group; every call returns the instructions that follow from it."""
 
-    def __init__(self, identity: Identity, timing: Timing, mode: str, max_delay_ms: int) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        timing: Timing,
+        mode: str,
+        max_delay_ms: int,
+        assignor: str = "",
+    ) -> None:
         """`mode` is a value of `connect.protocol`.
 
-        When the member leads, lost work waits for `max_delay_ms` at most.
+        When the member leads, lost work waits for `max_delay_ms` at most, and the assignor of that
+        name, one of users', computes; "": Connect's own do.
         """
         super().__init__(identity, timing, CLASSIC_TRANSITIONS)
         self._timing, self._mode = timing, mode
         self._calls = MemberCalls(identity, timing)
-        self._lead = Lead(max_delay_ms)
+        self._lead = Lead(max_delay_ms, assignor)
         self._share = Share(self._work)
         self._round: JoinGroupReply | None = None
         """The last generation that it was told."""
@@ -58,6 +72,8 @@ class ClassicMembership(GroupMembership):
         self._configs = Configs()
         self._leads_now = False
         """Whether it has to assign as soon as it has looked into the log."""
+        self._computed_by_ms: int | None = None
+        """Until when it waits for the assignor of users'; None: it does not."""
         self._alive_ms = self._calm_ms = self._round_ms = 0
         """The sending times of the newest call that was answered, of the newest heartbeat that was
         answered without a round, and of the JoinGroup of the current round."""
@@ -129,6 +145,8 @@ class ClassicMembership(GroupMembership):
     def _send_due(self, now_ms: int) -> list[Instruction]:
         if self._calls.retries_join(now_ms) and self.state is State.JOINING:
             return self._send_join("the delay after a refusal is over", now_ms)
+        if self._computed_by_ms is not None and now_ms >= self._computed_by_ms:
+            return self._sync_all(None, now_ms)
         due_ms = self._share.rejoin_at_ms
         if self.state is State.STABLE and due_ms is not None and now_ms >= due_ms:
             return self._join_anew("lost work has waited long enough", now_ms)
@@ -136,7 +154,7 @@ class ClassicMembership(GroupMembership):
 
     def _next_send_ms(self) -> int | None:
         rejoin_ms = self._share.rejoin_at_ms if self.state is State.STABLE else None
-        return earliest(self._calls.next_ms(), rejoin_ms)
+        return earliest(self._calls.next_ms(), rejoin_ms, self._computed_by_ms)
 
     # -- answers
 
@@ -160,8 +178,26 @@ class ClassicMembership(GroupMembership):
         self._leads_now = False
         if self._round is None:
             return []
+        if (snapshot := self._lead.snapshot_of(self._round, self._configs)) is not None:
+            self._computed_by_ms = now_ms + COMPUTE_MS
+            return [ComputeRound(snapshot)]
+        return self._sync_all(None, now_ms)
+
+    def take_assignment(self, reply: ComputeAssignmentReply, now_ms: int) -> list[Instruction]:
+        """Assign what the assignor of users' has computed; one that failed is passed over."""
+        is_awaited = self._computed_by_ms is not None and self._round is not None
+        if not is_awaited or reply.group_epoch != self._calls.generation:
+            return []
+        return self._sync_all(reply.assignment, now_ms)
+
+    def _sync_all(self, computed: Assignment | None, now_ms: int) -> list[Instruction]:
+        """Send what each member is assigned."""
+        self._computed_by_ms = None
+        if self._round is None:
+            return []
+        lasting = self._round, self._configs, self._completed, now_ms
         try:
-            assignments = self._lead.assign(self._round, self._configs, self._completed, now_ms)
+            assignments = self._lead.assign(*lasting, computed)
         except UnwritableError as error:
             return self._die(f"what it is to assign is too large for one message: {error}", now_ms)
         return self._calls.sync(self._round.protocol, assignments, now_ms)
@@ -249,7 +285,7 @@ class ClassicMembership(GroupMembership):
     def _send_join(self, why: str, now_ms: int) -> list[Instruction]:
         """Send a JoinGroup with what is owned, and with the config offset."""
         self._machine.go(State.JOINING, why)
-        self._leads_now, self._round_ms = False, now_ms
+        self._leads_now, self._round_ms, self._computed_by_ms = False, now_ms, None
         self._calm_ms = self._calm_ms or now_ms  # no round went on without it before its first
         metadata = self._share.make_metadata(self.identity.url, self._configs.offset)
         try:
@@ -271,4 +307,4 @@ class ClassicMembership(GroupMembership):
         for each in (self._calls, self._deadlines, self._lead):
             each.clear()
         self._share.give_up()
-        self._round, self._leads_now = None, False
+        self._round, self._leads_now, self._computed_by_ms = None, False, None

@@ -14,7 +14,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.events.entries.codec import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.records import Topic
-from fairlead.runtime.simulation.invariants import consistent, same
+from fairlead.runtime.simulation.invariants.group import consistent, same
 from fairlead_tests.consumer.driver import REBALANCE_MS, SESSION_MS, ConsumerDriver, topic
 
 Owned = set[tuple[str, int]]

@@ -25,13 +25,18 @@ class Mine:
 
 
 def install(
-    site: Path, source: str, *points: str, dist: str = "shop", module: str = "shop_rules"
+    site: Path,
+    source: str,
+    *points: str,
+    dist: str = "shop",
+    module: str = "shop_rules",
+    group: str = "fairlead.assignors",
 ) -> None:
     """Install a module, and entry points such as `mine = shop_rules:Mine`."""
     site.mkdir(parents=True, exist_ok=True)
     (site / f"{module}.py").write_text(IMPORTS + source)
     named = dict(point.split(" = ", 1) for point in points)
-    _inform(site, dist, {"fairlead.assignors": named})
+    _inform(site, dist, {group: named})
 
 
 def install_example(site: Path, example: Path) -> None:

@@ -1,10 +1,12 @@
 """A driver of a shard with many groups, with a log and a virtual clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
+from fairlead.actors.assignors.built_in.catalogue import Computes
+from fairlead.actors.group.group_shard import CoordinatorProcess
 from fairlead.actors.group.host import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
@@ -62,6 +64,8 @@ class ShardDriver:
     """The space for log records; None: enough."""
     appends: list[int] = field(default_factory=list[int])
     """The number of entries of each append."""
+    assignors: Mapping[str, Computes] = field(default_factory=dict[str, Computes])
+    """The server assignors of users, by name."""
     shards: int = 1
     """The total number of shards, of which it is the first."""
 
@@ -79,9 +83,8 @@ class ShardDriver:
             entries,
             self.offsets,
             self.settings,
-            self.log.epoch,
+            CoordinatorProcess(self.log.epoch, lambda: next(self._ids), self.assignors),
             self.now,
-            lambda: next(self._ids),
         )
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from fairlead.actors.messages.groups import (
     FindStream,
     GroupCalls,
     GroupReplies,
-    HostCall,
+    PackedCall,
     StreamAt,
     pack_numbers,
     unpack_numbers,
@@ -32,8 +32,8 @@ class StreamHost:
 
     def asks(
         self,
-        *calls: HostCall,
-        kept: tuple[HostCall, ...] = (),
+        *calls: PackedCall,
+        kept: tuple[PackedCall, ...] = (),
         repeated: tuple[int, ...] = (),
         dropped: tuple[int, ...] = (),
     ) -> GroupReplies:
@@ -47,8 +47,8 @@ class StreamHost:
 
     def says(
         self,
-        *calls: HostCall,
-        kept: tuple[HostCall, ...] = (),
+        *calls: PackedCall,
+        kept: tuple[PackedCall, ...] = (),
         repeated: tuple[int, ...] = (),
         dropped: tuple[int, ...] = (),
     ) -> None:
@@ -89,7 +89,7 @@ def stream_host(running: Running, actor: Address, number: int = 7) -> Generator[
         stream.close()
 
 
-def in_order(*calls: HostCall) -> tuple[HostCall, ...]:
+def in_order(*calls: PackedCall) -> tuple[PackedCall, ...]:
     """Return calls with the numbers 1, 2, …"""
     return tuple(replace(call, number=at) for at, call in enumerate(calls, 1))
 
