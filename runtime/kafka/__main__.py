@@ -28,6 +28,8 @@ from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
 from ..security.followed_files import FileRefused
 from ..security.tls import TlsRefusedError
+from .broker.group_partition import GroupPartitions
+from .broker.transactions import Transactions
 from .broker.upstream import Upstream
 from .counts import Counts
 from .groups import Groups
@@ -78,7 +80,9 @@ async def serve(
     brokers = [HostPort(*each) for each in spec.brokers]
     access = open_access(spec.security, RunFolder(data_dir).key())
     topics = Topics(shards, brokers, counts, access.upstream)
-    groups = Groups(shards, topics, workers_group, workers, spec.protocols)
+    partitions = GroupPartitions(brokers, access.upstream)
+    open_transactions = partial(Transactions, partitions, counts.warn)
+    groups = Groups(shards, topics, workers_group, workers, open_transactions, spec.protocols)
     limits = Limits(spec.connections, spec.of_address)
     listener = Listener(groups, counts, limits, access)
     acls = await _open_broker_acls(spec, access, brokers, counts)
@@ -91,8 +95,10 @@ async def serve(
             listener.open_broker_ports(brokers),
             listener.sweep(),
             topics.watch(),
+            groups.wait_for_transactions(),
             listener.follow_files(),
             _follow_levels(data_dir),
+            *([groups.watch_nodes()] if spec.security.nodes else []),
             *([acls.watch(listener.renew_rights)] if acls else []),
         )
     ]

@@ -14,16 +14,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from ...actors.messages.groups import HostCall
+from ...actors.messages.errors import Error
+from ...actors.messages.groups import ConnectCall, HostCall, NodeReply
 from ...actors.transport.ports import HostPort
 from .broker.responses import (
     MapBroker,
+    NodePlaces,
     find_group_coordinator,
     is_for_groups,
     rewrite_response,
 )
 from .broker.upstream import BrokerUnavailable, Upstream
-from .client.reply_handler import OnHold
+from .broker.without_brokers import answer_without_broker, refuse_without_broker
+from .client.reply_handler import OnHold, ignore_hold
 from .client.stream import FrameReceiver, Relay, Stream
 from .client.timeout import ConnectionState, ConnectionTimeout
 from .counts import Counts
@@ -34,12 +37,13 @@ from .security.mechanisms import AuthenticationFailed
 from .security.quotas import with_throttle
 from .security.rights import Rights, ask_with_rights
 from .security.session import LONGEST_BEFORE, ClientSession
-from .synchronous import LastRequest, SynchronousHeartbeats
+from .synchronous import LastRequest, ParsedRequest, SynchronousHeartbeats
 from .wire.bounds import (
     FRAME_SECONDS,
     IDLE_SECONDS,
     LONGEST_DECODED,
     LONGEST_FRAME,
+    LONGEST_OF_NODE,
     LONGEST_REWRITTEN,
     NOT_AUTHENTICATED,
     PIECE,
@@ -51,7 +55,11 @@ from .wire.bounds import (
     BudgetShare,
     FrameRefused,
 )
-from .wire.dispatch import answer_of
+from .wire.calls.asks import NodeAsk, ask_in, flaw_in
+from .wire.calls.configs import answer as answer_configs
+from .wire.calls.configs import log_changes, split_request
+from .wire.calls.dispatch import answer_of
+from .wire.calls.offsets import unknown_topic_ids
 from .wire.frames import (
     HEAD,
     LENGTH,
@@ -60,19 +68,23 @@ from .wire.frames import (
     read_head,
     read_request,
     read_response,
+    write_request,
     write_response,
 )
 from .wire.lengths import expects_answer
 from .wire.served import (
+    CONNECT_ASK,
     CONNECT_HEARTBEAT,
     CONSUMER_GROUP_HEARTBEAT,
     FIND_COORDINATOR,
     HEARTBEAT,
+    LIST_CONFIG_RESOURCES,
     OF_EVERYBODY,
     PRODUCE,
     REWRITTEN,
     SASL,
     SERVED,
+    SPLIT,
     is_served,
 )
 
@@ -81,8 +93,10 @@ MTLS: Final = "mtls"
 """How clients prove who they are by their certificates, in the label of a metric."""
 FIRST_BYTES: Final = 4_096
 """The size of the first part of a Produce, in bytes: `acks` is in it, after the ids."""
-HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, CONNECT_HEARTBEAT})
-"""The APIs whose requests a group may hold (long poll)."""
+HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, CONNECT_HEARTBEAT, CONNECT_ASK})
+"""The APIs whose requests a group may hold (long poll); a node asks for its workers' heartbeats."""
+UNANSWERED: Final = frozenset({CONNECT_HEARTBEAT, CONNECT_ASK})
+"""The APIs of which the workers' group leaves some requests unanswered, in their own form."""
 
 
 class ListenerPort:
@@ -119,6 +133,8 @@ class ClientConnection:
         )
         self._limit, self._last = ConnectionTimeout(), LastRequest()
         self._task: asyncio.Task[None] | None = None
+        self._no_node = access.flaw_in_node(self._session.principal, None)
+        """Why the client is no node; "": it is one."""
         self._pause = 0.0
         """For how many seconds nothing more is read after the current request."""
         self._heartbeats = SynchronousHeartbeats(stream, self._last, self._limit, groups, counts)
@@ -181,11 +197,17 @@ class ClientConnection:
         self._limit.wait_for(ConnectionState.READING, FRAME_SECONDS)
         try:
             await self._stream.start_tls(self._access.tls.context(), FRAME_SECONDS)
+        except ConnectionError:
+            raise  # it has disconnected without a word, as probes do
         except (ssl.SSLError, OSError, TimeoutError) as error:
             reason = getattr(error, "reason", None) or type(error).__name__
             raise FrameRefused(TLS, str(reason)) from None
         if self._access.authenticator is None:
-            self._session.principal = self._access.name_by_certificate(self._stream.certificate)
+            certificate = self._stream.certificate
+            self._session.principal = self._access.name_by_certificate(certificate)
+            self._no_node = self._access.flaw_in_node(self._session.principal, certificate)
+            if not self._no_node:
+                self._heartbeats.serve_node()
         self._limit.wait_for_request()
 
     async def _answer_next(self) -> bool:
@@ -223,6 +245,8 @@ class ClientConnection:
             await self._authenticate(head, length, first)
         elif head.api in REWRITTEN and head.version <= REWRITTEN[head.api][1]:
             await self._rewrite(head, length, first)
+        elif head.api in SPLIT:
+            await self._answer_in_parts(head, length, first)
         else:
             self._check_proxied(head.api)
             await self._proxy(head, length, first)
@@ -259,7 +283,8 @@ class ClientConnection:
     # -- requests that are served here
 
     async def _serve_here(self, head: Head, length: int, first: bytes) -> None:
-        _check_decoded(length)
+        is_of_node = head.api == CONNECT_ASK and not self._no_node
+        _check_decoded(length, LONGEST_OF_NODE if is_of_node else LONGEST_DECODED)
         frame, received = await self._receiver.read(first, length)
         try:
             await self._budget.take(length)
@@ -267,10 +292,13 @@ class ClientConnection:
             received.give_back()
         share = BudgetShare(self._budget, length)
         try:
-            parsed = self._last.read(head, frame, f"/{self.address}", self._add_rights)
+            parsed = self._parse(head, frame)
+            if unknown := unknown_topic_ids(parsed.request):
+                await self._groups.wait_for_topic_ids(unknown)
+                parsed = self._parse(head, frame)
             del frame
-            # The workers' group leaves some requests unanswered: the client times out before this.
-            seconds = IDLE_SECONDS if head.api == CONNECT_HEARTBEAT else 0.0
+            # The client times out before this.
+            seconds = IDLE_SECONDS if head.api in UNANSWERED else 0.0
             self._limit.wait_for(ConnectionState.ANSWERING, seconds)
             on_hold = partial(self._hold, share, head.api)
             replies = await self._ask(head.api, parsed.calls, on_hold)
@@ -278,19 +306,49 @@ class ClientConnection:
             share.give_back()
         await self._answer(head, answer_of(parsed.request, replies))
 
+    def _parse(self, head: Head, frame: bytes) -> ParsedRequest:
+        topic_ids = self._groups.topic_ids
+        return self._last.read(head, frame, f"/{self.address}", self._add_rights, topic_ids)
+
     async def _ask(self, api: int, calls: Sequence[Any], on_hold: OnHold) -> Sequence[Any]:
         """Return the replies to the calls of a request, as far as the client has the rights."""
 
         async def ask(permitted: Sequence[Any]) -> Sequence[Any]:
-            return await self._groups.ask(permitted, on_hold, lists=self._shared.lists)
+            # A tool asks every broker for groups, but any one of them for what has configs.
+            has_groups = self._shared.lists and self._groups.owner is None
+            lists = has_groups or api == LIST_CONFIG_RESOURCES
+            return await self._groups.ask(permitted, on_hold, lists=lists)
 
+        if calls and isinstance(calls[0], NodeAsk):
+            return [await self._ask_for_node(calls[0], on_hold)]
+        member_ask = ask_in(calls)
+        if flaw := flaw_in(member_ask):
+            self._counts.count_unreadable(flaw, self.address)
+        elif member_ask is not None:
+            calls = [ConnectCall(self._access.secrets.conceal(member_ask))]
         if (rights := self._find_rights()) is None:
-            return await ask(calls)
-        replies, missing = await ask_with_rights(rights, calls, ask)
-        if missing:
-            self._last.forget()
-            self._counts.count_denial(api, self._session.principal, missing)
-        return replies
+            replies = await ask(calls)
+        else:
+            replies, missing = await ask_with_rights(rights, calls, ask)
+            if missing:
+                self._last.forget()
+                self._counts.count_denial(api, self._session.principal, missing)
+        if member_ask is None:
+            return replies
+        is_private = self._access.tls is not None or HostPort(self.address, 0).is_loopback
+        may_have = (
+            is_private and rights is not None and rights.may_have_secrets(member_ask.group_id)
+        )
+        return [self._access.secrets.show(each, may_have=may_have) for each in replies]
+
+    async def _ask_for_node(self, node_ask: NodeAsk, on_hold: OnHold) -> NodeReply:
+        """Return the reply to a node's message; raises `FrameRefused` if it is none."""
+        if self._no_node:
+            self._counts.count_denial(CONNECT_ASK, self._session.principal, "speak for a node")
+            return NodeReply(error=Error.GROUP_AUTHORIZATION_FAILED, message=self._no_node)
+        (reply,) = await self._groups.ask([node_ask.decode()], on_hold, lists=False)
+        assert isinstance(reply, NodeReply)  # noqa: S101  # as the call is
+        return reply
 
     def _find_rights(self) -> Rights | None:
         """Return the rights of the client; None: there are no rules."""
@@ -313,6 +371,11 @@ class ClientConnection:
 
     # -- responses that are rewritten
 
+    @property
+    def _places(self) -> NodePlaces:
+        """Where the groups are: at the node that owns them, which may be another one."""
+        return NodePlaces(self._groups.owner or self._shared.here, self._groups.other_nodes)
+
     async def _rewrite(self, head: Head, length: int, first: bytes) -> None:
         """Forward a request, and rewrite the response.
 
@@ -324,19 +387,46 @@ class ClientConnection:
         if head.api == FIND_COORDINATOR:
             request = read_request(head, frame)
             if is_for_groups(request):
-                here = self._shared.here
-                response = find_group_coordinator(request, here, self._may_find)
+                at = self._places.coordinator
+                response = find_group_coordinator(request, at, self._may_find)
                 await self._write(write_response(head, response))
                 return
+        message = await self._ask_broker(head, frame)
+        map_broker, hidden = self._shared.map_broker, self._groups.hidden_apis
+        rewritten = rewrite_response(head.api, message, self._places, map_broker, hidden)
+        await self._answer(head, rewritten)
+
+    async def _ask_broker(self, head: Head, frame: bytes) -> Any:
+        """Return the broker's response to a frame, or that of none."""
+        if not self._shared.brokers:
+            # librdkafka writes more into Metadata than its version has.
+            request = read_request(head, frame, is_exact=False)
+            return answer_without_broker(request, self._places)
         broker = await self._upstream.open()
         self._limit.wait_for(ConnectionState.ANSWERING)
-        await broker.write(LENGTH.pack(length) + frame)
+        await broker.write(LENGTH.pack(len(frame)) + frame)
         size = await _length_from(broker, LONGEST_REWRITTEN)
-        message = read_response(head, await _all_from(broker, size))
-        here, map_broker = self._shared.here, self._shared.map_broker
-        hidden = self._groups.hidden_apis
-        rewritten = rewrite_response(head.api, message, here, map_broker, hidden)
-        await self._answer(head, rewritten)
+        return read_response(head, await _all_from(broker, size))
+
+    async def _answer_in_parts(self, head: Head, length: int, first: bytes) -> None:
+        """Answer a request for configs: those of groups here, all others by a broker."""
+        _check_decoded(length)
+        frame, received = await self._receiver.read(first, length)
+        received.give_back()
+        split = split_request(read_request(head, frame), self._session.principal)
+        if split.rest is not None:
+            self._check_proxied(head.api)
+        if not split.calls and self._shared.brokers:
+            broker = await self._upstream.open()
+            await broker.write(LENGTH.pack(length) + frame)
+            await self._relay_answer(broker)
+            return
+        self._limit.wait_for(ConnectionState.ANSWERING)
+        replies = await self._ask(head.api, split.permitted, ignore_hold)
+        log_changes(split, replies)
+        rest = None if split.rest is None else write_request(split.rest)
+        theirs = None if rest is None else await self._ask_broker(head, rest)
+        await self._answer(head, answer_configs(split, replies, theirs))
 
     # -- requests that are proxied
 
@@ -350,6 +440,11 @@ class ClientConnection:
             raise FrameRefused("not authorized", f"call {api}")
 
     async def _proxy(self, head: Head, length: int, first: bytes) -> None:
+        if not self._shared.brokers:
+            _check_decoded(length)
+            await self._stream.read_exactly(length - len(first))
+            await self._write(write_response(head, refuse_without_broker(head)))
+            return
         broker = await self._upstream.open()
         left, is_answered = length - len(first), True
         if head.api == PRODUCE:
@@ -358,22 +453,26 @@ class ClientConnection:
             is_answered = expects_answer(head.version, first)
         await broker.write(LENGTH.pack(length) + first)
         await _copy(self._stream, broker, left)
-        self._limit.wait_for(ConnectionState.ANSWERING)
         if is_answered:
-            size = await _length_from(broker, 1 << 31)
-            self._use_quota(0, size)
-            self._stream.transport.write(LENGTH.pack(size))
-            relay = Relay(broker, self._stream, size)
-            while relay.left:
-                piece = await _piece_from(relay)
-                await self._write(piece)
-                self._limit.wait_for(ConnectionState.ANSWERING)
+            await self._relay_answer(broker)
+
+    async def _relay_answer(self, broker: Stream) -> None:
+        """Send the broker's next response to the client, in pieces."""
+        self._limit.wait_for(ConnectionState.ANSWERING)
+        size = await _length_from(broker, 1 << 31)
+        self._use_quota(0, size)
+        self._stream.transport.write(LENGTH.pack(size))
+        relay = Relay(broker, self._stream, size)
+        while relay.left:
+            piece = await _piece_from(relay)
+            await self._write(piece)
+            self._limit.wait_for(ConnectionState.ANSWERING)
 
     # -- quotas
 
     def _use_quota(self, requests: int, size: int) -> None:
-        """Count requests and bytes; this request may end with a pause."""
-        if self._access.quotas is not None and self._session.principal:
+        """Count requests and bytes; this request may end with a pause. Nodes have no quota."""
+        if self._access.quotas is not None and self._session.principal and self._no_node:
             pause = self._access.quotas.use(self._session.principal, requests, size)
             self._pause = max(self._pause, pause)
 
@@ -396,8 +495,8 @@ class ClientConnection:
         await self._stream.write(data)
 
 
-def _check_decoded(length: int) -> None:
-    if length > LONGEST_DECODED:
+def _check_decoded(length: int, most: int = LONGEST_DECODED) -> None:
+    if length > most:
         raise FrameRefused("too long to decode", f"{length} bytes")
 
 

@@ -48,6 +48,11 @@ class Counts:
             self._metrics.count_failed_handshake()
         self.warn("closed the connection of", f"{address}: {refused}")
 
+    def count_unreadable(self, flaw: str, address: str) -> None:
+        """Count an ask of a member that cannot be read, and warn about it."""
+        self._metrics.count_refusal("unreadable ask")
+        self.warn("an ask cannot be read:", f"{address}: {flaw}")
+
     def tell_certificate_end(self, seconds: float) -> None:
         """Set when the certificate expires, in seconds since 1970."""
         self._metrics.tell_certificate_end(seconds)

@@ -2,30 +2,52 @@
 # pyright: basic
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
+from ...actors.messages.asks import MemberAsk, UnreadableAsk, refuse_asked
 from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import ConnectCall, HostCall, ListGroups
+from ...actors.messages.groups import (
+    AlterGroupConfigs,
+    ConnectCall,
+    ConnectReply,
+    HostCall,
+    ListGroups,
+    ListTransactions,
+    NodeCall,
+    NodeReply,
+    PackedCall,
+)
 from ...actors.messages.members import JOIN_EPOCH, Heartbeat
-from ...actors.shards.describe import ReadCall
+from ...actors.messages.offsets import EndTransaction, OffsetCommit
+from ...actors.shards.describe import ToolCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_host_call
+from ...actors.transport.ports import HostPort
 from ...events.entries.group_keys import shard_of_group
+from .broker.transactions import CommitRefused, Tell, Transactions
 from .client.reply_handler import CallLost, OnHold, ignore_hold
 from .shard_connection import ShardConnection
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
 from .wire.served import BY_PROTOCOL
+from .wire.terms import TopicIds
 
 OF_WORKERS: Final = (
-    "this is the group of fairlead's own workers, which takes the calls of connect groups alone:"
-    " use another group id"
+    "this is the group of fairlead's own workers, whose members send the calls of connect groups"
+    " alone: use another group id"
 )
+OF_OTHERS: Final = (
+    "only the node's own group has configs, offsets and statuses: members of this one have them at"
+    " Kafka"
+)
+OF_NO_NODE: Final = "this node serves another group of workers: see group.id"
 TRUNCATED: Final = "the groups before it fill the answer: ask for this one again"
 LOST: Final = "its process was ended, or does not answer: ask again"
+RETRY_SECONDS: Final = 0.5
 AT_ONCE: Final = 32
 """The maximum number of groups of one request that are asked concurrently."""
 
@@ -39,6 +61,7 @@ class Groups:
         topics: Topics,
         workers_group: str,
         workers: ShardConnection,
+        open_transactions: Callable[[Tell], Transactions],
         protocols: Sequence[str] = tuple(BY_PROTOCOL),
     ) -> None:
         """`workers_group` is the group id of the node's workers, `workers` its connection.
@@ -51,7 +74,32 @@ class Groups:
         )
         """The APIs that are not advertised, as their protocol is not allowed."""
         self._shards, self._topics = shards, topics
+        self._transactions = open_transactions(self._end_transaction)
         self._workers_group, self._workers = workers_group, workers
+
+    @property
+    def owner(self) -> HostPort | None:
+        """The listener of the node that owns all groups; None: this one, or it is not known."""
+        return self._shards[0].owner if self._shards else None
+
+    @property
+    def other_nodes(self) -> Mapping[str, HostPort]:
+        """The listeners of the nodes that live and own no groups, by name."""
+        return self._shards[0].others if self._shards else {}
+
+    async def watch_nodes(self) -> None:
+        """Look up which nodes there are; runs until it is cancelled."""
+        if self._shards:
+            await self._shards[0].watch_nodes()
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of topics as of the last poll of the brokers."""
+        return self._topics.ids
+
+    async def wait_for_topic_ids(self, unknown: Collection[str]) -> None:
+        """Poll the topics at once, as a client names some by unknown ids."""
+        await self._topics.wait_for_ids(unknown)
 
     def find_shard(self, calls: Sequence[HostCall]) -> ShardConnection | None:
         """Return the shard of a single heartbeat that names no topics, None for other calls.
@@ -66,6 +114,10 @@ class Groups:
         if call.group_id == self._workers_group or self._refuse_protocol(call) is not None:
             return None
         return self._shard_of(call.group_id)
+
+    def find_workers(self, group_id: str) -> ShardConnection | None:
+        """Return the connection to the workers' group, None if that has another id."""
+        return self._workers if group_id == self._workers_group else None
 
     def _shard_of(self, group_id: str) -> ShardConnection:
         return self._shards[shard_of_group(group_id, len(self._shards))]
@@ -112,6 +164,7 @@ class Groups:
     def close(self) -> None:
         """Close the connections to shards and to the broker."""
         self._topics.close()
+        self._transactions.close()
         for each in (*self._shards, self._workers):
             each.close()
 
@@ -124,21 +177,59 @@ class Groups:
         message = f"no member joins by the protocol {protocol}: group.protocols.allowed = {allowed}"
         return refuse_host_call(call, Error.UNSUPPORTED_VERSION, message)
 
+    def _refuse_ask(self, ask: MemberAsk) -> ConnectReply | None:
+        """Return the refusal of an ask that no group is asked; None: the workers' group is."""
+        asked = ask.request
+        if isinstance(asked, UnreadableAsk):
+            return ConnectReply(refuse_asked(asked, asked.error, asked.message))
+        if ask.group_id != self._workers_group:
+            return ConnectReply(refuse_asked(asked, Error.INVALID_GROUP_ID, OF_OTHERS))
+        return None
+
     async def _ask(self, call: Any, on_hold: OnHold = ignore_hold) -> Any:
         if (refused := self._refuse_protocol(call)) is not None:
             return refused
         if isinstance(call, ConnectCall):
+            if isinstance(call.request, MemberAsk) and (refused := self._refuse_ask(call.request)):
+                return refused
             is_own = call.group_id in {"", self._workers_group}
             group = self._workers if is_own else self._shard_of(call.group_id)
             return await _ask_shard(group, call, on_hold)
-        if call.group_id == self._workers_group and isinstance(call, ReadCall):
-            return await _ask_shard(self._workers, call)
+        if isinstance(call, NodeCall) and call.group_id != self._workers_group:
+            return NodeReply(error=Error.INVALID_GROUP_ID, message=OF_NO_NODE)
         if call.group_id == self._workers_group:
-            is_join = isinstance(call, JoinGroup)
-            error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
-            return refuse_host_call(call, error, OF_WORKERS)
+            return await self._ask_workers_group(call, on_hold)
+        return await self._ask_clients_group(call, on_hold)
+
+    async def _ask_workers_group(self, call: Any, on_hold: OnHold) -> Any:
+        if isinstance(call, ToolCall | AlterGroupConfigs | NodeCall):
+            return await _ask_shard(self._workers, call, on_hold)
+        is_join = isinstance(call, JoinGroup)
+        error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
+        return refuse_host_call(call, error, OF_WORKERS)
+
+    async def _ask_clients_group(self, call: Any, on_hold: OnHold) -> Any:
         await self._topics.wait_until_known(call)
-        return await _ask_shard(self._shard_of(call.group_id), call, on_hold)
+        shard = self._shard_of(call.group_id)
+        if not isinstance(call, OffsetCommit) or call.transaction is None:
+            return await _ask_shard(shard, call, on_hold)
+        try:
+            return await self._transactions.commit(call, partial(_ask_shard, shard))
+        except CommitRefused as refused:
+            return refuse_host_call(call, refused.error, str(refused))
+
+    # -- transactions
+
+    async def wait_for_transactions(self) -> None:
+        """Wait for the transactions with offsets of groups that an earlier process waited for."""
+        for shard in self._shards:
+            while (reply := await _ask_shard(shard, ListTransactions())).error is not Error.NONE:
+                await asyncio.sleep(RETRY_SECONDS)
+            await self._transactions.wait_for(sorted(reply.transactions))
+
+    async def _end_transaction(self, end: EndTransaction) -> bool:
+        reply = await _ask_shard(self._shard_of(end.group_id), end)
+        return reply.error is Error.NONE
 
 
 def _protocol_of_join(call: Any) -> str:
@@ -156,12 +247,14 @@ def _protocol_of_join(call: Any) -> str:
     return "connect" if isinstance(request, Heartbeat) else "consumer"
 
 
-def refuse_lost(call: HostCall, error: Error) -> Any:
+def refuse_lost(call: PackedCall, error: Error) -> Any:
     """Return the reply to a lost call; it is unknown whether it was accepted."""
     return refuse_host_call(call, error, LOST)
 
 
-async def _ask_shard(shard: ShardConnection, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
+async def _ask_shard(
+    shard: ShardConnection, call: PackedCall, on_hold: OnHold = ignore_hold
+) -> Any:
     try:
         return await shard.ask(call, on_hold)
     except CallLost as lost:

@@ -1,7 +1,8 @@
 """The ports of the listener: one for groups, and one for each broker behind it.
 
 Broker n is reached at the listener's port + 1 + n. So the port of a broker depends only on its id,
-and is the same after restarts and in all responses.
+and is the same after restarts and in all responses. Of many nodes, clients are sent to the ports of
+the one that owns the groups (`broker.responses`).
 """
 
 import asyncio
@@ -77,9 +78,9 @@ class Listener:
         )
 
     async def open_broker_ports(self, bootstrap: Sequence[HostPort]) -> None:
-        """Open the ports of all brokers, as soon as one of them can be reached."""
+        """Open the ports of all brokers, if there are any, as soon as one can be reached."""
         brokers: list[Broker] = []
-        while not brokers:
+        while bootstrap and not brokers:
             try:
                 brokers = await _ask_for_brokers(bootstrap, self._access.upstream)
                 for broker in brokers:
@@ -149,7 +150,8 @@ class Listener:
         elif [*shared.brokers] != [at]:
             LOGGER.info("broker %d has moved to %s:%d", broker.broker_id, *at)
             shared.brokers = [at]
-        return HostPort(self._advertised.host, self._advertised.port + 1 + broker.broker_id)
+        node = self._groups.owner or self._advertised
+        return HostPort(node.host, node.port + 1 + broker.broker_id)
 
     async def _open_port(self, port: int, shared: ListenerPort) -> None:
         (broker,) = shared.brokers

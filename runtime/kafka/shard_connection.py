@@ -12,8 +12,8 @@ all requests.
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,12 +25,14 @@ from ...actors.messages.groups import (
     FindStream,
     GroupCalls,
     GroupReplies,
-    HostCall,
+    PackedCall,
     StreamAt,
     pack_numbers,
     unpack_numbers,
 )
 from ...actors.shards.packets import with_number
+from ...actors.transport.actor import Address
+from ...actors.transport.ports import HostPort, SystemAddress
 from ...actors.transport.stream import MessageStream, StreamEndedError, dial
 from ...actors.transport.system import UnreachableError, connect
 from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
@@ -46,11 +48,27 @@ HUNG_SECONDS: Final = 10.0
 """The timeout after which the process counts as hung, and a new stream is opened."""
 PAUSE_SECONDS: Final = 0.1
 """The pause before a new stream is opened."""
+ELSEWHERE_SECONDS: Final = 0.5
+"""The same while another node has the shard."""
+NODES_SECONDS: Final = 2.0
+"""The interval at which the nodes are looked up while this one has the shard."""
 KEEP_ALIVE_SECONDS: Final = 0.4
 """The longest time without a packet. A shard counts a silent host as disconnected, and suspends the
 sessions of all members."""
 MOST_CALLS: Final = 2_000
 """The maximum number of calls in a packet, without repeated ones."""
+
+
+Ask = Callable[[Address, object, float], object]
+"""Sends a message to an actor, and returns its answer within some seconds."""
+_UNREACHABLE: Final = (
+    KeyRefusedError,
+    NoNodeError,
+    UnreachableError,
+    StreamEndedError,
+    OSError,
+    ValueError,
+)
 
 
 class OpenStream(NamedTuple):
@@ -66,54 +84,71 @@ class ShardLookup:
     def __init__(self, data_dir: Path, shard: int | str) -> None:
         """`shard` is the number of a shard, or the id of the workers' group."""
         self._folder, self._shard = RunFolder(data_dir), shard
+        self.owner: HostPort | None = None
+        """The listener of the node that has the shards; None: this one, as of the last lookup."""
+        self.others: Mapping[str, HostPort] = {}
+        """The listeners of the other nodes that live, by name; this one's may be among them."""
 
     def open(self) -> OpenStream | None:
         """Return a new stream; None: the shard is not running, or does not answer. It may block."""
         try:
-            return self._find()
-        except (
-            KeyRefusedError,
-            NoNodeError,
-            UnreachableError,
-            StreamEndedError,
-            OSError,
-            ValueError,
-        ) as error:
+            address = self._folder.system_address()
+            with _supervisor_at(address) as (ask, supervisor):
+                actor = self._find(ask, supervisor)
+                at = ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
+            if isinstance(at, StreamAt):
+                stream = dial(at.port, address.key, address.host, LOOKUP_SECONDS)
+                return OpenStream(stream, at.epoch)
+        except _UNREACHABLE as error:
             LOGGER.debug("shard %s cannot be reached: %s", self._shard, error)
         return None
 
-    def _find(self) -> OpenStream | None:
-        address, shard = self._folder.system_address(), self._shard
-        system = connect(address)
-        try:
-            supervisor = system.named(SUPERVISOR)
-            if supervisor is None:
-                return None
-            with system.private() as to:
-                where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
-                found, actor = to.ask(supervisor, where, LOOKUP_SECONDS), None
-                if isinstance(found, Whereabouts):
-                    actor = found.address
-                elif isinstance(found, ShardsAt) and isinstance(shard, int):
-                    actor = found.addresses[shard] if shard < len(found.addresses) else None
-                at = to.ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
-        finally:
-            system.close()
-        if not isinstance(at, StreamAt):
+    def look(self) -> None:
+        """Look up which nodes there are, and which one has the shards. It may block."""
+        with suppress(*_UNREACHABLE), _supervisor_at(self._folder.system_address()) as found:
+            self._find(*found)
+
+    def _find(self, ask: Ask, supervisor: Address) -> Address | None:
+        shards = ask(supervisor, WhereAreShards(), LOOKUP_SECONDS)
+        if not isinstance(shards, ShardsAt):
             return None
-        return OpenStream(dial(at.port, address.key, address.host, LOOKUP_SECONDS), at.epoch)
+        self.owner = _parse_place(shards.at.address)
+        others = {name: _parse_place(address) for name, address in shards.at.others}
+        self.others = {name: place for name, place in others.items() if place}
+        if isinstance(self._shard, str):
+            where = ask(supervisor, WhereIs(self._shard), LOOKUP_SECONDS)
+            return where.address if isinstance(where, Whereabouts) else None
+        return shards.addresses[self._shard] if self._shard < len(shards.addresses) else None
+
+
+@contextmanager
+def _supervisor_at(address: SystemAddress) -> Generator[tuple[Ask, Address]]:
+    """Connect to the supervisor of a node; raises what is in `_UNREACHABLE`."""
+    system = connect(address)
+    try:
+        if (supervisor := system.named(SUPERVISOR)) is None:
+            raise UnreachableError("the node has no supervisor yet")
+        with system.private() as to:
+            yield to.ask, supervisor
+    finally:
+        system.close()
+
+
+def _parse_place(address: str) -> HostPort | None:
+    host, _, port = address.rpartition(":")
+    return HostPort(host, int(port)) if host and port.isdigit() else None
 
 
 class _Packet(NamedTuple):
     """The packet that is not acknowledged yet."""
 
     number: int
-    calls: Sequence[HostCall]
+    calls: Sequence[PackedCall]
     repeated: Sequence[RepeatedCall]
     sent: float
     """The time by the clock of the event loop."""
 
-    def numbered_calls(self) -> Iterator[tuple[int, HostCall]]:
+    def numbered_calls(self) -> Iterator[tuple[int, PackedCall]]:
         """Yield all calls, each with its number."""
         for call in self.calls:
             yield call.number, call
@@ -133,7 +168,7 @@ class ShardConnection:
         self._last_number = 0
         self.epoch = -1
         """The epoch of the shard's process, as of the last lookup."""
-        self._calls: list[HostCall] = []
+        self._calls: list[PackedCall] = []
         """The calls to send next."""
         self._registering: list[RepeatedCall] = []
         """The repeated calls to send next, which the process does not know yet."""
@@ -152,12 +187,29 @@ class ShardConnection:
         self._running: asyncio.Task[None] | None = None
         self._stream_ended = asyncio.Event()
 
+    @property
+    def owner(self) -> HostPort | None:
+        """The listener of the node that has this shard; None: this one, or it is not known."""
+        return self._lookup.owner
+
+    @property
+    def others(self) -> Mapping[str, HostPort]:
+        """The listeners of the other nodes that live, by name; this one's may be among them."""
+        return self._lookup.others
+
+    async def watch_nodes(self) -> None:
+        """Look up which nodes there are, also while the stream is open; ends when cancelled."""
+        while True:
+            await asyncio.sleep(NODES_SECONDS)
+            if self._stream is not None:  # otherwise the stream's own lookups tell
+                await asyncio.to_thread(self._lookup.look)
+
     def start(self) -> None:
         """Connect, and send packets from now on; the first call does so as well."""
         if self._running is None:
             self._running = self._loop.create_task(self._run())
 
-    async def ask(self, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
+    async def ask(self, call: PackedCall, on_hold: OnHold = ignore_hold) -> Any:
         """Send a call, and return its reply; raises `CallLost`."""
         handler = CallInFlight(self._loop.create_future(), on_hold)
         number = self.send(call, handler)
@@ -166,7 +218,7 @@ class ShardConnection:
         finally:
             self.cancel(number)
 
-    def send(self, call: HostCall, handler: ReplyHandler) -> int:
+    def send(self, call: PackedCall, handler: ReplyHandler) -> int:
         """Send a call whose reply goes to `handler`; return the number of the call."""
         self._last_number += 1
         self._handlers[self._last_number] = handler
@@ -288,7 +340,7 @@ class ShardConnection:
                     self._fail_all()
                 else:
                     await self._use_stream(*opened)
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(ELSEWHERE_SECONDS if self.owner else PAUSE_SECONDS)
         finally:
             self._close_stream(StreamEndedError("it is closed"))
 
@@ -346,7 +398,9 @@ class ShardConnection:
         self._stream_number += 1
         self._dropped.clear()
         accepted = self._handlers.keys() - unaccepted
-        self._fail(unaccepted, Error.COORDINATOR_NOT_AVAILABLE)
+        is_elsewhere = self.owner is not None
+        refusal = Error.NOT_COORDINATOR if is_elsewhere else Error.COORDINATOR_NOT_AVAILABLE
+        self._fail(unaccepted, refusal)
         self._fail(accepted, Error.NOT_COORDINATOR)
 
     def _take_unaccepted(self) -> set[int]:

@@ -6,7 +6,7 @@ created a moment ago. A shard gets them when they have changed, and when its pro
 # pyright: basic
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from .counts import Counts
 from .shard_connection import ShardConnection
 from .wire.bounds import FrameRefused
 from .wire.served import METADATA
+from .wire.terms import NO_TOPIC_IDS, TopicIds
 
 VERSION: Final = 12
 """The first version of Metadata with topic ids in the response to any kind of request."""
@@ -54,11 +55,13 @@ class Topics:
         counts: Counts,
         security: BrokerSecurity = UNPROTECTED,
     ) -> None:
-        self._shards, self._counts = shards, counts
+        self._shards, self._counts, self._bootstrap = shards, counts, bootstrap
         self._connect = partial(Upstream, bootstrap, security)
         self._upstream = self._connect()
         self._topics: Mapping[str, Topic] | None = None
         """By name; None: no poll has succeeded yet."""
+        self.ids = NO_TOPIC_IDS
+        """The ids of these topics."""
         self._sent: dict[ShardConnection, tuple[int, Mapping[str, Topic]]] = {}
         """The topics last sent to each shard, with the epoch of its process then."""
         self._missing: set[str] = set()
@@ -69,13 +72,18 @@ class Topics:
         """Notified after each poll."""
 
     async def watch(self) -> None:
-        """Poll the topics, and send them to the shards; runs until it is cancelled."""
+        """Poll the topics, and send them to the shards; runs until it is cancelled.
+
+        Without brokers nothing is known of topics, and no group takes any for deleted.
+        """
+        if not self._bootstrap:
+            return
         while True:
             try:
                 self._refresh_wanted.clear()
                 topics = await self._fetch_topics()
                 if topics != self._topics:
-                    self._topics = topics
+                    self._topics, self.ids = topics, TopicIds(topics)
                     self._missing.clear()
             except (BrokerUnavailable, FrameRefused, OSError, EOFError, TimeoutError) as error:
                 self._upstream.close()
@@ -90,13 +98,20 @@ class Topics:
 
     async def wait_until_known(self, call: HostCall) -> None:
         """Wait until the shards know the topics that a call names, unless they do not exist."""
-        if self._topics is None or self._missing.issuperset(_unknown(self._topics, call)):
+        await self._wait(lambda topics: _unknown(topics, call))
+
+    async def wait_for_ids(self, unknown: Collection[str]) -> None:
+        """Wait for a poll because of unknown topic ids, unless they were unknown to it before."""
+        await self._wait(lambda _: unknown)
+
+    async def _wait(self, find_missing: Callable[[Mapping[str, Topic]], Iterable[str]]) -> None:
+        if self._topics is None or self._missing.issuperset(find_missing(self._topics)):
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(WAIT_SECONDS), self._refreshed:
                 self._refresh_wanted.set()
                 await self._refreshed.wait()
-        missing = [*islice(_unknown(self._topics, call), MOST_MISSING)]
+        missing = [*islice(find_missing(self._topics), MOST_MISSING)]
         if len(self._missing) + len(missing) > MOST_MISSING:
             self._missing.clear()
         self._missing.update(missing)

@@ -1,13 +1,13 @@
-"""TLS contexts of listeners, from the keys that Kafka and Connect have for them (`ssl.*`).
+"""TLS contexts of listeners, and of nodes for each other, by Kafka's and Connect's keys (`ssl.*`).
 
 A key and its certificates come from a PEM file or text, or from a PKCS12 store. cryptography reads
 both, so that what is wrong is said in a sentence before a port opens: an expired certificate, a key
 of another one, a password, a store of Java's own. OpenSSL then gets both as one memory file: a
 decrypted key never lies on a disk.
 
-`ServerTls.context` is asked for each connection. It makes a context of files that have changed, and
-connections keep the context that they began with. Files that are half-written, expired or do not
-fit together change nothing (`followed_files`).
+`ServerTls` and `ClientTls` are asked for a context for each connection. They make a context of
+files that have changed, and connections keep the context that they began with. Files that are
+half-written, expired or do not fit together change nothing (`followed_files`).
 """
 
 import os
@@ -128,6 +128,31 @@ class ServerTls:
         if self._alpn:
             context.set_alpn_protocols(self._alpn)
         return context, identity.chain[0].not_valid_after_utc.timestamp()
+
+
+class ClientTls:
+    """The TLS of a node that connects to other nodes, by the settings of its own listener."""
+
+    def __init__(self, settings: TlsSettings) -> None:
+        """Read the files; raises `TlsRefusedError`."""
+        self._settings = settings
+        files = (settings.keystore_location, settings.truststore_location)
+        self._loaded = FollowedFiles([Path(each) for each in files if each], self._load)
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for a new connection: of the files as they are, if they are good.
+
+        The certificate of the other end has to be of the authorities of the trust store, and for
+        its host.
+        """
+        return self._loaded.current()
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        _limit_protocols(context, self._settings)
+        _trust_authorities(context, self._settings)
+        _load_identity(context, _read_identity(self._settings))
+        return context
 
 
 def subject_of(der: bytes) -> str:
@@ -302,6 +327,11 @@ def _server_context(settings: TlsSettings, identity: _Identity) -> ssl.SSLContex
     context.options |= ssl.OP_NO_RENEGOTIATION
     _limit_protocols(context, settings)
     _trust(context, settings)
+    _load_identity(context, identity)
+    return context
+
+
+def _load_identity(context: ssl.SSLContext, identity: _Identity) -> None:
     key = identity.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     parts = (key, *(each.public_bytes(Encoding.PEM) for each in identity.chain))
     descriptor = os.memfd_create("tls", os.MFD_CLOEXEC)
@@ -316,7 +346,6 @@ def _server_context(settings: TlsSettings, identity: _Identity) -> ssl.SSLContex
         ) from None
     finally:
         os.close(descriptor)
-    return context
 
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -329,13 +358,17 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
         )
     if wanted == "none":
         return
+    _trust_authorities(context, settings)
+    context.verify_mode = CLIENT_AUTH[wanted]
+
+
+def _trust_authorities(context: ssl.SSLContext, settings: TlsSettings) -> None:
     authorities = _authorities(settings)
     # As in Java any certificate of the store is trusted, also one that another has issued.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(
         cadata=b"".join(each.public_bytes(Encoding.DER) for each in authorities)
     )
-    context.verify_mode = CLIENT_AUTH[wanted]
 
 
 def _authorities(settings: TlsSettings) -> Sequence[x509.Certificate]:

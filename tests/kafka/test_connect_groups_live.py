@@ -85,6 +85,7 @@ def crew_of(node: ListenerNode, name: str, topics: Topics, folder: Path) -> Iter
         yield Crew(node, workers, topic, folder, topics)
 
 
+@pytest.mark.soak  # each run: a stock worker in test_listener_connect.py, members in shards
 def test_a_member_and_a_stock_worker_share_what_its_leader_has_configured(
     node: ListenerNode, topics: Topics, tmp_path: Path
 ) -> None:

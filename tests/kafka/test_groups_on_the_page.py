@@ -25,10 +25,8 @@ def has_members(page: Page, count: int) -> None:
     expect(page.locator("canvas")).to_have_attribute("aria-label", shown, timeout=PATIENCE_MS)
 
 
-@pytest.mark.parametrize(
-    "client",
-    [pytest.param(clients.CONFLUENT, marks=pytest.mark.soak), clients.CONFLUENT_MODERN],
-)
+@pytest.mark.soak  # each run has such groups drawn: page/test_kafka_groups.py
+@pytest.mark.parametrize("client", [clients.CONFLUENT, clients.CONFLUENT_MODERN])
 def test_a_consumer_that_is_killed_is_on_the_map_and_in_the_history(
     node: ListenerNode, topics: Topics, tmp_path: Path, client: Client
 ) -> None:

@@ -78,6 +78,7 @@ def base(topics: Topics, topic: str, tmp_path: Path) -> Config:
     }
 
 
+@pytest.mark.soak  # each run retries such rows of folders: connectors/test_letter_retry.py
 @pytest.mark.spark
 def test_rows_of_csv_arrive_once_and_letters_of_others_do_not(
     engine: Embedded, topics: Topics, topic: str, base: Config, tmp_path: Path

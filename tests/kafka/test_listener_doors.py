@@ -33,6 +33,7 @@ from fairlead_tests.kafka_clients.login import Login, heard_by, write_by_java
 from fairlead_tests.kafka_listener.node import ListenerNode, listener_node
 from fairlead_tests.kafka_listener.served import listening
 from fairlead_tests.kafka_listener.tokens import AUDIENCE, ISSUER, Provider
+from fairlead_tests.soaks import thinned
 
 pytestmark = pytest.mark.cluster
 
@@ -47,6 +48,8 @@ allow User:* read topic literal *
 deny User:ann describe topic prefixed doors.hidden
 """
 LET_IN = "let in"
+SOAKED = ("aiokafka", "java", "kafka-python")
+"""Clients of a soak: the last hears of a wrong password at the end of its timeout alone."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +176,7 @@ def log_in_by_certificate(
 
 @pytest.mark.parametrize(
     "client",
-    # Of a wrong password the one in soaks hears at the end of its timeout alone.
-    ["confluent", "aiokafka", "java", pytest.param("kafka-python", marks=pytest.mark.soak)],
+    ["confluent", *(pytest.param(each, marks=pytest.mark.soak) for each in SOAKED)],
 )
 @pytest.mark.usefixtures("jars")
 def test_every_client_logs_in_in_every_way_and_hears_what_a_broker_says(
@@ -240,7 +242,7 @@ def test_java_renews_its_session_on_its_connection_while_it_writes(
 
 
 @pytest.mark.parametrize(("group", "error"), [(GROUP, ""), ("other", "GROUP_AUTHORIZATION")])
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", thinned(["classic", "consumer"], 2))
 @pytest.mark.parametrize("by", ["guarded", "passing"])
 def test_a_consumer_joins_the_groups_that_it_may_read(
     request: pytest.FixtureRequest, topics: Topics, by: str, protocol: str, group: str, error: str

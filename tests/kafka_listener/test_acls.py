@@ -9,6 +9,7 @@ import pytest
 
 from fairlead.actors.messages.groups import TellTopics
 from fairlead.events.records import Topic
+from fairlead.runtime.kafka.broker import group_partition
 from fairlead.runtime.kafka.security.acls import (
     CLUSTER,
     NO_RULES,
@@ -36,6 +37,7 @@ from fairlead.runtime.kafka.wire.served import (
     OFFSET_FETCH,
     SERVED,
     SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
 )
 from fairlead_tests.kafka_listener.behind import LIST_OFFSETS, Behind
 from fairlead_tests.kafka_listener.sasl import (
@@ -48,7 +50,7 @@ from fairlead_tests.kafka_listener.sasl import (
 from fairlead_tests.kafka_listener.served import Client, Served
 from fairlead_tests.kafka_listener.spoken import ask, asking
 
-NO_TOPIC, NO_GROUP, UNKNOWN_MEMBER = 29, 30, 25
+NO_TOPIC, NO_GROUP, NO_TRANSACTIONAL_ID, UNKNOWN_MEMBER, LOADING = 29, 30, 53, 25, 14
 GROUP, TOPIC = ResourceKind.GROUP, ResourceKind.TOPIC
 ANN = AclClient("User:ann", "10.0.0.1")
 CREATE_TOPICS = 19
@@ -175,6 +177,14 @@ def commit(group_id: str, *topics: str) -> dict[str, Any]:
     return {"GroupId": group_id, **own, "Topics": named}
 
 
+IN_TRANSACTION = {
+    "TransactionalId": "copy",
+    "ProducerId": 7,
+    "ProducerEpoch": 0,
+    "GenerationId": -1,
+}
+
+
 def restricted(folder: Path, play: Any, rules: str = RULES, **security: Any) -> None:
     """Play with one client, ann, as these rules restrict it."""
     (folder / "acls").write_text(rules)
@@ -204,6 +214,7 @@ ASKED: dict[int, tuple[int, dict[str, Any]]] = {
     HEARTBEAT: (4, {"GroupId": "b", "GenerationId": 1, "MemberId": "m"}),
     LEAVE_GROUP: (2, {"GroupId": "b", "MemberId": "m"}),
     OFFSET_COMMIT: (8, commit("b", "mine")),
+    TXN_OFFSET_COMMIT: (3, {**commit("b", "mine"), **IN_TRANSACTION}),
     OFFSET_FETCH: (7, {"GroupId": "b", "Topics": None, "RequireStable": False}),
     OFFSET_DELETE: (0, {"GroupId": "a-2", "Topics": []}),
     FIND_COORDINATOR: (3, {"Key": "b", "KeyType": 0}),
@@ -241,6 +252,24 @@ def test_the_calls_of_the_workers_group_need_the_right_to_read_it(tmp_path: Path
         assert served.counts.told == ["no right: 'User:ann' may not read group 'connect'"]
 
     restricted(tmp_path, play)
+
+
+def test_a_commit_in_a_transaction_needs_the_right_to_write_with_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_partition, "ANSWER_SECONDS", 0.1)
+
+    async def play(client: Client, served: Served, _: Behind) -> None:
+        fields = {**commit("a-1", "mine"), **IN_TRANSACTION}
+        answer = await ask(client, TXN_OFFSET_COMMIT, 3, **fields)
+        assert errors_of(answer) == [NO_TRANSACTIONAL_ID]
+        assert served.counts.told == ["no right: 'User:ann' may not write transactional id 'copy'"]
+        fields["TransactionalId"] = "anns"
+        answer = await ask(client, TXN_OFFSET_COMMIT, 3, **fields)
+        assert errors_of(answer) == [LOADING]  # no broker tells whether it is open
+
+    rules = f"{RULES}allow User:ann write transactional-id prefixed ann\n"
+    restricted(tmp_path, play, rules)
 
 
 def test_a_commit_is_for_the_topics_that_the_client_may_read(tmp_path: Path) -> None:
@@ -393,6 +422,32 @@ def test_rules_that_cannot_be_read_leave_those_of_before_in_force(
     restricted(tmp_path, play)
     assert "line 1: a rule is: allow|deny" in caplog.text
     assert "what it said before stays in force" in caplog.text
+
+
+def test_settings_of_a_group_need_a_right_of_their_own(tmp_path: Path) -> None:
+    rules = """
+allow User:ann alterconfigs group literal mine
+allow User:ann read,describe group literal theirs
+"""
+
+    async def play(client: Client, served: Served, broker: Behind) -> None:
+        key, group = "consumer.session.timeout.ms", {"ResourceType": 32}
+        change = {"Configs": [{"Name": key, "ConfigOperation": 0, "Value": "60000"}]}
+        named = [{**group, "ResourceName": each} for each in ("mine", "theirs")]
+        answer = await ask(
+            client, 44, 1, Resources=[{**each, **change} for each in named], ValidateOnly=False
+        )
+        assert [each["ErrorCode"] for each in answer["Responses"]] == [0, NO_GROUP]
+        described = [{**each, "ConfigurationKeys": [key]} for each in named]
+        how = {"IncludeSynonyms": False, "IncludeDocumentation": False}
+        answer = await ask(client, 32, 4, Resources=described, **how)
+        assert [each["ErrorCode"] for each in answer["Results"]] == [0, NO_GROUP]
+        assert [each["Value"] for each in answer["Results"][0]["Configs"]] == ["60000"]
+        topic = {"ResourceType": 2, "ResourceName": "t", "ConfigurationKeys": None}
+        assert await client.asks(asking(32, 4, {"Resources": [*described, topic], **how})) == b""
+        assert (served.counts.reasons, broker.seen) == (["not authorized"], [])
+
+    restricted(tmp_path, play, rules)
 
 
 def test_the_brokers_are_administered_by_clients_that_may_alter_the_cluster(

@@ -21,7 +21,7 @@ from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import Resource
 from fairlead.runtime.kafka.wire import connect_messages as wire
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
-from fairlead.runtime.kafka.wire.dispatch import calls_of
+from fairlead.runtime.kafka.wire.calls.dispatch import calls_of
 from fairlead.runtime.kafka.wire.frames import (
     Head,
     Request,
@@ -287,6 +287,34 @@ def test_who_is_not_asked_to_compute_hands_nothing_in(tmp_path: Path) -> None:
         answer = await spoken.installs(0, told.group_epoch, m1=unknown)
         assert answer.error_code == 20_001, "INVALID_ASSIGNMENT"
         assert "B is not configured" in answer.error_message
+
+    speaking(tmp_path, play)
+
+
+def test_a_member_defers_moves_and_names_the_snapshot_that_it_computed_from(
+    tmp_path: Path,
+) -> None:
+    a = wire.ConnectorsAndTasks(connectors=("A",))
+
+    async def play(spoken: Spoken, served: Served) -> None:
+        await spoken.beats()
+        told = await spoken.prepares(0)
+        assert told.snapshot_id
+        again_at_ms = told.now_ms + 60_000
+        install = wire.ConnectGroupInstallAssignmentRequest(
+            group_id="connect",
+            member_id="m1",
+            member_epoch=0,
+            group_epoch=told.group_epoch,
+            members=(wire.InstalledMember(member_id="m1", connectors_and_tasks=a),),
+            again_at_ms=again_at_ms,
+            snapshot_id="another",
+        )
+        refused = await spoken.asks(CONNECT_INSTALL, install)
+        assert refused.error_code == 25, "UNKNOWN_MEMBER_ID: drop this computation"
+        done = await spoken.asks(CONNECT_INSTALL, replace(install, snapshot_id=told.snapshot_id))
+        assert (done.error_code, done.throttle_time_ms, told.throttle_time_ms) == (0, 0, 0)
+        assert served.workers.group.schedule.again_at_ms == again_at_ms
 
     speaking(tmp_path, play)
 

@@ -25,12 +25,13 @@ from fairlead_tests.kafka_listener.served import Client, Served
 from fairlead_tests.kafka_listener.spoken import ask, between
 
 T_ID = "hex:" + "0a" * 16
-UNKNOWN_TOPIC, LOADING, INVALID_GROUP_ID = 3, 14, 24
+UNKNOWN_TOPIC, LOADING, INVALID_GROUP_ID, UNKNOWN_TOPIC_ID = 3, 14, 24, 100
 
 
 def versions(api: int) -> range:
+    """Return the versions that call topics by their names."""
     first, last = SERVED[api]
-    return range(first, last + 1)
+    return range(first, min(last, 9) + 1)
 
 
 NO_MEMBER = {
@@ -90,6 +91,57 @@ def test_offsets_are_told_in_each_version(tmp_path: Path, version: int) -> None:
         ]
         if version >= 2:
             assert await fetch(client, version, None) == [("t", 0, 7, "m")]
+
+    between(tmp_path, play)
+
+
+def test_the_newest_version_calls_topics_by_their_ids(tmp_path: Path) -> None:
+    unknown = "hex:" + "0b" * 16
+    places = [{**PARTITION, "PartitionIndex": each} for each in (0, 9)]
+
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker, t=2)
+        async with watching(served):
+            client = await served.dial()
+            named = [{"TopicId": each, "Partitions": places} for each in (unknown, T_ID)]
+            said = await ask(client, OFFSET_COMMIT, 10, **NO_MEMBER, Topics=named)
+            assert {each["TopicId"]: codes_of(each) for each in said["Topics"]} == {
+                T_ID: {0: 0, 9: UNKNOWN_TOPIC},
+                unknown: {0: UNKNOWN_TOPIC_ID, 9: UNKNOWN_TOPIC_ID},
+            }
+            asked = [{"TopicId": each, "PartitionIndexes": [0]} for each in (unknown, T_ID)]
+            assert await fetch_by_id(client, asked) == [
+                (unknown, 0, -1, UNKNOWN_TOPIC_ID),
+                (T_ID, 0, 7, 0),
+            ]
+            assert await fetch_by_id(client, None) == [(T_ID, 0, 7, 0)]
+
+    between(tmp_path, play)
+
+
+def codes_of(topic: Any) -> dict[int, int]:
+    return {each["PartitionIndex"]: each["ErrorCode"] for each in topic["Partitions"]}
+
+
+async def fetch_by_id(client: Client, topics: Any) -> Any:
+    asked = {"GroupId": "g", "MemberId": None, "MemberEpoch": -1, "Topics": topics}
+    said = await ask(client, OFFSET_FETCH, 10, Groups=[asked], RequireStable=True)
+    return [
+        (topic["TopicId"], each["PartitionIndex"], each["CommittedOffset"], each["ErrorCode"])
+        for topic in said["Groups"][0]["Topics"]
+        for each in topic["Partitions"]
+    ]
+
+
+def test_a_topic_that_was_created_a_moment_ago_is_known_by_its_id(tmp_path: Path) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker)
+        async with watching(served):
+            client = await served.dial()
+            has(broker, t=1)
+            named = [{"TopicId": T_ID, "Partitions": [PARTITION]}]
+            said = await ask(client, OFFSET_COMMIT, 10, **NO_MEMBER, Topics=named)
+            assert [codes_of(each) for each in said["Topics"]] == [{0: 0}]
 
     between(tmp_path, play)
 

@@ -40,7 +40,7 @@ HOSTILE = {
     "an unknown call": ("0000000a270f000000000001ffff", "unknown call"),
     "a call below zero": ("0000000affff000000000001ffff", "unknown call"),
     "a version to come": ("0000000b000b000a00000001ffff00", "unknown call"),
-    "TxnOffsetCommit": ("0000000b001c000300000001ffff00", "unknown call"),
+    "StreamsGroupHeartbeat": ("0000000b0058000000000001ffff00", "unknown call"),
     "a string of 2 GiB": ("00000010000c000400000001ffff00ffffffff7f", "malformed"),
     "cut short": ("0000000d000c000400000001ffff000261", "malformed"),
     "trailing bytes": (

@@ -17,6 +17,7 @@ from fairlead.actors.messages.groups import (
     GroupReplies,
     pack_numbers,
 )
+from fairlead.actors.transport.ports import HostPort
 from fairlead.actors.transport.stream import StreamEndedError
 from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
 from fairlead.runtime.kafka.shard_connection import OpenStream, ShardConnection
@@ -76,6 +77,8 @@ class LocalLookup:
         self.opened: deque[LocalStream] = deque()
         self.ends: list[LocalStream] = []
         self.is_there = True
+        self.owner: HostPort | None = None
+        """The listener of the node that has the shard; None: it is this one."""
 
     def open(self) -> OpenStream | None:
         if not self.is_there:
@@ -236,6 +239,16 @@ def test_without_a_process_clients_are_told_to_retry() -> None:
         lookup.is_there = False
         with pytest.raises(CallLost, match=Error.COORDINATOR_NOT_AVAILABLE.value):
             await shard.ask(beat("m"))
+
+    play(steps)
+
+
+def test_where_another_node_has_the_shard_clients_are_told_to_look_for_it() -> None:
+    async def steps(connection: ShardConnection, lookup: LocalLookup) -> None:
+        lookup.is_there, lookup.owner = False, HostPort("h2", 9094)
+        with pytest.raises(CallLost) as lost:
+            await connection.ask(beat("m"))
+        assert lost.value.error is Error.NOT_COORDINATOR
 
     play(steps)
 

@@ -222,3 +222,20 @@ def test_stores_of_pkcs12_have_a_password_and_are_read_again_as_well(tmp_path: P
             assert await serial(served) != first
 
     asyncio.run(run())
+
+
+def test_who_connects_and_leaves_without_a_word_is_not_counted_as_refused(tmp_path: Path) -> None:
+    async def play(served: Served, authority: Authority) -> None:
+        _, writer = await asyncio.open_connection(HOST, served.port)  # as a probe of the port
+        writer.close()
+        await writer.wait_closed()
+        client = await dial(served, authority, authority.sign("ann"))
+        assert await groups_of(client) == []
+        assert served.counts.reasons == []
+        reader, writer = await asyncio.open_connection(HOST, served.port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await reader.read() == b""
+        writer.close()
+        assert served.counts.reasons == ["TLS"]
+
+    encrypted(tmp_path, play)

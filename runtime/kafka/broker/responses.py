@@ -4,13 +4,19 @@ A client must not learn the real address of a broker: with the first FindCoordin
 there, the broker would create a second group of the same name. So each address of a broker is
 replaced by one of the listener, and the list of brokers gets one more node, which leads no
 partition and is the coordinator of all groups.
+
+Of many fairlead nodes each gives the same answer: all addresses are of the listener at the node
+that owns the groups. If answers differed, a client would leave its brokers whenever it asked
+another node. The other nodes follow as more nodes that lead nothing: a client that has lost the
+owner's host asks these.
 """
 # pyright: basic
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from kio.schema.errors import ErrorCode
 
@@ -30,6 +36,8 @@ from ..wire.terms import NO_TIME
 
 COORDINATOR_ID: Final = 1_000_000_000
 """The node id of the coordinator of all groups; no broker has such a large id."""
+MOST_IDS: Final = 1_000_000_000
+"""How many ids there are above it, for the other nodes of a cluster."""
 OF_GROUPS: Final = 0
 """The key type of groups in FindCoordinator; others are transactions and share groups."""
 OF_BROKERS: Final = 1
@@ -37,10 +45,10 @@ OF_BROKERS: Final = 1
 MANY_KEYS: Final = 4
 """The first version of FindCoordinator with several keys."""
 
+NOBODY: Final = {"node_id": -1, "host": "", "port": -1}
+"""Where a coordinator is that nobody is told of."""
 NOT_AUTHORIZED: Final = {
-    "node_id": -1,
-    "host": "",
-    "port": -1,
+    **NOBODY,
     "error_code": ErrorCode.group_authorization_failed,
     "error_message": None,
 }
@@ -57,6 +65,22 @@ class Broker(NamedTuple):
 
 MapBroker = Callable[[Broker], HostPort]
 """Returns the address at which clients reach a broker: one of the listener."""
+
+
+class NodePlaces(NamedTuple):
+    """The listeners of a cluster."""
+
+    coordinator: HostPort
+    """That of the node which owns all groups."""
+    others: Mapping[str, HostPort] = {}
+    """Those of the other nodes that live, by name."""
+
+    def by_id(self) -> Iterator[tuple[int, HostPort]]:
+        """Yield all listeners, each with the id that clients know it by, the coordinator last."""
+        for name, place in self.others.items():
+            if place != self.coordinator:
+                yield COORDINATOR_ID + 1 + crc32(name.encode()) % MOST_IDS, place
+        yield COORDINATOR_ID, self.coordinator
 
 
 def is_for_groups(request: Request) -> bool:
@@ -85,18 +109,18 @@ def find_group_coordinator(
 
 
 def rewrite_response(
-    api: int, message: Any, here: HostPort, map_broker: MapBroker, hidden: AbstractSet[int]
+    api: int, message: Any, places: NodePlaces, map_broker: MapBroker, hidden: AbstractSet[int]
 ) -> Any:
-    """Return a broker's response for clients; `here` is the address of the group coordinator."""
+    """Return a broker's response for clients."""
     if api == METADATA:
         return replace(
-            message, brokers=_rewrite_brokers(message.brokers, "node_id", here, map_broker)
+            message, brokers=_rewrite_brokers(message.brokers, "node_id", places, map_broker)
         )
     if api == DESCRIBE_CLUSTER:
         if getattr(message, "endpoint_type", OF_BROKERS) != OF_BROKERS:
             return message
         return replace(
-            message, brokers=_rewrite_brokers(message.brokers, "broker_id", here, map_broker)
+            message, brokers=_rewrite_brokers(message.brokers, "broker_id", places, map_broker)
         )
     if api == FIND_COORDINATOR:
         return _rewrite_coordinators(message, map_broker)
@@ -110,16 +134,23 @@ def brokers_of(message: Any) -> list[Broker]:
 
 
 def _rewrite_brokers(
-    brokers: tuple[Any, ...], id_name: str, here: HostPort, map_broker: MapBroker
+    brokers: tuple[Any, ...], id_name: str, places: NodePlaces, map_broker: MapBroker
 ) -> tuple[Any, ...]:
-    if not brokers:
+    if not brokers or getattr(brokers[-1], id_name) == COORDINATOR_ID:
         return brokers
     found: list[Any] = []
     for each in brokers:
         address = map_broker(Broker(getattr(each, id_name), each.host, each.port))
         found.append(replace(each, host=address.host, port=address.port))
-    groups = {id_name: COORDINATOR_ID, "host": here.host, "port": here.port, "rack": None}
-    return (*found, make(type(brokers[0]), **groups, is_fenced=False))
+    return (*found, *listeners_as_brokers(type(brokers[0]), id_name, places))
+
+
+def listeners_as_brokers(kind: Any, id_name: str, places: NodePlaces) -> tuple[Any, ...]:
+    """Return the listeners of a cluster as items of a list of brokers."""
+    return tuple(
+        make(kind, **{id_name: number}, host=at.host, port=at.port, rack=None, is_fenced=False)
+        for number, at in places.by_id()
+    )
 
 
 def _rewrite_coordinators(message: Any, map_broker: MapBroker) -> Any:

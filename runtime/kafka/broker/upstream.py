@@ -37,7 +37,7 @@ class Upstream:
             except (OSError, EOFError, TimeoutError, LoginRefused, FileRefused) as error:
                 failed.append(f"{each.host}:{each.port} ({error})")
         if self._stream is None:
-            raise BrokerUnavailable(", ".join(failed))
+            raise BrokerUnavailable(", ".join(failed) or "kafka.bootstrap.servers is empty")
         return self._stream
 
     async def _connect(self, broker: HostPort) -> Stream:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ...cluster.kafka_security import KAFKA_TLS, BearerSpec, KafkaSecurity
+from ...config.secrets import Vault
 from ...security.followed_files import FollowedFiles, parse_owned
 from ...security.kafka.principal_mapping import MappingRule, map_subject, parse_mapping
 from ...security.kafka.users import Users, load_users
@@ -18,9 +19,12 @@ from .authenticators import BrokerAuthenticator, OwnAuthenticator
 from .bearer import BearerExchange
 from .login_throttle import LoginThrottle
 from .mechanisms import Credentials
+from .member_secrets import MemberSecrets
 from .quotas import ClientQuotas
 from .session import ANONYMOUS, SaslAuthenticator
 
+SHOWN: Final = 200
+"""The number of characters of a principal that an answer has."""
 BY_BROKER: Final = "broker"
 """The value of `kafka.sasl` and `kafka.acls` for what the broker decides."""
 
@@ -44,6 +48,10 @@ class ListenerAccess(NamedTuple):
     """How the listener itself connects to brokers."""
     quotas: ClientQuotas | None = None
     """The quotas of principals; None: there are none."""
+    nodes: frozenset[str] = frozenset()
+    """The principals of nodes."""
+    secrets: MemberSecrets = MemberSecrets()
+    """What members may have of the secrets of connectors."""
     refreshes: Sequence[Callable[[], bool]] = ()
     """Functions that read a file again if it has changed, and return whether there is news."""
 
@@ -65,6 +73,14 @@ class ListenerAccess(NamedTuple):
             raise FrameRefused(NOT_AUTHENTICATED, "no rule matches the certificate's subject")
         return f"User:{name}"
 
+    def flaw_in_node(self, principal: str, certificate: bytes | None) -> str:
+        """Return why a client is no node; "" if it is one. Passwords and tokens prove none."""
+        if self.tls is None or certificate is None or self.authenticator is not None:
+            return "only a client with a certificate, at an SSL listener, may be a node"
+        if principal not in self.nodes:
+            return f"members.principal does not have {principal[:SHOWN]!a}"
+        return ""
+
 
 def open_access(spec: KafkaSecurity, secret: bytes) -> ListenerAccess:
     """Read the files of a spec; `secret` is the cluster's.
@@ -83,6 +99,8 @@ def open_access(spec: KafkaSecurity, secret: bytes) -> ListenerAccess:
         parse_mapping(spec.principal_rules),
         open_broker_security(spec.upstream),
         _open_quotas(spec),
+        frozenset(spec.nodes),
+        MemberSecrets(Vault(secret)),
         refreshes,
     )
 

@@ -29,6 +29,8 @@ class AclOperation(StrEnum):
     DELETE = "delete"
     ALTER = "alter"
     DESCRIBE = "describe"
+    ALTER_CONFIGS = "alterconfigs"
+    DESCRIBE_CONFIGS = "describeconfigs"
     ALL = "all"
 
 
@@ -38,6 +40,7 @@ class ResourceKind(StrEnum):
     GROUP = "group"
     TOPIC = "topic"
     CLUSTER = "cluster"
+    TRANSACTIONAL_ID = "transactional-id"
 
 
 ANY: Final = "*"
@@ -60,6 +63,13 @@ IMPLY_DESCRIBE: Final = frozenset(
     }
 )
 """Permission for any of these is permission to describe."""
+IMPLYING: Final = {
+    AclOperation.DESCRIBE: IMPLY_DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS: frozenset(
+        {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
+    ),
+}
+"""The operations of which each is permission for another one as well."""
 
 
 class AclClient(NamedTuple):
@@ -83,7 +93,7 @@ class AclRule(NamedTuple):
 
     def permits(self, operation: AclOperation) -> bool:
         """Return whether the rule permits an operation."""
-        wanted = IMPLY_DESCRIBE if operation is AclOperation.DESCRIBE else {operation}
+        wanted = IMPLYING.get(operation, {operation})
         return self.is_allowed and not self.operations.isdisjoint({AclOperation.ALL, *wanted})
 
     def denies(self, operation: AclOperation) -> bool:
@@ -165,8 +175,8 @@ def parse_acls(text: str) -> AclRules:
 def _parse_rule(words: Sequence[str]) -> AclEntry:
     if not LEAST_WORDS <= len(words) <= MOST_WORDS:
         raise ValueError(
-            "a rule is: allow|deny PRINCIPAL OPERATION group|topic|cluster literal|prefixed NAME"
-            " [HOST]"
+            f"a rule is: allow|deny PRINCIPAL OPERATION {'|'.join(ResourceKind)} literal|prefixed"
+            " NAME [HOST]"
         )
     verdict, principal, operations, kind, pattern, name, *rest = words
     _check_word(verdict, (ALLOW, DENY))

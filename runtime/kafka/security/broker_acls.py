@@ -33,7 +33,12 @@ ANSWER_SECONDS: Final = 10.0
 ANY: Final = 1
 """Stands for everything, in each filter."""
 ALLOW: Final = 3
-KINDS: Final = {2: ResourceKind.TOPIC, 3: ResourceKind.GROUP, 4: ResourceKind.CLUSTER}
+KINDS: Final = {
+    2: ResourceKind.TOPIC,
+    3: ResourceKind.GROUP,
+    4: ResourceKind.CLUSTER,
+    5: ResourceKind.TRANSACTIONAL_ID,
+}
 PATTERNS: Final = {3: LITERAL, 4: PREFIXED}
 OPERATIONS: Final = {
     2: AclOperation.ALL,
@@ -43,6 +48,8 @@ OPERATIONS: Final = {
     6: AclOperation.DELETE,
     7: AclOperation.ALTER,
     8: AclOperation.DESCRIBE,
+    10: AclOperation.DESCRIBE_CONFIGS,
+    11: AclOperation.ALTER_CONFIGS,
 }
 """Kafka's codes; a rule of another operation still is a rule for its resource."""
 

@@ -14,9 +14,12 @@ from typing import Any, Final, NamedTuple
 from ....actors.messages.consumers import ConsumerGroupHeartbeat
 from ....actors.messages.errors import Error
 from ....actors.messages.groups import (
+    AlterGroupConfigs,
+    DescribeConnectGroup,
     DescribeConsumerGroup,
     DescribeConsumerGroupReply,
     DescribeGroup,
+    DescribeGroupConfigs,
     HostCall,
     ListGroups,
     ListGroupsReply,
@@ -38,9 +41,12 @@ NO_RIGHT: Final = "the client has no right to {} this group"
 OF_GROUP: Final = {
     DescribeGroup: AclOperation.DESCRIBE,
     DescribeConsumerGroup: AclOperation.DESCRIBE,
+    DescribeConnectGroup: AclOperation.DESCRIBE,
     OffsetFetch: AclOperation.DESCRIBE,
     RemoveGroup: AclOperation.DELETE,
     OffsetDelete: AclOperation.DELETE,
+    DescribeGroupConfigs: AclOperation.DESCRIBE_CONFIGS,
+    AlterGroupConfigs: AclOperation.ALTER_CONFIGS,
 }
 """The right for its group that a call needs; all others need that to read."""
 
@@ -81,6 +87,10 @@ class Rights:
     def may_describe_cluster(self) -> bool:
         """Return whether the client may see all groups."""
         return self.has(AclOperation.DESCRIBE, ResourceKind.CLUSTER, CLUSTER)
+
+    def may_have_secrets(self, group_id: str) -> bool:
+        """Return whether the client may have the secrets of the connectors that it runs."""
+        return self.has(AclOperation.WRITE, ResourceKind.GROUP, group_id)
 
     def add_to(self, call: HostCall) -> HostCall:
         """Return a call with the rights that its group has to know."""
@@ -125,6 +135,14 @@ class Rights:
     # -- offsets
 
     def _rule_commit(self, call: OffsetCommit) -> Ruling:
+        if (transaction := call.transaction) is not None:
+            name = transaction.transactional_id
+            if not self.has(AclOperation.WRITE, ResourceKind.TRANSACTIONAL_ID, name):
+                text = "the client has no right to write with this transactional id"
+                error = Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                reply = refuse_host_call(call, error, text)
+                missing = f"{AclOperation.WRITE} transactional id {name[:SHOWN]!a}"
+                return Ruling(None, lambda _: reply, missing)
         hidden = self._without(AclOperation.READ, (each.topic for each in call.offsets))
         if not hidden:
             return Ruling(call, _keep)
@@ -179,12 +197,12 @@ class Rights:
     def _filter_groups(self, reply: ListGroupsReply) -> ListGroupsReply:
         if self.may_describe_cluster():
             return reply
-        shown = tuple(
-            each
-            for each in reply.groups
-            if self.has(AclOperation.DESCRIBE, ResourceKind.GROUP, each.group_id)
-        )
-        return replace(reply, groups=shown)
+
+        def may_see(group_id: str) -> bool:
+            return self.has(AclOperation.DESCRIBE, ResourceKind.GROUP, group_id)
+
+        shown = tuple(each for each in reply.groups if may_see(each.group_id))
+        return replace(reply, groups=shown, configured=tuple(filter(may_see, reply.configured)))
 
 
 async def ask_with_rights(

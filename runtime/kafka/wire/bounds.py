@@ -10,6 +10,8 @@ LONGEST_FRAME: Final = 100 << 20
 """A broker's `socket.request.max.bytes`."""
 LONGEST_DECODED: Final = 1 << 20
 """The maximum size of a request that is handled here."""
+LONGEST_OF_NODE: Final = 8 << 20
+"""The maximum size of a message of another node: many configs may be changed in one."""
 LONGEST_REWRITTEN: Final = 64 << 20
 """The maximum size of a broker's response that is rewritten."""
 PIECE: Final = 256 << 10

@@ -1,10 +1,12 @@
-"""The messages of the proposals' three APIs of connect groups, as kio message classes.
+"""The messages of the proposals' three APIs of connect groups, and of two of ours.
 
 The API keys are private ones, which other clients ignore. Version 0 has exactly the fields of the
 proposals' schemas in their order, corrected where these are invalid: `ConnectorsAndTasks` is one
 structure everywhere, and InstanceId may be null. All else is tagged, so a client that knows the
 proposals alone is understood, and understands what it is told. Throttle times of Prepare and
-Install are always 0: a member computes once for each time that it is asked.
+Install are always 0: a member computes once for each time that it is asked. ConnectGroupDescribe
+is ours, and is to these groups what ConsumerGroupDescribe is to those of consumers. All are kio
+message classes.
 """
 # pyright: basic
 
@@ -16,7 +18,13 @@ from kio.schema.response_header.v1.header import ResponseHeader
 from kio.static.constants import EntityType
 from kio.static.primitive import i16
 
-from .served import CONNECT_HEARTBEAT, CONNECT_INSTALL, CONNECT_PREPARE
+from .served import (
+    CONNECT_ASK,
+    CONNECT_DESCRIBE,
+    CONNECT_HEARTBEAT,
+    CONNECT_INSTALL,
+    CONNECT_PREPARE,
+)
 
 EMPTY: Final = ()
 
@@ -140,6 +148,11 @@ class ConnectGroupHeartbeatResponse(_Response):
     coordinator_epoch: int = _of("int64", 4, default=-1)
     config_offset: int = _of("int64", 5, default=-1)
     member_id: str | None = _of("string", 6, default=None)
+    parked: tuple[Deadline, ...] = field(metadata={"tag": 7}, default=EMPTY)
+    again_at_ms: int = _of("int64", 8, default=0)
+    awaited: ConnectorsAndTasks = field(metadata={"tag": 9}, default=NOTHING)
+    pending: ConnectorsAndTasks = field(metadata={"tag": 10}, default=NOTHING)
+    reason: str = _of("string", 11, default="")
 
 
 # -- ConnectGroupPrepareAssignment
@@ -202,6 +215,8 @@ class WorkDemand(_Structure):
     workers: tuple[str, ...] = _of("string", default=EMPTY)
     zones: tuple[str, ...] = _of("string", default=EMPTY)
     tags: tuple[str, ...] = _of("string", default=EMPTY)
+    any_work: bool = _of("bool", 0, default=False)
+    """Whether members that take only work with tags are not among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,14 +288,107 @@ class ConnectGroupInstallAssignmentResponse(_Response):
     error_message: str | None = _of("string", default=None)
 
 
+# -- ConnectGroupAsk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupAskRequest(_Request):
+    """An ask of a member beside heartbeats, or any message of a node, which names no member.
+
+    The kind says what is in the body, a map of msgpack.
+    """
+
+    group_id: str = _of("string")
+    member_id: str = _of("string")
+    member_epoch: int = _of("int32", default=-1)
+    kind: str = _of("string")
+    body: bytes = _of("bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupAskResponse(_Response):
+    """The answer, of a kind of its own; what it says is durable."""
+
+    throttle_time_ms: int = _of("int32", default=0)
+    error_code: int = _of("int16")
+    error_message: str | None = _of("string", default=None)
+    kind: str = _of("string", default="")
+    body: bytes = _of("bytes", default=b"")
+    control_end: int = _of("int64", 0, default=-1)
+    """The end of the control log that the answer to a node rests on."""
+    offsets_end: int = _of("int64", 1, default=-1)
+
+
+# -- ConnectGroupDescribe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupDescribeRequest(_Request):
+    """The groups to describe."""
+
+    group_ids: tuple[str, ...] = _of("string", default=EMPTY)
+    include_authorized_operations: bool = _of("bool", default=False)
+    """It is ignored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedMember(_Structure):
+    """A member of a described group."""
+
+    member_id: str = _of("string")
+    instance_id: str | None = _of("string", default=None)
+    rack_id: str | None = _of("string", default=None)
+    member_epoch: int = _of("int32")
+    client_id: str = _of("string", default="")
+    client_host: str = _of("string", default="")
+    url: str = _of("string", default="")
+    version: int = _of("int32", default=0)
+    metadata: bytes = _of("bytes", default=b"")
+    """What the assignor has said to it with its current assignment."""
+    assignment: ConnectorsAndTasks
+    """What it may run."""
+    owned: ConnectorsAndTasks
+    """What it holds: that, and what it has not given up yet."""
+    target_assignment: ConnectorsAndTasks
+    member_type: int = _of("int8", default=-1)
+    """0: of the classic protocol, 1: of the connect protocol, -1: unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedGroup(_Structure):
+    """A described group, or the error why it is not."""
+
+    error_code: int = _of("int16")
+    error_message: str | None = _of("string", default=None)
+    group_id: str = _of("string")
+    group_state: str = _of("string", default="")
+    group_epoch: int = _of("int32", default=0)
+    assignment_epoch: int = _of("int32", default=0)
+    assignor_name: str = _of("string", default="")
+    members: tuple[DescribedMember, ...] = EMPTY
+    authorized_operations: int = _of("int32", default=-(1 << 31))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupDescribeResponse(_Response):
+    """The groups, in the order in which they were named."""
+
+    throttle_time_ms: int = _of("int32", default=0)
+    groups: tuple[DescribedGroup, ...] = EMPTY
+
+
 REQUESTS: Final[dict[int, Any]] = {
     CONNECT_HEARTBEAT: ConnectGroupHeartbeatRequest,
     CONNECT_PREPARE: ConnectGroupPrepareAssignmentRequest,
     CONNECT_INSTALL: ConnectGroupInstallAssignmentRequest,
+    CONNECT_ASK: ConnectGroupAskRequest,
+    CONNECT_DESCRIBE: ConnectGroupDescribeRequest,
 }
 RESPONSES: Final[dict[int, Any]] = {
     CONNECT_HEARTBEAT: ConnectGroupHeartbeatResponse,
     CONNECT_PREPARE: ConnectGroupPrepareAssignmentResponse,
     CONNECT_INSTALL: ConnectGroupInstallAssignmentResponse,
+    CONNECT_ASK: ConnectGroupAskResponse,
+    CONNECT_DESCRIBE: ConnectGroupDescribeResponse,
 }
 """The request and response classes, by API key."""

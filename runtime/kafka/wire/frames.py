@@ -25,6 +25,7 @@ from kio.static.constants import EntityType
 from .bounds import FrameRefused
 from .connect_messages import REQUESTS, RESPONSES
 from .lengths import check_lengths, end_of_header
+from .terms import NO_TOPIC_IDS, TopicIds
 
 HEAD: Final = struct.Struct(">hhi")
 LENGTH: Final = struct.Struct(">i")
@@ -47,6 +48,8 @@ class Request(NamedTuple):
     head: Head
     client_id: str
     message: Any
+    topic_ids: TopicIds = NO_TOPIC_IDS
+    """Those by which it is answered; most versions have names instead."""
 
 
 Read = Callable[[bytes, int], tuple[Any, int]]
@@ -64,8 +67,13 @@ def read_head(data: bytes) -> Head:
     return Head(*HEAD.unpack_from(data))
 
 
-def read_request(head: Head, frame: bytes) -> Request:
-    """Decode a request; raises `FrameRefused`."""
+def read_request(
+    head: Head, frame: bytes, topic_ids: TopicIds = NO_TOPIC_IDS, *, is_exact: bool = True
+) -> Request:
+    """Decode a request; raises `FrameRefused`.
+
+    Unless it has to be exact, bytes behind it are ignored, as brokers ignore them.
+    """
     form = _form_of_request(head.api, head.version)
     is_flexible = form.kind.__header_schema__.__flexible__
     check_lengths(form.kind, frame, end_of_header(frame, is_flexible=is_flexible))
@@ -74,9 +82,9 @@ def read_request(head: Head, frame: bytes) -> Request:
         message, size = form.read(frame, start)
     except (DecodeError, ValueError, LookupError, OverflowError, MemoryError) as error:
         raise FrameRefused("malformed", type(error).__name__) from None
-    if start + size != len(frame):
+    if is_exact and start + size != len(frame):
         raise FrameRefused("trailing bytes", str(len(frame) - start - size))
-    return Request(head, header.client_id or "", message)
+    return Request(head, header.client_id or "", message, topic_ids)
 
 
 def write_request(request: Request) -> bytes:

@@ -11,9 +11,21 @@ DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
 DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
 OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE = 8, 9, 47
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 32, 33, 44
+LIST_CONFIG_RESOURCES = 74
+ADD_OFFSETS_TO_TXN, TXN_OFFSET_COMMIT = 25, 28
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
-CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL = 10_848, 10_849, 10_850
-"""The API keys of the proposals: no broker has them, and clients ignore unknown keys."""
+CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL, CONNECT_ASK = range(10_848, 10_852)
+CONNECT_DESCRIBE = 10_852
+"""The API keys of connect groups, the proposals' and two of ours: no broker has them, and clients
+ignore unknown keys."""
+PRIVATE: Final = (
+    CONNECT_HEARTBEAT,
+    CONNECT_PREPARE,
+    CONNECT_INSTALL,
+    CONNECT_ASK,
+    CONNECT_DESCRIBE,
+)
 
 SERVED: Final = {
     JOIN_GROUP: (0, 9),
@@ -23,26 +35,27 @@ SERVED: Final = {
     DESCRIBE_GROUPS: (0, 6),
     LIST_GROUPS: (0, 5),
     DELETE_GROUPS: (0, 2),
-    OFFSET_COMMIT: (2, 9),
-    OFFSET_FETCH: (1, 9),
+    OFFSET_COMMIT: (2, 10),
+    OFFSET_FETCH: (1, 10),
     OFFSET_DELETE: (0, 0),
+    TXN_OFFSET_COMMIT: (0, 4),
     CONSUMER_GROUP_HEARTBEAT: (0, 1),
     CONSUMER_GROUP_DESCRIBE: (0, 1),
     CONNECT_HEARTBEAT: (0, 0),
     CONNECT_PREPARE: (0, 0),
     CONNECT_INSTALL: (0, 0),
+    CONNECT_ASK: (0, 0),
+    CONNECT_DESCRIBE: (0, 0),
 }
-"""The served APIs: the first and last version, by key. Version 10 of OffsetCommit and OffsetFetch
-has topic ids instead of names: clients use a version with names instead."""
+"""The served APIs: the first and last version, by key. Later versions of TxnOffsetCommit belong to
+the transactions of `TRANSACTIONS`."""
 
 BY_PROTOCOL: Final = {
-    "connect": frozenset({CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL}),
+    "connect": frozenset(PRIVATE),
     "classic": frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}),
     "consumer": frozenset({CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE}),
 }
 """The APIs of the members of each protocol, by the values of `group.protocols.allowed`."""
-
-PRIVATE: Final = (CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL)
 
 REWRITTEN: Final = {
     METADATA: (0, 13),
@@ -52,21 +65,30 @@ REWRITTEN: Final = {
 }
 """The APIs whose broker responses are rewritten; FindCoordinator only if it is not for a group."""
 
+SPLIT: Final = {
+    DESCRIBE_CONFIGS: (1, 4),
+    ALTER_CONFIGS: (0, 2),
+    INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    LIST_CONFIG_RESOURCES: (0, 1),
+}
+"""The APIs for configs: those of groups are served here, all others by a broker."""
+
 CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
 """The APIs with limited versions: responses of later versions may have broker addresses."""
 
 SASL: Final = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
 """The APIs of authentication, which the listener answers for itself."""
 
-RANGES: Final = {**SERVED, **REWRITTEN, **CAPPED, **SASL}
+RANGES: Final = {**SERVED, **REWRITTEN, **SPLIT, **CAPPED, **SASL}
 """The advertised version ranges; for other APIs those of the broker."""
 
-WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})
-"""APIs of group coordinators that are not supported, and so not advertised: transactions with group
-offsets of groups (their coordinator is a broker), share groups and streams groups. ApiVersions does
-not name them."""
+WITHHELD: Final = frozenset({76, 77, 78, 79, 88, 89, 90, 91, 92})
+"""APIs of group coordinators that are not supported, and so not advertised: share groups and
+streams groups. ApiVersions does not name them."""
 
-OF_EVERYBODY: Final = frozenset({PRODUCE, FETCH, LIST_OFFSETS, 22, 23, 24, 26, 71, 72, 75})
+OF_EVERYBODY: Final = frozenset(
+    {PRODUCE, FETCH, LIST_OFFSETS, ADD_OFFSETS_TO_TXN, 22, 23, 24, 26, 71, 72, 75}
+)
 """The proxied APIs of producers and consumers; all others administer the brokers, or look at them:
 InitProducerId, OffsetForLeaderEpoch, AddPartitionsToTxn, EndTxn, telemetry,
 DescribeTopicPartitions."""
@@ -94,6 +116,12 @@ NAMES: Final = {
     OFFSET_COMMIT: "OffsetCommit",
     OFFSET_FETCH: "OffsetFetch",
     OFFSET_DELETE: "OffsetDelete",
+    DESCRIBE_CONFIGS: "DescribeConfigs",
+    ALTER_CONFIGS: "AlterConfigs",
+    INCREMENTAL_ALTER_CONFIGS: "IncrementalAlterConfigs",
+    LIST_CONFIG_RESOURCES: "ListConfigResources",
+    ADD_OFFSETS_TO_TXN: "AddOffsetsToTxn",
+    TXN_OFFSET_COMMIT: "TxnOffsetCommit",
     SASL_HANDSHAKE: "SaslHandshake",
     SASL_AUTHENTICATE: "SaslAuthenticate",
     CONSUMER_GROUP_HEARTBEAT: "ConsumerGroupHeartbeat",
@@ -101,6 +129,8 @@ NAMES: Final = {
     CONNECT_HEARTBEAT: "ConnectGroupHeartbeat",
     CONNECT_PREPARE: "ConnectGroupPrepareAssignment",
     CONNECT_INSTALL: "ConnectGroupInstallAssignment",
+    CONNECT_ASK: "ConnectGroupAsk",
+    CONNECT_DESCRIBE: "ConnectGroupDescribe",
 }
 """The names of APIs in metrics; others are `other`."""
 

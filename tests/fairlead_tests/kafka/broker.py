@@ -35,7 +35,7 @@ from fairlead_tests.kafka.certificates import Authority
 
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
-START_SECONDS: Final = 150
+START_SECONDS: Final = 300
 ARCHIVE_SECONDS: Final = 150
 _PORTS: Final = range(10_000, 32_768)
 _SMALL: Final = ("-Xmx256m", *QUICK)
@@ -133,6 +133,11 @@ class Broker:
         told = _properties(ports, self.data, self.authority.path, self.authority.sign("broker"))
         (folder / "server.properties").write_text(told)
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def classpath(self) -> str:
+        """The jars of a broker, in which some of Kafka's tools are."""
+        return self._kept.classpath
 
     def up(self) -> None:
         """Start it, and wait until it serves: one that does not is a failure, no missing peer."""

@@ -49,6 +49,10 @@ class Tools:
         """Return the output of `kafka-groups`."""
         return self._run("org.apache.kafka.tools.GroupsCommand", words)
 
+    def configs(self, *words: str) -> list[list[str]]:
+        """Return the output of `kafka-configs`, which is one of a broker's classes."""
+        return self._run("kafka.admin.ConfigCommand", words)
+
     def _run(self, name: str, words: Sequence[str]) -> list[list[str]]:
         told = "\t".join((name, "--bootstrap-server", self._bootstrap, *words))
         self._asks.write(f"{told}\n")
@@ -58,9 +62,12 @@ class Tools:
 
 
 @contextmanager
-def tools(folder: Path, bootstrap: str) -> Generator[Tools]:
-    """Have a process that runs them, compiled into the folder; raises `NoPeer`."""
-    jars = classpath()
+def tools(folder: Path, bootstrap: str, more: str = "") -> Generator[Tools]:
+    """Have a process that runs them, compiled into the folder; raises `NoPeer`.
+
+    `more` are further jars, such as those of a broker.
+    """
+    jars = ":".join(filter(None, (classpath(), more)))
     source = Path(__file__).with_name("ToolsPeer.java")
     compile_java(source, jars, folder)
     command = [tool("java"), *SMALL, "-cp", f"{folder}:{jars}", "fairlead.tests.ToolsPeer"]

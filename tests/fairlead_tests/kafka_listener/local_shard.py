@@ -6,12 +6,14 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from fairlead.actors.group.group_shard import CoordinatorProcess
 from fairlead.actors.group.host import drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import ConnectReply, EndHold, HostCall
 from fairlead.actors.shards.hosting import ConnectCaller, HostedGroups
 from fairlead.actors.timing import Now
+from fairlead.actors.transport.ports import HostPort
 from fairlead.events.log.frame import NewEntry
 from fairlead.runtime.kafka.client.reply_handler import (
     CallInFlight,
@@ -36,12 +38,15 @@ class LocalShard:
             (),
             self._offsets,
             settings,
-            1,
+            CoordinatorProcess(1, lambda: next(ids)),
             Now(WALL_MS, 0),
-            lambda: next(ids),
         )
         self.now_ms = 0
         self.epoch = 1
+        self.owner: HostPort | None = None
+        """The listener of the node that has the shard; None: this one."""
+        self.others: dict[str, HostPort] = {}
+        """The listeners of other nodes, by name."""
         self.calls = 0
         """The number of calls so far."""
         self._handlers: dict[int, ReplyHandler] = {}

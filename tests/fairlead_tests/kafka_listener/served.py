@@ -6,12 +6,15 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.actors.transport.ports import HostPort
+from fairlead.runtime.kafka.broker.group_partition import GroupPartitions
+from fairlead.runtime.kafka.broker.transactions import Transactions
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
 from fairlead.runtime.kafka.security.access import ListenerAccess
@@ -120,15 +123,18 @@ async def listening(  # noqa: PLR0917  # tests name them
     access: ListenerAccess = OPEN,
     protocols: Sequence[str] = tuple(BY_PROTOCOL),
 ) -> AsyncIterator[Served]:
-    """Serve at a free port, and end all of it."""
+    """Serve at a free port, and end all of it; broker 0: there is none behind."""
+    brokers = [HostPort(HOST, broker)] if broker else []
     shard, counts, port = LocalShard(kind, settings), Counted(folder), free_place()
     shards: list[Any] = [shard]  # it has all methods of a connection
-    topics = Topics(shards, [HostPort(HOST, broker)], counts, access.upstream)
+    topics = Topics(shards, brokers, counts, access.upstream)
     workers: Any = LocalWorkers()
-    groups = Groups(shards, topics, GROUP, workers, protocols)
+    partitions = GroupPartitions(brokers, access.upstream)
+    open_transactions = partial(Transactions, partitions, counts.warn)
+    groups = Groups(shards, topics, GROUP, workers, open_transactions, protocols)
     listener = Listener(groups, counts, limits, access)
     here = HostPort(HOST, port)
-    await listener.open(here, here, [HostPort(HOST, broker)])
+    await listener.open(here, here, brokers)
     served = Served(port, shard, counts, listener, topics, workers, access)
     sweeping = asyncio.create_task(listener.sweep())
     try:

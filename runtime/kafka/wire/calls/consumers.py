@@ -6,21 +6,21 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from ....actors.messages.consumers import (
+from .....actors.messages.consumers import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatReply,
     Partitions,
 )
-from ....actors.messages.groups import (
+from .....actors.messages.groups import (
     DescribeConsumerGroup,
     DescribeConsumerGroupReply,
     DescribedConsumer,
 )
-from ....actors.messages.members import JOIN_EPOCH
-from ....events.model import Resources
-from ....events.records import Topic
-from .frames import Request, item_class, make
-from .terms import MS, NO_TIME, NOT_ASKED_FOR, code
+from .....actors.messages.members import JOIN_EPOCH
+from .....events.model import Resources
+from .....events.records import Topic
+from ..frames import Request, item_class, make
+from ..terms import MS, NO_TIME, NOT_ASKED_FOR, code
 
 OWN_IDS: Final = 1
 """The first version in which consumers generate their own ids."""

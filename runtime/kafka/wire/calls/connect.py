@@ -7,7 +7,7 @@ The requests become the same messages as those of the node's own workers.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ....actors.messages.computing import (
+from .....actors.messages.computing import (
     Assignment,
     Install,
     MemberView,
@@ -15,13 +15,13 @@ from ....actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
-from ....actors.messages.errors import MEANINGS
-from ....actors.messages.groups import ConnectCall, ConnectReply
-from ....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, ReadConfigs
-from ....events.model import CONNECTOR, AssignorData, ClientAssignor, Resource
-from . import connect_messages as wire
-from .bounds import FrameRefused
-from .frames import Request
+from .....actors.messages.errors import MEANINGS
+from .....actors.messages.groups import ConnectCall, ConnectReply, Outlook
+from .....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, ReadConfigs
+from .....events.model import CONNECTOR, AssignorData, ClientAssignor, Grants, Resource
+from .. import connect_messages as wire
+from ..bounds import FrameRefused
+from ..frames import Request
 
 LARGEST_INT16: Final = (1 << 15) - 1
 LARGEST_INT8: Final = (1 << 7) - 1
@@ -124,18 +124,18 @@ def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> An
         raise FrameRefused("superseded", "the group has left it unanswered: ask anew")
     error = {"error_code": MEANINGS[reply.error].code, "error_message": reply.message or None}
     if isinstance(reply, HeartbeatReply):
-        return kind(**error, **_heartbeat_fields(reply))
+        return kind(**error, **_heartbeat_fields(reply, replies[0].outlook))
     if isinstance(reply, PrepareReply) and reply.snapshot is not None:
         return kind(**error, **_snapshot_fields(reply.snapshot))
     return kind(**error)
 
 
-def _heartbeat_fields(reply: HeartbeatReply) -> Mapping[str, Any]:
+def _heartbeat_fields(reply: HeartbeatReply, outlook: Outlook | None) -> Mapping[str, Any]:
     assignment = None
     if reply.assignment is not None:
         assignment = wire.AssignedWork(
             error=max(-LARGEST_INT8, min(reply.error_code, LARGEST_INT8)),
-            connectors_and_tasks=_to_wire(reply.assignment),
+            connectors_and_tasks=to_wire(reply.assignment),
             version=max(-LARGEST_INT16, min(reply.data.version, LARGEST_INT16)),
             metadata=reply.data.metadata,
         )
@@ -151,10 +151,31 @@ def _heartbeat_fields(reply: HeartbeatReply) -> Mapping[str, Any]:
         "log_offset": reply.log_offset,
         "coordinator_epoch": reply.coordinator_epoch,
         "config_offset": reply.config_offset,
+        **(_outlook_fields(outlook) if outlook else {}),
     }
 
 
-def _to_wire(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
+def _outlook_fields(outlook: Outlook) -> Mapping[str, Any]:
+    return {
+        "parked": tuple(_deadlines(outlook.parked)),
+        "again_at_ms": outlook.again_at_ms,
+        "awaited": to_wire(outlook.awaited),
+        "pending": to_wire(outlook.pending),
+        "reason": outlook.reason,
+    }
+
+
+def _deadlines(parked: Grants) -> Iterator[wire.Deadline]:
+    """Yield parked resources by their deadlines, which many share."""
+    by_time: dict[int, list[Resource]] = {}
+    for resource, until_ms in parked.items():
+        by_time.setdefault(until_ms, []).append(resource)
+    for until_ms, resources in sorted(by_time.items()):
+        yield wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=to_wire(resources))
+
+
+def to_wire(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
+    """Return resources as the messages have them."""
     tasks: dict[str, list[int]] = {}
     connectors: list[str] = []
     for each in sorted(resources):
@@ -176,7 +197,7 @@ def _snapshot_fields(snapshot: Snapshot) -> Mapping[str, Any]:
         "group_epoch": snapshot.group_epoch,
         "assignor_name": snapshot.assignor,
         "members": tuple(map(_member, snapshot.members.values())),
-        "configured": _to_wire(snapshot.configured),
+        "configured": to_wire(snapshot.configured),
         "snapshot_id": snapshot.snapshot_id,
         "assignment_epoch": snapshot.assignment_epoch,
         "now_ms": snapshot.now_ms,
@@ -187,15 +208,15 @@ def _snapshot_fields(snapshot: Snapshot) -> Mapping[str, Any]:
                 instance_id=each.instance_id,
                 url=each.url,
                 deadline_ms=each.deadline_ms,
-                connectors_and_tasks=_to_wire(each.resources),
+                connectors_and_tasks=to_wire(each.resources),
             )
             for each in snapshot.losses
         ),
         "parked": tuple(
-            wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=_to_wire([resource]))
+            wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=to_wire([resource]))
             for resource, until_ms in sorted(snapshot.parked.items())
         ),
-        "fired": _to_wire(snapshot.fired),
+        "fired": to_wire(snapshot.fired),
         "demands": tuple(_demands(snapshot)),
     }
 
@@ -210,8 +231,8 @@ def _member(member: MemberView) -> wire.PreparedMember:
         member_epoch=member.member_epoch,
         instance_id=member.instance_id,
         assignor=state,
-        connectors_and_tasks=_to_wire(member.target),
-        owned=_to_wire(member.owned),
+        connectors_and_tasks=to_wire(member.target),
+        owned=to_wire(member.owned),
         url=member.url,
         rack_id=member.rack,
         cordoned=member.cordoned,
@@ -233,4 +254,5 @@ def _demands(snapshot: Snapshot) -> Iterator[wire.WorkDemand]:
                 workers=workers,
                 zones=tuple(sorted(needs.zones)) if needs else (),
                 tags=tuple(sorted(needs.tags)) if needs else (),
+                any_work=needs.any_work if needs else False,
             )

@@ -7,7 +7,7 @@ Fields that a version does not have get Kafka's defaults.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....actors.messages.classic import (
+from .....actors.messages.classic import (
     ClassicHeartbeat,
     JoinGroup,
     JoinGroupReply,
@@ -17,10 +17,10 @@ from ....actors.messages.classic import (
     SyncGroup,
     SyncGroupReply,
 )
-from ....actors.messages.errors import Error
-from ....events.model import ClassicProtocol
-from .frames import Request, item_class, make
-from .terms import MS, NO_TIME, code
+from .....actors.messages.errors import Error
+from .....events.model import ClassicProtocol
+from ..frames import Request, item_class, make
+from ..terms import MS, NO_TIME, code
 
 IDS_FIRST, NULLABLE_NAME, SKIPPING = 4, 7, 9
 """The first versions of JoinGroup in which: a new member gets its id before it joins; the protocol

@@ -7,10 +7,11 @@ A request for several groups becomes one call for each, whose replies are merged
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ....actors.messages.groups import HostCall
-from . import admin, connect, consumers, members, offsets
-from .frames import Request, response_class
-from .served import (
+from .....actors.messages.groups import HostCall
+from ..frames import Request, response_class
+from ..served import (
+    CONNECT_ASK,
+    CONNECT_DESCRIBE,
     CONNECT_HEARTBEAT,
     CONNECT_INSTALL,
     CONNECT_PREPARE,
@@ -26,7 +27,9 @@ from .served import (
     OFFSET_DELETE,
     OFFSET_FETCH,
     SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
 )
+from . import admin, asks, connect, connect_describe, consumers, members, offsets
 
 
 class _Translation(NamedTuple):
@@ -47,6 +50,7 @@ _TRANSLATIONS: Final[Mapping[int, _Translation]] = {
     DESCRIBE_GROUPS: _Translation(admin.ask_to_describe, admin.answer_describe),
     DELETE_GROUPS: _Translation(admin.ask_to_delete, admin.answer_delete),
     OFFSET_COMMIT: _Translation(offsets.ask_to_commit, offsets.answer_commit),
+    TXN_OFFSET_COMMIT: _Translation(offsets.ask_to_commit_in_transaction, offsets.answer_commit),
     OFFSET_FETCH: _Translation(offsets.ask_to_fetch, offsets.answer_fetch),
     OFFSET_DELETE: _Translation(offsets.ask_to_forget, offsets.answer_forget),
     CONSUMER_GROUP_HEARTBEAT: _Translation(
@@ -56,6 +60,10 @@ _TRANSLATIONS: Final[Mapping[int, _Translation]] = {
     CONNECT_HEARTBEAT: _Translation(connect.ask_connect_heartbeat, connect.answer_connect),
     CONNECT_PREPARE: _Translation(connect.ask_to_prepare, connect.answer_connect),
     CONNECT_INSTALL: _Translation(connect.ask_to_install, connect.answer_connect),
+    CONNECT_ASK: _Translation(asks.ask_group, asks.answer_ask),
+    CONNECT_DESCRIBE: _Translation(
+        connect_describe.ask_to_describe, connect_describe.answer_describe
+    ),
 }
 
 

@@ -7,8 +7,8 @@ A request for several groups becomes one call for each, whose replies are merged
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ....actors.messages.errors import Error
-from ....actors.messages.groups import (
+from .....actors.messages.errors import Error
+from .....actors.messages.groups import (
     DescribeGroup,
     DescribeGroupReply,
     ListGroups,
@@ -16,9 +16,9 @@ from ....actors.messages.groups import (
     RemoveGroup,
     RemoveGroupReply,
 )
-from ....events.model import ClassicMember
-from .frames import Request, item_class, make
-from .terms import NO_TIME, NOT_ASKED_FOR, code
+from .....events.model import ClassicMember
+from ..frames import Request, item_class, make
+from ..terms import NO_TIME, NOT_ASKED_FOR, code
 
 TELLS_ABSENT: Final = 6
 """The first version of DescribeGroups that reports an unknown group as an error."""
