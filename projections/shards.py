@@ -90,7 +90,12 @@ class ShardFollower:
 
 
 def _is_left(group: Group) -> bool:
-    """Return whether a group exists; a deleted one has only tombstones."""
+    """Return whether anything is left of a group; of a deleted one only settings may be."""
+    return _is_used(group) or bool(group.configs)
+
+
+def _is_used(group: Group) -> bool:
+    """Return whether a group has, or had, members."""
     return not _has_offsets_alone(group) or bool(group.members)
 
 
@@ -134,10 +139,14 @@ def committed_offsets(log: ReadableLog, group_id: str) -> list[ConsumerOffset]:
     return sorted(told, key=lambda each: (each.topic, each.partition))
 
 
-def all_groups(known: Mapping[str, Group], committing: Iterable[str]) -> list[Group]:
-    """Return the groups of a shard by id, including those that only ever had offsets."""
-    others = (Group(each) for each in committing if each not in known)
-    return sorted((*known.values(), *others), key=lambda each: each.group_id)
+def all_groups(followed: Mapping[str, Group], committing: Iterable[str]) -> list[Group]:
+    """Return the groups of a shard by id, including those that only ever had offsets.
+
+    One that has settings alone is not there.
+    """
+    used = {group_id: each for group_id, each in followed.items() if _is_used(each)}
+    others = (followed.get(each, Group(each)) for each in committing if each not in used)
+    return sorted((*used.values(), *others), key=lambda each: each.group_id)
 
 
 def type_of_clients(group: Group) -> GroupType:

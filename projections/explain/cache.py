@@ -4,6 +4,7 @@ The CLI on a data folder and the REST interface both read from here. The fold go
 ended, and reads what is new.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Final, Protocol
 from ...events.entries.history import read_summary
 from ...events.log.errors import TrimmedError
 from ...events.log.tables import Trimmed
+from .causes.owners import OwnerTerm
 from .epochs import EpochReading, EpochReport, Explanation
 from .generations import ReadShares, read_no_shares
 from .handovers import Handover
@@ -150,7 +152,8 @@ class EpochCache:
         subjects = {each.subject.partition(" and ")[0] for each in lines}
         clients = {each: all_clients[each] for each in sorted(subjects) if each in all_clients}
         is_trimmed, compacted = cached.is_trimmed(first), cached.compacted
-        return EpochList(self._log.log_id, first, last, is_trimmed, lines, clients, compacted)
+        told = self._log.log_id, first, last, is_trimmed, lines, clients, compacted
+        return EpochList(*told, list(cached.reader.owners))
 
     def moves(self, name: str, limit: int = LINES_MAX) -> MoveList:
         """Return how a resource moved last, as far back as epochs are kept in full.
@@ -184,11 +187,10 @@ class EpochCache:
         first = min(kept) if cached.first_epoch is None else cached.first_epoch
         last = max(kept)
         epoch = last if group_epoch is None else group_epoch
-        if epoch in kept:
-            return kept[epoch].explain()
         if not first <= epoch <= last:
             raise _not_told(cached, self._log.log_id, epoch, (first, last))
-        return self._read_again(cached, epoch).explain()
+        reading = kept[epoch] if epoch in kept else self._read_again(cached, epoch)
+        return replace(reading.explain(), owners=_owners_around(cached, epoch))
 
     def handovers(self) -> list[Handover]:
         """Return the latest handovers, as far as each is known; raises `LogError`, `CodecError`."""
@@ -230,6 +232,21 @@ class EpochCache:
 
 def _epoch_of(reading: EpochReading) -> int:
     return reading.report.group_epoch
+
+
+def _owners_around(cached: _Cached, epoch: int) -> tuple[OwnerTerm, ...]:
+    """Return the nodes that took the group from the rise of the epoch before until the next one.
+
+    Of an epoch so long ago that its line is not kept there are none.
+    """
+    if not (owners := cached.reader.owners):
+        return ()
+    lines = [*cached.lines, *map(line_of, cached.reader.unfinished())]
+    rises = {each.group_epoch: each.time_ms for each in lines}
+    if epoch not in rises:
+        return ()
+    begin, end = rises.get(epoch - 1, rises[epoch]), rises.get(epoch + 1, math.inf)
+    return tuple(each for each in owners if begin <= each.since_ms < end)
 
 
 def _not_told(

@@ -19,6 +19,7 @@ from ...events.records import GroupMetadata
 from .absences import Absence
 from .causes.clients import KafkaClient
 from .causes.detection import Detection
+from .causes.owners import OwnerTerm
 from .diff import TargetChange
 from .handovers import FollowedHandover, Handover, between
 
@@ -123,6 +124,8 @@ class Explanation:
     """Kafka's clients that the group ever had, by member id."""
     put_together: Collection[str] = field(default=(), compare=False)
     """The connectors that raised it by one command, if they are several."""
+    owners: tuple[OwnerTerm, ...] = ()
+    """The nodes that took the group since the epoch before rose; no work moves by that."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:

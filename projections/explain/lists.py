@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from ...events.entries.history import HistorySummary
 from .causes.clients import KafkaClient
+from .causes.owners import OwnerTerm
 from .epochs import EpochReading, Explanation
 from .handovers import Handover, between
 
@@ -116,6 +117,8 @@ class EpochList:
     """Kafka's clients among the subjects, by member id."""
     compacted: CompactedHistory | None = None
     """What was before the first one and is summed up; None where there is no summary."""
+    owners: list[OwnerTerm] = field(default_factory=list[OwnerTerm])
+    """The nodes that owned the group last, in order; empty where its logs lie in no store."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ from .absences import Absences
 from .causes.changes import EpochChanges
 from .causes.clients import GoneMembers, KafkaClient, client_of
 from .causes.detection import Detection, Detector
+from .causes.owners import OwnerTerm, OwnerTerms
+from .causes.settings import SettingChanges
 from .diff import Owners, TargetChange
 from .epochs import Attempt, EpochReading, EpochReport
 from .following import Handovers
@@ -94,7 +96,8 @@ class LogNotes:
         self._urls = urls
         """The url of a member, by member id; its id where it has none."""
         self._detector = Detector(urls)
-        self._changed = EpochChanges()
+        self._changed, self._settings = EpochChanges(), SettingChanges()
+        self.owners = OwnerTerms()
         self.absences = Absences(urls)
         self.handovers = Handovers(owners, urls)
         self._generations = Generations(group.classic, read_shares)
@@ -120,6 +123,7 @@ class LogNotes:
             whole = None if record is None else parts.assemble(record)
             if whole is not None:
                 self.apply(whole, entry.timestamp_ms)
+        self._settings.take()  # of which epoch they are is not known
 
     def apply(self, record: Record, now_ms: int) -> None:
         """Apply the next record, after the group has evolved by it."""
@@ -136,12 +140,15 @@ class LogNotes:
                 self._generations.clients[record.member_id] = client
         self._detector.apply(record, now_ms)
         self._changed.apply(record)
+        self._settings.apply(record)
+        self.owners.apply(record, now_ms)
         self.absences.apply(record, now_ms)
         self.handovers.apply(record, now_ms)
 
     def explain_rise(self, bump: GroupMetadata) -> tuple[Detection, str]:
         """Return how the cause of an epoch was detected, and what had changed."""
-        return self._detector.detect(bump), self._describe(bump)
+        told = filter(None, (self._describe(bump), self._settings.take()))
+        return self._detector.detect(bump), "; ".join(told)
 
     def _describe(self, bump: GroupMetadata) -> str:
         if bump.cause.why is not Why.GROUP_UPGRADED:
@@ -157,7 +164,10 @@ class LogNotes:
         self._protocol, self._kept = OF_CONSUMERS if is_of_consumers else OF_WORKERS
         if record.cause.why is Why.GROUP_DOWNGRADED:
             self._generations.inherit(self._owners.last)
-        return self._generations.apply(record, self._detector, self._protocol)
+        begun = self._generations.apply(record, self._detector, self._protocol)
+        if begun is not None and (changed := self._settings.take()):
+            begun.changed = "; ".join(filter(None, (begun.changed, changed)))
+        return begun
 
 
 class EpochReader:
@@ -220,6 +230,11 @@ class EpochReader:
     def clients(self) -> Mapping[str, KafkaClient]:
         """The group's present Kafka clients, and those that left it last, by member id."""
         return self._notes.clients
+
+    @property
+    def owners(self) -> Collection[OwnerTerm]:
+        """The nodes that owned the group last, in order."""
+        return self._notes.owners.lines
 
     @property
     def followed(self) -> Collection[FollowedHandover]:

@@ -33,6 +33,7 @@ END: Final = b"# EOF\n"
 Family = Callable[[Groups], Iterable[Metric]]
 _OF_CONTROL_LOGS: Final[Sequence[Family]] = (
     families.epochs,
+    families.owners,
     families.states,
     families.resources,
     families.rebalances,
@@ -43,6 +44,7 @@ _OF_NODE: Final = (
     of_node.engines,
     of_node.heaps,
     of_node.disks,
+    of_node.copies,
     of_node.processes,
     of_node.encryption,
     of_node.traces,

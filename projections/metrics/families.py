@@ -67,6 +67,8 @@ class GroupFigures:
     watched: WatchCounts = field(default_factory=WatchCounts)
     caught_up: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     """Since when connectors may have something to read, in ms of the wall clock."""
+    takeovers: int = 0
+    """How often a node has claimed the group after the first time."""
 
     def skipping(self) -> Iterator[tuple[str, int, Progress]]:
         """Yield the progress of the tasks that ever left out bad rows."""
@@ -111,6 +113,18 @@ def epochs(groups: Groups) -> Iterator[Metric]:
         spoken = each.group.classic.members if each.group.classic else each.group.translated
         classic.add_metric(labels, len(spoken))
     yield from (epoch, assignment, failures, classic)
+
+
+def owners(groups: Groups) -> Iterator[Metric]:
+    """Yield the families of the owners of groups, where many nodes may own one."""
+    epoch = gauge("group_owner_epoch", "Number of the last claim of the group.", "group")
+    text = "Claims of the group after the first one, in the whole log."
+    takeovers = counter("group_takeovers", text, "group")
+    for each in groups:
+        if (last := each.group.ownership) is not None:
+            epoch.add_metric([each.group.group_id], last.epoch)
+            takeovers.add_metric([each.group.group_id], each.takeovers)
+    yield from (epoch, takeovers)
 
 
 def heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:

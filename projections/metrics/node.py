@@ -46,6 +46,15 @@ class DiskFigures:
     free_inodes: int
 
 
+class CopyFigures(NamedTuple):
+    """How a node stands to the group that its cluster shares."""
+
+    is_owner: bool
+    behind_entries: int = 0
+    in_step_seconds: float = 0
+    """How long ago the copies had all that counted; 0 at the owner."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFigures:
     """The figures of the node itself; `engines` by worker, "" for the one that they share."""
@@ -64,6 +73,8 @@ class NodeFigures:
     """How many spans of traces were sent, and dropped, by that word; empty: none are to be sent."""
     connect: Sequence[ConnectBean] = ()
     """What Kafka's own classes tell of connectors and tasks at the workers of this node."""
+    copies: CopyFigures | None = None
+    """None: its group is on one host, or the group's process has not told it yet."""
 
 
 def engines(node: NodeFigures) -> Iterator[Metric]:
@@ -136,6 +147,19 @@ def encryption(node: NodeFigures) -> Iterator[Metric]:
     for listener, count in sorted(node.failed_handshakes.items()):
         failed.add_metric([listener], count)
     yield from (end, failed)
+
+
+def copies(node: NodeFigures) -> Iterator[Metric]:
+    """Yield the families of the copies of a log that counts in a store."""
+    owner = gauge("node_owns_group", "1 if this node owns its group, 0 if another one does.")
+    behind = gauge("log_copy_behind_entries", "Entries that the copies of the logs lack here.")
+    text = "Time since the copies of the logs had all that counted."
+    since = gauge("log_copy_in_step_seconds", text)
+    if node.copies is not None:
+        owner.add_metric([], float(node.copies.is_owner))
+        behind.add_metric([], node.copies.behind_entries)
+        since.add_metric([], node.copies.in_step_seconds)
+    yield from (owner, behind, since)
 
 
 def traces(node: NodeFigures) -> Iterator[Metric]:

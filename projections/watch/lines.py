@@ -19,6 +19,8 @@ from ...events.records import (
     Loss,
     MemberMetadata,
     OffsetsAltered,
+    OwnerBegan,
+    OwnerResigned,
     Record,
     TargetAssignment,
     TargetState,
@@ -199,6 +201,12 @@ def _of_group(record: Record, worker: Callable[[str], str]) -> Iterator[EventLin
             yield EventLine(f"the group's settings are {told}")
         case GroupDeletion(epoch, actor=actor):
             yield EventLine(f"the group was deleted at epoch {epoch}{_by(actor)}", None, epoch)
+        case OwnerBegan(epoch, node, silence_ms=silence_ms):
+            after = f" after {silence_ms / 1_000:.1f} s of silence" if silence_ms else ""
+            yield EventLine(f"node {node} owns the group{after}, as owner {epoch}")
+        case OwnerResigned(epoch, node, to):
+            taker = f"node {to}" if to else "any other"
+            yield EventLine(f"node {node}, owner {epoch}, gives the group up to {taker}")
         case _:
             pass
 

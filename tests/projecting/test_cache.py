@@ -14,8 +14,8 @@ from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.epochs import Explanation
-from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.faults import schedule_faults
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
 from fairlead.runtime.simulation.schedule import Size, draw
 from fairlead.runtime.simulation.world import World
 from fairlead_tests.golden.fixtures import generations, read_lines

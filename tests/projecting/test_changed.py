@@ -10,11 +10,13 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
 from fairlead.actors.messages.orders import (
     AlterOffsets,
+    ConfigureGroup,
     Cordon,
     PutConnector,
     PutConnectors,
     SetPlacement,
     SetTargetState,
+    Uncordon,
 )
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, ClientAssignor, RunState, Why
@@ -193,3 +195,21 @@ def test_a_split_is_told_with_how_many_tasks_there_were(group: TimedDecider) -> 
 def test_a_cause_that_says_it_all_has_no_change_beside_it(group: TimedDecider) -> None:
     group.carry_out(Cordon("connect", "W1", drain=True))
     assert told(group, Why.WORKER_DRAINED) == ""
+
+
+def test_settings_that_were_changed_since_the_epoch_before_are_told_with_the_next(
+    group: TimedDecider,
+) -> None:
+    for value, size in (("20000", None), ("30000", "7")):
+        configs = {"session.timeout.ms": value, "group.max.size": size}
+        group.carry_out(ConfigureGroup("connect", configs))
+    group.carry_out(Cordon("connect", "W1", drain=True))
+    changed = (
+        "settings since the epoch before: group.max.size the node's > 7,"
+        " session.timeout.ms the node's > 30000"
+    )
+    assert told(group, Why.WORKER_DRAINED) == changed
+    group.carry_out(ConfigureGroup("connect", {"group.max.size": None}))
+    group.carry_out(Uncordon("connect", "W1"))
+    changed = "settings since the epoch before: group.max.size 7 > the node's"
+    assert told(group, Why.WORKER_UNCORDONED) == changed

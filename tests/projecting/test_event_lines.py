@@ -20,6 +20,7 @@ from fairlead.actors.messages.orders import (
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import Slice
 from fairlead.events.model import BATCHES_RUN, Resource, RunState
+from fairlead.events.records import OwnerBegan, OwnerResigned
 from fairlead.projections.watch.group import GroupWatch
 from fairlead.projections.watch.lines import EventLine
 from fairlead_tests.decider import resource
@@ -100,6 +101,20 @@ def test_what_people_did_to_a_connector_is_told_once_with_who_asked() -> None:
         "connector E is deleted",
     ]
     assert not [each for each in told if "secret" in each.text]
+
+
+def test_who_owns_the_group_is_told_and_after_how_much_silence() -> None:
+    group = grown()
+    start = len(group.entries)
+    group.write(OwnerBegan(1, "n1"), OwnerBegan(2, "n2", silence_ms=3_420))
+    group.write(OwnerResigned(2, "n2", "n1"), OwnerBegan(3, "n1"), OwnerResigned(3, "n1"))
+    assert texts(lines_after(group, start)) == [
+        "node n1 owns the group, as owner 1",
+        "node n2 owns the group after 3.4 s of silence, as owner 2",
+        "node n2, owner 2, gives the group up to node n1",
+        "node n1 owns the group, as owner 3",
+        "node n1, owner 3, gives the group up to any other",
+    ]
 
 
 def test_sessions_and_orders_are_told() -> None:

@@ -21,8 +21,9 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
-from fairlead.events.records import GroupMetadata
+from fairlead.events.records import GroupMetadata, OwnerBegan, OwnerResigned
 from fairlead.projections.explain.cache import EpochCache, NotToldError
+from fairlead.projections.explain.causes.owners import OwnerTerm
 from fairlead.projections.explain.diff import Owner
 from fairlead.projections.explain.epochs import Explanation, Phase
 from fairlead.projections.explain.handovers import Handover
@@ -432,6 +433,44 @@ def test_any_epoch_is_explained_from_the_files_and_the_latest_by_default(tmp_pat
         assert EpochCache(log).explain() == group.explained(2)
         with pytest.raises(NotToldError, match=r"no epoch 3 .* tells of the epochs 1 to 2$"):
             EpochCache(log).explain(3)
+
+
+def test_the_history_has_the_nodes_that_owned_the_group(tmp_path: Path) -> None:
+    group = shared()
+    group.at(7_000).write(OwnerBegan(1, "n1"))
+    group.at(9_000).write(OwnerResigned(1, "n1", "n2"), OwnerBegan(2, "n2", silence_ms=300))
+    with written(group, tmp_path) as log:
+        assert EpochCache(log).history().owners == [
+            OwnerTerm(1, "n1", 7_000, 0, resigned_ms=9_000),
+            OwnerTerm(2, "n2", 9_000, 300),
+        ]
+
+
+def test_an_epoch_names_the_nodes_that_took_the_group_since_the_one_before_it(
+    tmp_path: Path,
+) -> None:
+    group = shared()  # its epochs rose at 1,000 and 5,000
+    group.at(7_000).write(OwnerBegan(1, "n1"))
+    group.at(9_000).join("W3")
+    group.at(11_000).write(OwnerBegan(2, "n2", silence_ms=300))
+    n1, n2 = OwnerTerm(1, "n1", 7_000, 0), OwnerTerm(2, "n2", 11_000, 300)
+    with written(group, tmp_path) as log:
+        named = [EpochCache(log).explain(epoch).owners for epoch in (1, 2, 3)]
+    assert named == [(), (n1,), (n1, n2)]
+
+
+def test_an_epoch_whose_line_is_not_kept_any_more_is_explained_without_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.projections.explain.cache.LINES_MAX", 1)
+    group = shared()
+    group.at(7_000).write(OwnerBegan(1, "n1"))
+    with written(group, tmp_path) as log:
+        cached = EpochCache(log, named_max=1)
+        assert [cached.explain(epoch).owners for epoch in (1, 2)] == [
+            (),
+            (OwnerTerm(1, "n1", 7_000, 0),),
+        ]
 
 
 def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
