@@ -12,7 +12,7 @@ from typing import Protocol
 from ...actors.group.computing.compute import is_due, schedule_target
 from ...actors.group.decide import decide
 from ...actors.group.members.reconcile import Goal, reconcile
-from ...actors.group.orders.configuration import effective
+from ...actors.group.state.own_settings import effective
 from ...actors.group.state.settings import GroupSettings
 from ...actors.group.state.soft_state import SoftState
 from ...actors.messages.assignors import Metadata, Worker

@@ -130,6 +130,8 @@ def overview_of(cluster: Cluster) -> tuple[int, object]:
             return status, told[part]
     if ("GET", FOLDER) in cluster.answers:
         told["folder"] = cluster.answers["GET", FOLDER][1]
+    if ("GET", "/nodes") in cluster.answers:
+        told["nodes"] = cluster.answers["GET", "/nodes"][1]
     try:
         return 200, {**told, **judged(told)}
     except (AttributeError, KeyError, TypeError, ValidationError):  # an answer is misshapen

@@ -190,7 +190,11 @@ def test_a_shell_completes_what_may_be_revoked(run: Run, monkeypatch: pytest.Mon
 
 def test_one_may_ask_of_each_verb_that_asks_a_cluster() -> None:
     asking = {name for name in VERBS if any(it.name == "url" for it in load_verb(name).params)}
-    assert {*RIGHT_OF} - {"view", "operate", "administer"} == asking | {"offsets", "rollout"}
+    assert {*RIGHT_OF} - {"view", "operate", "administer"} == asking | {
+        "offsets",
+        "owner",
+        "rollout",
+    }
 
 
 def test_the_environment_says_who_one_is(

@@ -245,7 +245,7 @@ def test_get_without_a_kind_lists_connectors(run: Run, cluster: Cluster) -> None
     wrong = run("get", "pods", "--url", cluster.url)
     assert wrong.err == (
         "fairlead: there is no connector pods; there is: flights; a kind is connectors, tasks,"
-        " workers, groups, plugins, assignors, offsets, placements or loggers\n"
+        " workers, groups, plugins, assignors, offsets, placements, loggers or nodes\n"
     )
 
 

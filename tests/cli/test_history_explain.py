@@ -108,6 +108,10 @@ MOVED: dict[str, Any] = {
         handover("d", "deleted", "", to=None),
     ],
     "waits": [],
+    "owners": [
+        {"epoch": 1, "node": "n1", "since_ms": 1_357_000_000_000, "silence_ms": 0},
+        {"epoch": 2, "node": "n2", "since_ms": 1_357_000_004_000, "silence_ms": 3_400},
+    ],
 }
 MOVED_TABLE = """\
 Epoch:        7
@@ -133,6 +137,10 @@ a-1       departure, session-expired  w2(9b1deb4d)  w1(1b9d6bcd)                
 a-2       balance                     w2(9b1deb4d)  w1(1b9d6bcd), superseded by 8  0.250 s
 c         constraint, drain           w2(9b1deb4d)  nobody
 d         deleted                     w2(9b1deb4d)
+
+OWNER  NODE  SINCE                 AFTER SILENCE
+1      n1    2013-01-01T00:26:40Z  0.000 s
+2      n2    2013-01-01T00:26:44Z  3.400 s
 """
 
 

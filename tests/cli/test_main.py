@@ -26,7 +26,7 @@ VERBS = {
     "describe": [
         "KIND",
         "NAME",
-        "connector, task, worker, group or plugin",
+        "connector, task, worker, group, plugin or node",
         "--url",
         "-o",
         "--set",

@@ -6,7 +6,14 @@ import pytest
 
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Why
-from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
+from fairlead.events.records import (
+    GroupMetadata,
+    OwnerBegan,
+    OwnerResigned,
+    Record,
+    ScheduledRebalance,
+    Tombstone,
+)
 from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
@@ -89,3 +96,20 @@ def test_an_epoch_whose_target_leaves_moves_says_when_they_are_made() -> None:
         "    more      moves at 2013-01-01T00:27:10.000Z",
         "    kept      0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (OwnerBegan(1, "n1"), "node n1 owns the group as owner 1"),
+        (
+            OwnerBegan(2, "n2", "h2:9094", "0.4", silence_ms=3_420),
+            "node n2 at h2:9094 owns the group as owner 2, after 3.4 s of silence,"
+            " with fairlead 0.4",
+        ),
+        (OwnerResigned(2, "n2", "n1"), "node n2, owner 2, gives the group up to node n1"),
+        (OwnerResigned(2, "n2"), "node n2, owner 2, gives the group up to any other"),
+    ],
+)
+def test_who_owns_the_group_is_told_and_after_how_much_silence(record: Record, said: str) -> None:
+    assert Narrator().tell(record) == said

@@ -293,6 +293,7 @@ def test_status_for_programs_holds_all_that_was_asked(run: Run, cluster: Cluster
         "connectors": answered.CONNECTORS,
         "tasks": answered.TASKS,
         "folder": None,
+        "nodes": None,
     }
 
 

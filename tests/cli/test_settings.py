@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.conftest import Run
+from cli.conftest import Asked, Cluster, Run
 
 from fairlead.runtime.config.keys import KEYS
 
@@ -36,7 +36,8 @@ def test_every_setting_is_told_with_value_default_unit_meaning_and_source(
         "default": "10000",
         "unit": "ms",
         "allowed": "a whole number of milliseconds, from 1 to 2147483647",
-        "meaning": "A worker that is silent for this time loses its work to others.",
+        "meaning": "A worker that is silent for this time loses its work to others."
+        " With a log.store other than lmdb: 15000.",
         "kafka": "session.timeout.ms",
         "source": "default",
     }
@@ -106,3 +107,20 @@ def test_what_a_connect_workers_file_has_for_connect_alone_is_told_in_one_list(r
         " changed\n",
     )
     assert {each["key"]: each["value"] for each in json.loads(ended.out)}["workers"] == "3"
+
+
+def test_the_settings_of_a_group_are_shown_set_and_reset(run: Run, cluster: Cluster) -> None:
+    own = {"consumer.session.timeout.ms": "60000"}
+    path, at = "/groups/billing/config", ("--group", "billing", "--url", cluster.url)
+    cluster.answer("GET", path, own)
+    cluster.answer("PATCH", path, {})
+    assert run("group-config", *at, "-o", "json") == (0, json.dumps(own, indent=2) + "\n", "")
+    changes = ("group.max.size=7", "--reset", "consumer.session.timeout.ms")
+    assert run("group-config", *changes, *at) == (0, "none: all are the node's\n", "")
+    sent = {"group.max.size": "7", "consumer.session.timeout.ms": None}
+    assert cluster.asked == [Asked("GET", path, None), Asked("PATCH", path, sent)]
+    ended = run("group-config", "group.max.size", *at)
+    assert (ended.code, ended.err.splitlines()[0]) == (
+        2,
+        "fairlead: 'group.max.size' is no change: write KEY=VALUE, or --reset KEY",
+    )

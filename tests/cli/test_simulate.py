@@ -25,7 +25,7 @@ def test_a_crew_may_speak_the_classic_protocol_or_both(run: Run, crew: str) -> N
 def test_a_crew_that_nobody_knows_is_refused(run: Run) -> None:
     ended = run("simulate", "--crew", "jazz")
     assert ended.code != 0
-    assert "--crew is one of connect, classic, mixed, and not 'jazz'" in ended.err
+    assert "--crew is one of connect, classic, mixed, hosts, and not 'jazz'" in ended.err
 
 
 def test_a_person_is_told_what_was_simulated(run: Run) -> None:

@@ -114,6 +114,7 @@ def test_a_killed_worker_is_in_the_history_with_what_moved_and_why(
         expect(moves).to_contain_text("numbers-0w1w1")
 
 
+@pytest.mark.soak  # each run has it of a drawn node: test_drawn.py
 def test_a_browser_without_shared_workers_follows_by_itself(real: Real, browser: Browser) -> None:
     script = "delete window.SharedWorker"
     with visited(browser, real.url, script=script, http_credentials=ANN) as page:
@@ -121,6 +122,7 @@ def test_a_browser_without_shared_workers_follows_by_itself(real: Real, browser:
         follows(real, page)
 
 
+@pytest.mark.soak  # each run has it of a node that is killed: test_lost_node.py
 def test_the_page_says_that_its_node_is_away_and_goes_on_by_itself(
     real: Real, browser: Browser
 ) -> None:

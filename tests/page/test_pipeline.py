@@ -16,6 +16,7 @@ from fairlead_tests.page.browser import NARROW, grave_findings, overflow, visite
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.cluster,
+    pytest.mark.soak,  # each run has the form in test_connect_form.py, a node in test_journeys.py
     pytest.mark.timeout(600),
 ]
 SPARK_MS = 150_000
@@ -93,7 +94,6 @@ def test_a_pipeline_is_made_by_the_form_fails_at_a_bad_row_and_is_mended(
             assert overflow(page) <= 0, view
 
 
-@pytest.mark.soak
 def test_the_form_shows_ten_rows_before_there_is_a_connector(
     home: WatchedNode, browser: Browser
 ) -> None:
@@ -111,7 +111,6 @@ def test_the_form_shows_ten_rows_before_there_is_a_connector(
         assert grave_findings(page) == []
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_for_everybody(home: WatchedNode, browser: Browser, scheme: str) -> None:
     with visited(browser, home.url, color_scheme=scheme) as page:

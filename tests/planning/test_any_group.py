@@ -19,7 +19,7 @@ from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import DryRun, PlanError
 from fairlead.runtime.planning.report import ExpectedDowntimes
 from fairlead.runtime.planning.sandbox import built_in_assignors
-from fairlead.runtime.simulation.invariants import consistent
+from fairlead.runtime.simulation.invariants.group import consistent
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
 
 ASSIGNORS = built_in_assignors()

@@ -107,6 +107,7 @@ GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             "liveness",
             "loggers",
             "metrics",
+            "nodes",
             "overview",
             "readiness",
             "server",

@@ -176,7 +176,8 @@ def test_history_explanations_and_moves_name_the_clients(served: Client) -> None
         ("/groups/billing/explain/7", "there is no epoch 7 in the log of group billing: it tells"),
         ("/groups/resets/explain/latest", "the log of group resets tells of no epoch"),
         ("/groups/pay/moves/clicks-0", "nothing of the name clicks-0 changed hands in the epochs"),
-        ("/groups/pay/config", "group pay is one of Kafka's clients: it has no workers"),
+        ("/groups/nobody/config", "there is no group nobody"),
+        ("/groups/pay/compaction", "group pay is one of Kafka's clients: it has no workers"),
     ],
 )
 def test_what_there_is_not_is_a_404_that_says_so(served: Client, path: str, message: str) -> None:

@@ -40,6 +40,7 @@ PATH = {
 }
 """What stands in paths."""
 REFUSED = {"put_task_configs": 400, "fence_zombies": 400, "reset_topics": 403, "delete_group": 409}
+REFUSED |= {"move_owner": 400}  # the log of the group is on one host
 REFUSED |= {"read_sample": 400}  # by a node without an engine
 REFUSED |= {
     "get_state": 503,

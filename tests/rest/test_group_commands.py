@@ -2,7 +2,7 @@
 
 from rest.conftest import RestApi
 
-from fairlead.actors.group.orders.configuration import SETTINGS
+from fairlead.actors.group.state.own_settings import SETTINGS
 from fairlead.actors.messages.orders import DeleteGroup
 from fairlead_tests.rest.client import Client
 

@@ -55,7 +55,7 @@ def test_the_history_has_a_line_for_each_epoch(api: RestApi) -> None:
         {"group_epoch": 2, **split, "assignment_epoch": 2, "kept": 1, **line},
     ]
     whole = {"group_id": "connect", "first_epoch": 1, "last_epoch": 2, "is_trimmed": False}
-    whole |= {"clients": {}, "compacted": None}
+    whole |= {"clients": {}, "compacted": None, "owners": []}
     assert told == {**whole, "epochs": lines}
     last = api.client.get("/groups/connect/history?limit=1").json()
     assert last == {**whole, "epochs": lines[1:]}

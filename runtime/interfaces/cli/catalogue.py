@@ -73,8 +73,8 @@ VERBS: Final = {
     **_list_verbs(
         LOOK,
         "verbs.reading",
-        describe="Show connectors, tasks, workers, groups, plugins, or types of sources "
-        "and sinks in full.",
+        describe="Show connectors, tasks, workers, groups, plugins, nodes, or types of sources "
+        "and sinks.",
     ),
     **_list_verbs(
         LOOK,
@@ -216,6 +216,16 @@ VERBS: Final = {
         "or the time is over.",
         remove="Remove workers: each gives up its work and leaves, and its process ends for good.",
         rebalance="Compute a new target for the group, although nothing has changed.",
+    ),
+    **_list_verbs(
+        CHANGE,
+        "verbs.group.settings",
+        group_config="Show the settings that a group has of its own, or set and reset some.",
+    ),
+    "owner": Verb(
+        CHANGE,
+        "verbs.group.owner",
+        "Move the group to another node of the cluster: that one owns it from then on.",
     ),
     "kafka-user": Verb(
         CHANGE,

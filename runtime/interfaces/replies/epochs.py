@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from ....events.model import Resources
 from ....projections.explain.absences import Absence
 from ....projections.explain.causes.clients import KafkaClient
+from ....projections.explain.causes.owners import OwnerTerm
 from ....projections.explain.diff import TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
 from .handovers import HandoverInfo, SeatInfo, clients_named, describe_handover, seat_info
@@ -149,6 +150,8 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     """The type of the group at that time; in other types the resources are topic partitions."""
     clients: dict[str, KafkaClient] = {}
     """The Kafka clients that occur here, by member id."""
+    owners: list[OwnerTerm] = []
+    """The nodes that took the group since the epoch before rose, where its log lies in a store."""
 
 
 def describe_epoch(explanation: Explanation) -> EpochExplanation:
@@ -165,6 +168,7 @@ def describe_epoch(explanation: Explanation) -> EpochExplanation:
         generation=_generation(explanation.report.generation),
         type=explanation.report.type.value,
         clients=clients_named(explanation.clients, _member_ids_in(explanation)),
+        owners=[*explanation.owners],
     )
 
 

@@ -1,4 +1,4 @@
-"""Replies about the node and its workers: members, processes, assignors, health; and errors."""
+"""Replies about nodes and their workers: members, processes, assignors, health; and errors."""
 
 from typing import Annotated
 
@@ -52,7 +52,7 @@ class MissingPart(Struct, frozen=True):
     """A reason why a node cannot do its work now."""
 
     reason: str
-    """supervisor, silent, group, log, disk, engine or worker."""
+    """supervisor, silent, group, owner, copies, log, disk, engine or worker."""
     message: str
 
 
@@ -265,3 +265,67 @@ class SettingList(Struct, frozen=True):
 
     settings: list[SettingInfo]
     """The node's settings in the order of the reference, and what is passed on to others."""
+
+
+class CopiesDescription(Struct, frozen=True):
+    """How far the copies of the group's logs are on a node that does not own the group."""
+
+    behind_entries: int
+    """How many entries they lack, as far as the owner's answers tell."""
+    in_step_ms: int | None
+    """How long ago they had all that counted; null: not since the process started."""
+    clock_ms: int | None
+    """How far the clock of the node is ahead of the owner's; null: nothing was written since."""
+
+
+class NodeDescription(Struct, frozen=True, kw_only=True):
+    """A node that has owned the group, that the owner has heard of, or that is asked itself."""
+
+    name: str
+    """Its `node.name`; of a node that is only known by its workers, the host that these tell."""
+    owns: bool
+    """Whether it owns the group."""
+    is_here: bool
+    """Whether it is the node that was asked."""
+    is_ready: bool = False
+    """Whether it lives, as far as the node knows that was asked."""
+    heard_ms: int | None = None
+    """How long ago it was heard of; null: it was not, since the owner began and this one did."""
+    address: str = ""
+    """Where other nodes reach it, `host:port`; empty: that is not known."""
+    version: str = ""
+    """The version of fairlead on it, as far as it is known."""
+    workers: list[str] = []
+    """The names of its workers that are members of the group."""
+    owner_epoch: int | None = None
+    """The number of its last claim; null: it has never owned the group."""
+    since_ms: int | None = None
+    """When that claim began."""
+    silence_ms: int | None = None
+    """For how long nothing had been heard of the owner before that claim."""
+    copies: CopiesDescription | None = None
+    """How far its copies are; null: it owns the group, or that is not known."""
+
+
+class NodeList(Struct, frozen=True):
+    """The nodes of a cluster that its group knows."""
+
+    group_id: str
+    store: str
+    """Where the group's commits count: lmdb (on one host), postgres or kafka."""
+    owner: str
+    """The name of the node that owns the group; empty: none is known."""
+    owner_silent_ms: int
+    """How long nothing has been heard of the owner."""
+    nodes: list[NodeDescription]
+
+
+class OwnerMove(Struct, frozen=True):
+    """A group that its owner has given up."""
+
+    group_id: str
+    owner: str
+    """The name of the node that owned the group."""
+    to: str
+    """The name of the node that is to own it; empty: any other."""
+    message: str

@@ -14,7 +14,7 @@ from ....projections.page.troubles import trouble_of
 from .connectors import ConnectorStateInfo, ExpandedConnector
 from .folder import FolderReport
 from .groups import GroupSummary
-from .node import Health, ServerInfo, WorkerList
+from .node import Health, NodeList, ServerInfo, WorkerList
 from .words import one_of
 
 BACKING_OFF: Final = "backing-off"
@@ -45,6 +45,8 @@ class NodeStatus(Struct, frozen=True):
     connectors: dict[str, ExpandedConnector]
     folder: FolderReport | None = None
     """How the connectors differ from `connectors.dir`; null: none is set."""
+    nodes: NodeList | None = None
+    """The nodes of which one owns the group; null: its log is on one host."""
 
 
 def count_troubles(

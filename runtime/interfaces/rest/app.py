@@ -41,7 +41,17 @@ from .routes.connectors import (
     sample,
 )
 from .routes.groups import client_groups, compaction, events, groups, plan, worker_orders
-from .routes.node import callers, health, log_files, loggers, metrics, probes, settings, workers
+from .routes.node import (
+    callers,
+    health,
+    log_files,
+    loggers,
+    metrics,
+    nodes,
+    probes,
+    settings,
+    workers,
+)
 from .routes.page import events as page_events
 from .routes.page import files, history, state
 from .server.admission import AdmissionCheck
@@ -67,6 +77,7 @@ SUBJECTS = (
     log_files.routes,
     settings.routes,
     workers.routes,
+    nodes.routes,
     groups.routes,
     client_groups.routes,
     events.routes,
@@ -83,6 +94,7 @@ SUBJECTS = (
     letter_retry.routes,
     groups.order_routes,
     worker_orders.routes,
+    nodes.order_routes,
     files.routes,
     state.routes,
     history.routes,

@@ -8,7 +8,12 @@ from fairlead.actors.messages.commands import (
     DescribeCompaction,
     Traffic,
 )
-from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.cluster.messages import (
+    NodeView,
+    OwnershipView,
+    ProcessView,
+    Whereabouts,
+)
 from fairlead.runtime.interfaces.rest.commands.connection import Command, Outcome
 from fairlead.runtime.interfaces.rest.server.errors import Unanswered
 from fairlead_tests.rest.group_process import GroupProcess
@@ -30,6 +35,8 @@ class FakeGateway:
         self.workers: tuple[ProcessView, ...] = ()
         self.heartbeats: Traffic | None = Traffic(1_000, 2)
         """What the group tells of its heartbeats; None: it does not answer."""
+        self.owned = OwnershipView()
+        """What the group's process tells of its owner."""
         self.sent: list[Command] = []
         self.announced = 0
         """How often new log levels were announced."""
@@ -37,7 +44,8 @@ class FakeGateway:
         self.compactions: list[CompactHistory] = []
         """The compactions that were asked for; each is running from then on."""
 
-    async def carry_out(self, command: Command) -> Outcome:
+    async def carry_out(self, command: Command, *, is_of_clients: bool = False) -> Outcome:
+        assert not is_of_clients, "there is no shard here"
         self.sent.append(command)
         if self.loses_answers:
             self._command(command)
@@ -55,6 +63,11 @@ class FakeGateway:
         if self.group is None or self.heartbeats is None:
             raise Unanswered(f"nobody serves {group_id}: try again")
         return self.heartbeats
+
+    async def ownership(self, group_id: str) -> OwnershipView:
+        if self.group is None:
+            raise Unanswered(f"nobody serves {group_id}: try again")
+        return self.owned
 
     async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
         was_running = bool(self.compactions)

@@ -75,6 +75,11 @@ class LoggedDecider(Decider):
         self.join(member_id, replace(JOIN, url=f"{PLACE}/{worker}"))
         self.settle()
 
+    def join_at(self, member_id: str, url: str) -> None:
+        """Let a member join whose worker is at a url of its own."""
+        self.join(member_id, replace(JOIN, url=url))
+        self.settle()
+
     def pass_time(self, milliseconds: int) -> None:
         """Advance the clock without any event."""
         self.now_ms += milliseconds

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .....events import records
-from .....events.commits import Committed, ConsumerOffset, Document, Offset, TaskProgress, identity
+from .....events.commits import (
+    Committed,
+    ConsumerOffset,
+    Document,
+    Offset,
+    PendingOffset,
+    TaskProgress,
+    identity,
+)
 from .....events.model import Cause, ClassicMember, Resource, Scope
 from .....events.records import (
     ConnectorConfig,
@@ -157,6 +165,18 @@ def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
     return f"the group was deleted at group epoch {record.group_epoch}{asked}"
 
 
+def _owner(_: Narrator, record: records.OwnerBegan) -> str:
+    silence = f", after {record.silence_ms / 1_000:.1f} s of silence" if record.silence_ms else ""
+    where = f" at {record.address}" if record.address else ""
+    ran = f", with fairlead {record.version}" if record.version else ""
+    return f"node {record.node}{where} owns the group as owner {record.epoch}{silence}{ran}"
+
+
+def _resigned(_: Narrator, record: records.OwnerResigned) -> str:
+    taker = f"node {record.to}" if record.to else "any other"
+    return f"node {record.node}, owner {record.epoch}, gives the group up to {taker}"
+
+
 def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
@@ -249,6 +269,10 @@ def _read_offset(_: Narrator, record: ConsumerOffset) -> str:
     return f"{record.topic}-{record.partition} is read up to {record.offset}{note}"
 
 
+def _pending_offset(narrator: Narrator, record: PendingOffset) -> str:
+    return f"{_read_offset(narrator, record.offset)}, once {record.transactional_id} commits"
+
+
 def _offset(_: Narrator, record: Offset) -> str:
     return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
 
@@ -304,10 +328,13 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,
+    records.OwnerBegan: _owner,
+    records.OwnerResigned: _resigned,
     records.ClassicGroup: _generation,
     SubscribedTopics: _topics,
     ConsumerSubscription: _subscription,
     ConsumerOffset: _read_offset,
+    PendingOffset: _pending_offset,
     ConnectorConfig: _connector,
     TaskConfigs: _split,
     TargetState: _wanted,

@@ -23,7 +23,7 @@ CONTENTS: Final = {
     "sqlite": "a source and a sink of your own, with tests",
     "together": "an assignor of your own",
     "member": "a program that is a member of a group",
-    "member-over-kafka": "a program that is a member over Kafka's protocol",
+    "member-over-kafka": "a worker in Python and in Java, over Kafka's protocol",
     "notebook": "a notebook about a node",
 }
 """What each file or folder of `deploy/` has."""

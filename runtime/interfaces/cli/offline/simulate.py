@@ -44,7 +44,12 @@ class SimulationOptions:
         Option("--only", metavar="KIND,KIND", help="Which faults, such as lose,cut,crash."),
     ] = None
     crew: Annotated[
-        str, Option("--crew", metavar="KIND", help="The workers: connect, classic or mixed.")
+        str,
+        Option(
+            "--crew",
+            metavar="KIND",
+            help="The workers: connect, classic or mixed; or hosts, for several with one store.",
+        ),
     ] = "connect"
     log: Annotated[bool, Option("--log", help="Use a real log on disk; slower.")] = False
 

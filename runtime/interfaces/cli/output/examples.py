@@ -90,6 +90,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "log verify": ("log verify", "log verify --data-dir /var/lib/fairlead -o json"),
     "log backup": ("log backup /backup/fairlead",),
     "log compact": ("log compact --dry-run", "log compact connect --keep-days 30"),
+    "log publish": ("log publish --to postgres --config node.toml",),
     "log replay": ("log replay", "log replay --until 100 -o json"),
     "create": (
         "create -f flights.yaml --wait",
@@ -130,6 +131,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "wait --all --for caught-up --timeout 1h",
         "wait worker w1 --for drained",
     ),
+    "group-config": (
+        "group-config",
+        "group-config --group orders consumer.session.timeout.ms=30000",
+        "group-config --reset group.session.timeout.ms",
+    ),
     "log-level": ("log-level fairlead.actors DEBUG", "log-level root INFO"),
     "cordon": ("cordon w1",),
     "uncordon": ("uncordon w1",),
@@ -137,6 +143,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "expect": ("expect w1 --within 10m", "expect w1 --within 0s"),
     "remove": ("remove w3", "remove w3 --force"),
     "rebalance": ("rebalance", "rebalance --group orders"),
+    "owner": ("owner move --to n2",),
+    "owner move": ("owner move --to n2", "owner move"),
     "kafka-user": ("kafka-user add ann", "kafka-user list"),
     "kafka-user add": ("kafka-user add ann", "kafka-user add ann --password-file ann.txt"),
     "kafka-user list": ("kafka-user list",),

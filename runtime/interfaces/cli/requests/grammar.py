@@ -27,6 +27,7 @@ class Kind(StrEnum):
     OFFSET = "offset"
     PLACEMENT = "placement"
     LOGGER = "logger"
+    NODE = "node"
 
     @property
     def plural(self) -> str:

@@ -53,6 +53,12 @@ def _loggers(client: Client) -> list[str]:
     return [*client.get(dict[str, object], "admin", "loggers")]
 
 
+def _nodes(client: Client) -> list[str]:
+    from ...replies.node import NodeList  # noqa: PLC0415
+
+    return [each.name for each in client.get(NodeList, "nodes").nodes]
+
+
 _NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
     Kind.CONNECTOR: _connectors,
     Kind.TASK: _tasks,
@@ -62,6 +68,7 @@ _NAMES: Final[Mapping[Kind, Callable[[Client], list[str]]]] = {
     Kind.PLUGIN: _plugins,
     Kind.ASSIGNOR: _assignors,
     Kind.LOGGER: _loggers,
+    Kind.NODE: _nodes,
 }
 """How the names of a kind are asked for."""
 

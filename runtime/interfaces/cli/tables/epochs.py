@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from .....projections.explain.causes.owners import OwnerTerm
 from .....projections.explain.lists import EpochLine, EpochList
 from ...replies.epochs import (
     AbsenceInfo,
@@ -55,7 +56,24 @@ def tabulate_history(history: EpochList) -> list[Section]:
         sections.append(FactList([("Before", before)]))
     elif history.is_trimmed:
         sections.append(FactList([("Trimmed", _describe_trim(history.first_epoch))]))
+    if history.owners:
+        sections.append(_lay_out_owners(history.owners))
     return sections
+
+
+def _lay_out_owners(owners: list[OwnerTerm]) -> Section:
+    layout = TableLayout(
+        OwnerTerm,
+        "OWNER: epoch, NODE: node, SINCE: since_ms, AFTER SILENCE: silence_ms, "
+        "GIVEN UP: resigned_ms",
+        {
+            "SINCE": _format_whole_seconds,
+            "AFTER SILENCE": format_seconds,
+            "GIVEN UP": lambda ms: "" if ms is None else _format_whole_seconds(ms),
+        },
+        shown_if={"GIVEN UP": any},
+    )
+    return layout.lay_out(owners)
 
 
 def tabulate_explanation(epoch: EpochExplanation) -> list[Section]:
@@ -86,6 +104,7 @@ def tabulate_explanation(epoch: EpochExplanation) -> list[Section]:
         PHASES.lay_out([*epoch.phases, PhaseInfo("total", None, None, epoch.total_ms, "")]),
         handovers.lay_out(epoch.handovers),
         *waits.lay_out_any(epoch.waits),
+        *([_lay_out_owners(epoch.owners)] if epoch.owners else []),
     ]
 
 

@@ -59,13 +59,13 @@ RIGHT_OF: Final[Mapping[str, Right]] = {
         Right.VIEW,
     ),
     **dict.fromkeys(
-        ("pause", "resume", "stop", "restart", "offsets", "rebalance", *ORDERS_TO_WORKERS),
+        ("pause", "resume", "stop", "restart", "offsets", "rebalance", "owner", *ORDERS_TO_WORKERS),
         Right.OPERATE,
     ),
     **dict.fromkeys(
         (
             *("create", "import", "sample", "apply", "patch", "edit", "scale", "delete"),
-            *("rollout", "log-level"),
+            *("rollout", "log-level", "group-config"),
         ),
         Right.ADMINISTER,
     ),

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ...replies.connectors import ExpandedConnector
 from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
-from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
+from ...replies.node import AssignorList, LoggerLevel, NodeList, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
 from ..output.layout import TableLayout
 from ..output.phrases import format_time
@@ -23,6 +23,7 @@ from ..requests.plugins import fetch_plugins, tabulate_plugins
 from ..requests.several import pick
 from ..tables.connectors import Expanded, TaskLine, list_tasks, tabulate_connectors, tabulate_tasks
 from ..tables.groups import label_worker, tabulate_assignors, tabulate_groups, tabulate_workers
+from ..tables.nodes import tabulate_nodes
 from .connectors.offsets import OffsetsOfNamed, fetch_offsets, format_document, tabulate_offsets
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ LISTED: Final = (
     Kind.OFFSET,
     Kind.PLACEMENT,
     Kind.LOGGER,
+    Kind.NODE,
 )
 """The kinds that `get` lists."""
 
@@ -96,6 +98,13 @@ def _workers(client: Client, names: Sequence[str]) -> WorkerList:
     every = client.get(WorkerList, "workers")
     picked = pick("worker", names, every.workers, list_worker_names)
     return structs.replace(every, workers=picked)
+
+
+def fetch_nodes(client: Client, names: Sequence[str] = ()) -> NodeList:
+    """Return the nodes that the group knows."""
+    every = client.get(NodeList, "nodes")
+    picked = pick("node", names, every.nodes, lambda it: [it.name])
+    return structs.replace(every, nodes=picked)
 
 
 def _groups(client: Client, names: Sequence[str]) -> list[GroupSummary]:
@@ -173,4 +182,5 @@ LISTS: Final[Mapping[Kind, ListView[Any]]] = {
     Kind.LOGGER: ListView(
         _loggers, lambda loggers: [LOGGERS.lay_out(starmap(NamedLogger, loggers.items()))]
     ),
+    Kind.NODE: ListView(fetch_nodes, tabulate_nodes, member="nodes"),
 }

@@ -180,12 +180,16 @@ class Scene(StrEnum):
 
     FLIGHTS = "flights"
     CDC = "cdc"
+    HOSTS = "hosts"
 
 
 def demo(
     scene: Annotated[
         Scene,
-        Argument(help="flights: files into files; cdc: changes of a PostgreSQL table."),
+        Argument(
+            help="flights: files into files; cdc: changes of a PostgreSQL table; hosts: two nodes,"
+            " of which the owner is killed."
+        ),
     ] = Scene.FLIGHTS,
     seconds: Annotated[
         float,
@@ -214,6 +218,10 @@ def demo(
         from ....demo.cdc.show import demo_cdc  # noqa: PLC0415
 
         raise Ended(demo_cdc(seconds, workers, keep, by_debezium=plugin))
+    if scene is Scene.HOSTS:
+        from ....demo.hosts.show import demo_hosts  # noqa: PLC0415
+
+        raise Ended(demo_hosts(seconds, workers, keep))
     from ....demo.show import demo as run  # noqa: PLC0415
 
     raise Ended(run(seconds, workers, keep))

@@ -15,7 +15,7 @@ from ...replies.connectors import (
 )
 from ...replies.folder import FolderReport
 from ...replies.groups import GroupDescription, GroupSummary
-from ...replies.node import Health, WorkerDescription, WorkerList
+from ...replies.node import Health, NodeList, WorkerDescription, WorkerList
 from ...replies.overview import NodeStatus
 from ...replies.progress import ConnectorProgressInfo
 from ..adapters.parameters import Option
@@ -49,7 +49,8 @@ from ..tables.groups import (
     tabulate_worker,
     tabulate_workers,
 )
-from .lists import fetch_tasks, list_worker_names
+from ..tables.nodes import summarize_owner, tabulate_node
+from .lists import fetch_nodes, fetch_tasks, list_worker_names
 
 T = TypeVar("T")
 
@@ -66,9 +67,17 @@ class ClusterStatus(Struct, frozen=True):
     connectors: Expanded
     tasks: list[TaskLine]
     folder: FolderReport | None = None
+    nodes: NodeList | None = None
 
 
-DESCRIBED: Final = (Kind.CONNECTOR, Kind.TASK, Kind.WORKER, Kind.GROUP, Kind.PLUGIN)
+DESCRIBED: Final = (
+    Kind.CONNECTOR,
+    Kind.TASK,
+    Kind.WORKER,
+    Kind.GROUP,
+    Kind.PLUGIN,
+    Kind.NODE,
+)
 """The kinds that `describe` shows."""
 
 
@@ -85,7 +94,7 @@ def describe(
         bool, Option("--tasks-config", help="Of connectors: also the configs of their tasks.")
     ] = False,
 ) -> None:
-    """Show connectors, tasks, workers, groups, plugins, or types of sources and sinks in full."""
+    """Show connectors, tasks, workers, groups, plugins, nodes, or types of sources and sinks."""
     named = split_choice("describe", words, DESCRIBED, choice)
     kind = named.kind
     if search.is_any and kind is not Kind.PLUGIN:
@@ -148,6 +157,7 @@ def status(options: RemoteReadOptions, group: OfGroup = None) -> None:
         node.connectors,
         list_tasks(node.connectors),
         node.folder,
+        node.nodes,
     )
     show(options.output, cluster, tabulate_status(cluster))
 
@@ -170,6 +180,7 @@ def tabulate_status(cluster: ClusterStatus) -> list[Section]:
         ("Health", cluster.health.status),
         ("Detail", cluster.health.message),
         *summarize_engine(cluster.workers.engine),
+        *((("Owner", summarize_owner(cluster.nodes)),) if cluster.nodes else ()),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
         ("Files", cluster.folder.summary if cluster.folder else ""),
     )
@@ -237,4 +248,5 @@ DESCRIPTIONS: Final[Mapping[Kind, View[Any]]] = {
     ),
     Kind.TASK: View(_task, tabulate_task),
     Kind.PLUGIN: View(fetch_plugin, tabulate_plugin),
+    Kind.NODE: View(lambda client, name: fetch_nodes(client, [name]).nodes[0], tabulate_node),
 }

@@ -17,6 +17,7 @@ from ...replies.groups import (
 )
 from ...replies.handovers import ResourceHistory
 from ...replies.live.events import EventList
+from ...replies.node import OwnerMove
 from ..sending.requests import NOTHING, NodeRequest, get
 from .configs import CONFIG, Config, ConfigValue
 from .frames import EpochHistory
@@ -37,6 +38,7 @@ EVENTS: Final = Decoder(EventList)
 PLAN: Final = Decoder(Plan)
 PLACEMENT: Final = Decoder(GroupPlacement)
 COMPACTION: Final = Decoder(GroupCompaction)
+OWNER_MOVE: Final = Decoder(OwnerMove)
 
 
 class PlannedChanges(TypedDict, total=False):
@@ -149,6 +151,11 @@ def plan(group: str = GROUP, **changes: Unpack[PlannedChanges]) -> NodeRequest[P
 def rebalance(group: str = GROUP) -> NodeRequest[GroupSummary]:
     """Make a group compute a new target, although nothing has changed."""
     return NodeRequest("POST", ("groups", group, "rebalance"), SUMMARY)
+
+
+def move_owner(to: str = "", *, group: str = GROUP) -> NodeRequest[OwnerMove]:
+    """Order the node that owns a group to give it up to another one, by name or any."""
+    return NodeRequest("POST", ("groups", group, "owner"), OWNER_MOVE, {"to": to or None})
 
 
 def place(

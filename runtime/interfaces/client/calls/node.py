@@ -13,6 +13,7 @@ from ...replies.node import (
     LoggedEntry,
     LoggerLevel,
     LogPage,
+    NodeList,
     Readiness,
     ServerInfo,
     SettingList,
@@ -35,6 +36,7 @@ HEALTH: Final = Decoder(Health)
 LIVENESS: Final = Decoder(Liveness)
 READINESS: Final = Decoder(Readiness)
 SETTINGS: Final = Decoder(SettingList)
+NODES: Final = Decoder(NodeList)
 CALLER: Final = Decoder(CallerDescription)
 LOGGERS: Final = Decoder(dict[str, LoggerLevel])
 LOGGER: Final = Decoder(LoggerLevel)
@@ -66,6 +68,11 @@ def get_liveness() -> NodeRequest[Liveness]:
 def get_readiness() -> NodeRequest[Readiness]:
     """Return whether the node can run work, and what is missing if not, to anybody."""
     return NodeRequest("GET", ("health", "ready"), READINESS, also=_UNAVAILABLE)
+
+
+def list_nodes() -> NodeRequest[NodeList]:
+    """List the nodes that the group knows: which one owns it, and how far the asked one is."""
+    return get(NODES, "nodes")
 
 
 def list_settings() -> NodeRequest[SettingList]:

@@ -5,6 +5,7 @@ says that it was repeated. The address of a group is cached while its process li
 """
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +24,23 @@ from .....actors.messages.orders import (
     ConfigureGroup,
     ConnectorOrder,
     DeleteGroup,
+    MoveOwner,
     OperatorCommand,
 )
 from .....actors.transport.actor import Address
 from .....actors.transport.system import System, SystemConnection, UnreachableError, connect
+from .....events.entries.group_keys import shard_of_group
 from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import disk_space_at
-from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs
+from ....cluster.messages import (
+    SUPERVISOR,
+    DescribeOwnership,
+    OwnershipView,
+    ShardsAt,
+    Whereabouts,
+    WhereAreShards,
+    WhereIs,
+)
 from ....cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from ..server.errors import Unanswered
 
@@ -45,7 +56,7 @@ _NO_SUPERVISOR = (
     " changed, try again"
 )
 
-Command = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
+Command = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand | MoveOwner
 T = TypeVar("T")
 
 
@@ -71,16 +82,22 @@ class Connection:
         self._open = ExitStack()
         """Closes the actor system's context with the connection."""
 
-    def carry_out(self, requested: RequestedCommand, deadline: float) -> Outcome:
-        """Send a command, and repeat it once if there is no reply; raises `Unanswered`."""
+    def carry_out(
+        self, requested: RequestedCommand, deadline: float, *, is_of_clients: bool = False
+    ) -> Outcome:
+        """Send a command, and repeat it once if there is no reply; raises `Unanswered`.
+
+        It is for a group of the node's workers, or for one `is_of_clients`, which is in a shard.
+        """
         group_id = requested.command.group_id
-        address = self._await_group(group_id, deadline)
+        find = self._find_shard if is_of_clients else self._find_group
+        address = self._await_group(group_id, deadline, find)
         half = (deadline - time.monotonic()) / 2
         if reply := self._ask_group(group_id, address, requested, CommandReply, half):
             return Outcome(reply)
         time.sleep(_PAUSE_SECONDS)
         with suppress(Unanswered):
-            address = self._await_group(group_id, deadline)
+            address = self._await_group(group_id, deadline, find)
             left = deadline - time.monotonic()
             if reply := self._ask_group(group_id, address, requested, CommandReply, left):
                 return Outcome(reply, repeated=True)
@@ -88,19 +105,31 @@ class Connection:
 
     def traffic(self, group_id: str, deadline: float) -> Traffic:
         """Ask a group's actor for its traffic counters; raises `Unanswered`."""
-        address = self._find_group(group_id, deadline)
-        left = deadline - time.monotonic()
-        question = DescribeTraffic(group_id)
-        traffic = address and self._ask_group(group_id, address, question, Traffic, left)
-        if not isinstance(traffic, Traffic):
+        traffic = self._question(group_id, DescribeTraffic(group_id), Traffic, deadline)
+        if traffic is None:
             raise Unanswered(f"group {group_id} does not tell its traffic at this moment")
         return traffic
+
+    def ownership(self, group_id: str, deadline: float) -> OwnershipView:
+        """Ask this node's process of a group who owns the group; raises `Unanswered`."""
+        view = self._question(group_id, DescribeOwnership(group_id), OwnershipView, deadline)
+        if view is None:
+            raise Unanswered(f"the process of group {group_id} here does not answer: try again")
+        return view
+
+    def _question(
+        self, group_id: str, question: object, kind: type[T], deadline: float
+    ) -> T | None:
+        """Ask a group of this node once, without waiting for it; None if it does not answer."""
+        address = self._find_group(group_id, deadline)
+        left = deadline - time.monotonic()
+        return self._ask_group(group_id, address, question, kind, left) if address else None
 
     def compaction(
         self, question: CompactHistory | DescribeCompaction, deadline: float
     ) -> CompactionProgress:
         """Ask a group's actor to compact its history, or how far it is; raises `Unanswered`."""
-        address = self._await_group(question.group_id, deadline)
+        address = self._await_group(question.group_id, deadline, self._find_group)
         left = deadline - time.monotonic()
         answer = self._ask_group(question.group_id, address, question, CompactionProgress, left)
         if answer is None:
@@ -126,9 +155,11 @@ class Connection:
         self._system = self._connection = self._supervisor = None
         self._groups.clear()
 
-    def _await_group(self, group_id: str, deadline: float) -> Address:
+    def _await_group(
+        self, group_id: str, deadline: float, find: Callable[[str, float], Address | None]
+    ) -> Address:
         """Wait for and return the group's address, which changes with each restart."""
-        while (address := self._find_group(group_id, deadline)) is None:
+        while (address := find(group_id, deadline)) is None:
             if time.monotonic() > deadline:
                 raise Unanswered(_not_served(group_id, self._data_dir))
             time.sleep(_PAUSE_SECONDS)
@@ -144,6 +175,11 @@ class Connection:
         if found.address is not None and found.pid is not None:
             self._groups[group_id] = (found.address, process_of(found.pid))
         return found.address
+
+    def _find_shard(self, group_id: str, deadline: float) -> Address | None:
+        """Return the address of the shard of a group of Kafka's clients."""
+        shards = self.ask_supervisor(WhereAreShards(), ShardsAt, deadline).addresses
+        return shards[shard_of_group(group_id, len(shards))] if shards else None
 
     def _ask_group(
         self, group_id: str, address: Address, message: object, kind: type[T], seconds: float

@@ -26,6 +26,7 @@ from .....actors.transport.log_levels import LogLevelsRead, ReadLogLevels
 from ....cluster.messages import (
     DescribeNode,
     NodeView,
+    OwnershipView,
     StopWorker,
     Whereabouts,
     WhereIs,
@@ -59,12 +60,14 @@ class CommandGateway:
         self._thread = Thread(target=self._work, name="gateway", daemon=True)
         self._thread.start()
 
-    async def carry_out(self, command: Command) -> Outcome:
-        """Send a command to a group; raises `Unanswered`."""
+    async def carry_out(self, command: Command, *, is_of_clients: bool = False) -> Outcome:
+        """Send a command to a group of workers, or one `is_of_clients`; raises `Unanswered`."""
         requested = RequestedCommand(command, request_id.get())
-        return await self._submit(
-            lambda connection, deadline: connection.carry_out(requested, deadline), COMMAND_SECONDS
-        )
+
+        def run(connection: Connection, deadline: float) -> Outcome:
+            return connection.carry_out(requested, deadline, is_of_clients=is_of_clients)
+
+        return await self._submit(run, COMMAND_SECONDS)
 
     async def locate(self, group_id: str) -> Whereabouts:
         """Ask for the current address of a group; raises `Unanswered`."""
@@ -78,6 +81,12 @@ class CommandGateway:
         """Ask for the traffic counters of a group's actor; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
+        )
+
+    async def ownership(self, group_id: str) -> OwnershipView:
+        """Ask this node's process of a group who owns the group; raises `Unanswered`."""
+        return await self._submit(
+            lambda connection, deadline: connection.ownership(group_id, deadline), QUESTION_SECONDS
         )
 
     async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:

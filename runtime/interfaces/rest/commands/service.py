@@ -35,7 +35,7 @@ from .....events.group import Group
 from .....events.records import ConnectorConfig
 from .....projections.metrics.exposition import Exposition
 from .....projections.metrics.processes import RequestMetrics
-from ....cluster.messages import NodeView, Whereabouts
+from ....cluster.messages import NodeView, OwnershipView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....node.shown_settings import ShownSetting
@@ -151,8 +151,8 @@ class KeptAnswer(Generic[T]):
 class Commands(Protocol):
     """Sends commands and questions to the actors; each method raises `Unanswered`."""
 
-    async def carry_out(self, command: Command) -> Outcome:
-        """Send a command to a group."""
+    async def carry_out(self, command: Command, *, is_of_clients: bool = False) -> Outcome:
+        """Send a command to a group of workers, or to one of Kafka's clients."""
         ...
 
     async def locate(self, group_id: str) -> Whereabouts:
@@ -165,6 +165,10 @@ class Commands(Protocol):
 
     async def traffic(self, group_id: str) -> Traffic:
         """Ask for the traffic counters of a group's actor."""
+        ...
+
+    async def ownership(self, group_id: str) -> OwnershipView:
+        """Ask this node's process of a group who owns the group."""
         ...
 
     async def compaction(self, question: CompactHistory | DescribeCompaction) -> CompactionProgress:
@@ -256,6 +260,8 @@ class Service:
     """The processes of the node, which its supervisor tells."""
     whereabouts: KeptAnswer[Whereabouts] = field(default_factory=KeptAnswer[Whereabouts])
     """Where the group is, which the supervisor tells as well."""
+    ownership: KeptAnswer[OwnershipView] = field(default_factory=KeptAnswer[OwnershipView])
+    """Who owns the group, which its process here tells."""
     asks_plugins: bool = True
     """Whether Connect's plugins may be asked about a config: they look at where it leads."""
     kept_answers: PluginAnswersKept = field(default_factory=PluginAnswersKept)
@@ -504,7 +510,8 @@ def require_group(service: Service, group_id: str) -> None:
     with service.logs.shards.holding(group_id) as shard:
         if shard is not None:
             raise not_found(
-                f"group {group_id} is one of Kafka's clients: it has no workers and no connectors,"
-                " and Kafka's own tools change it (kafka-consumer-groups)"
+                f"group {group_id} is one of Kafka's clients: it has no workers and no connectors"
+                " here. Its settings can be changed; all else is for Kafka's own tools"
+                " (kafka-consumer-groups)"
             )
     raise not_found(f"there is no group {group_id}")

@@ -21,6 +21,7 @@ from .....events.log.reader import LogReader
 from .....events.log.space import DiskSpace, disk_space_at
 from .....projections.explain.cache import EpochCache
 from .....projections.follow.group import Follower
+from .....projections.follow.owners import OwnerHistory
 from .....projections.follow.rebalances import Rebalances
 from .....projections.metrics.families import GroupFigures
 from .....projections.page.recent import RecentRecords
@@ -68,6 +69,7 @@ class FollowedGroup:
         """The offset log, None before it exists."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
+        self._owners = OwnerHistory()
         self._progress = ProgressFollower()
         self._sums: dict[str, tuple[Mapping[int, Progress], range, Progress]] = {}
         """The progress of each connector, after that of its tasks and their numbers."""
@@ -124,7 +126,8 @@ class FollowedGroup:
             if is_lag_outdated(self.group, name, progress[name], now_ms)
         }
         since = {name: self.caught_up_ms(name) for name in names}
-        return GroupFigures(self.group, *counted, unread, watched, since)
+        takeovers = self.owners().takeovers
+        return GroupFigures(self.group, *counted, unread, watched, since, takeovers)
 
     def tasks_progress(self) -> TasksProgress:
         """Return the progress of each task; what has not changed is the same object as before.
@@ -158,6 +161,12 @@ class FollowedGroup:
     def count(self) -> None:
         """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
+
+    def owners(self) -> OwnerHistory:
+        """Return who has owned the group; nobody if its log is on one host. As `count`."""
+        if self.group.ownership is not None:
+            self._owners.catch_up(self._control)
+        return self._owners
 
     @property
     def lists(self) -> EncodedLists:

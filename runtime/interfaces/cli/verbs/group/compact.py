@@ -16,12 +16,12 @@ from urllib.parse import unquote
 
 from ......events.entries.compaction import Compactor, CutFinder
 from ......events.entries.history import HistorySummary, read_summary, summarizer
+from ......events.entries.retention import Retention
 from ......events.log.errors import LogError, NoLogError
 from ......events.log.files import data_bytes
 from ......events.log.frame import Entry
 from ......events.log.reader import LogReader
 from ......events.log.writer import GroupLog, shrink_log
-from ......events.retention import Retention
 from ......projections.explain.lists import CompactedHistory, EpochList
 from ....replies.groups import GroupCompaction, GroupSummary
 from ...adapters.parameters import Argument, Option
@@ -105,11 +105,11 @@ def compact(
         return
     config = options.load_config()
     retention = options.retention(config.retention())
-    places = [*_find_logs(options, group, every=every)]
+    places = [*find_logs(options, group, every=every)]
     if dry_run:
         _show(options, *_treat(places, _describe, retention), is_plan=True)
         return
-    with _stopped_node(config.data_path) as is_stopped:
+    with stopped_node(config.data_path) as is_stopped:
         if is_stopped:
             _show(options, *_treat(places, _compact, retention), is_plan=False)
     if not is_stopped:
@@ -164,7 +164,7 @@ def _await_compaction(client: Client, options: CompactOptions, group: str) -> di
 
 
 @contextmanager
-def _stopped_node(data_path: Path) -> Generator[bool]:
+def stopped_node(data_path: Path) -> Generator[bool]:
     """Keep the node of a data folder from starting, and yield True; False if it runs."""
     from .....cluster.data_version import (  # noqa: PLC0415  # they are slow
         NewerDataError,
@@ -203,7 +203,7 @@ def _treat(
     return done, failures
 
 
-def _find_logs(options: LocalOptions, group: str | None, *, every: bool) -> Iterator[LogPlace]:
+def find_logs(options: LocalOptions, group: str | None, *, every: bool) -> Iterator[LogPlace]:
     """Yield the logs of one group, or of every one and of the shards; raises `NoLogError`."""
     folder = GroupFolder(select_group(options, group))
     if not every:

@@ -42,6 +42,7 @@ from ...requests.names import OfGroup
 from ...requests.options import LocalOptions, LocalReadOptions, select_group, with_options
 from ...tables.groups import tabulate_group
 from .compact import compact
+from .publish import publish
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
@@ -281,6 +282,7 @@ VERBS: Final = {
     "verify": verify,
     "backup": backup,
     "compact": compact,
+    "publish": publish,
     "replay": replay,
 }
 """The verbs of `fairlead log`."""

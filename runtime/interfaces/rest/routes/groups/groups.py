@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import astuple, replace
 from starlette.concurrency import run_in_threadpool
 
-from ......actors.group.orders.configuration import SETTINGS
+from ......actors.group.state.own_settings import CLIENT_SETTINGS
 from ......actors.messages.errors import Error
 from ......actors.messages.orders import ConfigureGroup, DeleteGroup, Rebalance, SetPlacement
 from ......events.group import Group
@@ -55,7 +55,7 @@ Limit = Annotated[
 Epoch = Annotated[int | Literal["latest"], Meta(description="A group epoch, or `latest`.")]
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 _SETTINGS: Final = "\n\n".join(
-    f"`{each.name}`: {each.allowed}. {each.documentation}" for each in SETTINGS.values()
+    f"`{each.name}`: {each.allowed}. {each.documentation}" for each in CLIENT_SETTINGS.values()
 )
 ACCEPTED = HTTPStatus.ACCEPTED
 Task = Annotated[int, Meta(ge=0, le=INT32_MAX)]
@@ -211,11 +211,17 @@ async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]
     "GET /groups/{group}/config",
     RouteRights(Right.VIEW, Reach.NEUTRAL),
     errors=MISSING,
-    description=f"Return a group's own settings.\n\n{_SETTINGS}",
+    description=(
+        "Return a group's own settings. Those that begin with `consumer.` are for groups of Kafka's"
+        f" clients.\n\n{_SETTINGS}"
+    ),
 )
 def get_group_config(service: Served, group: str) -> dict[str, str]:
     """Return the settings of a group that override those of its node."""
-    return _read_configs(service, group)
+    found = _read_group(service, group)
+    if found is None:
+        raise not_found(f"there is no group {group}")
+    return _configs(found)
 
 
 @routes.add("PUT /groups/{group}/config", Right.ADMINISTER, errors=ORDER_ERRORS)
@@ -223,10 +229,7 @@ async def put_group_config(
     service: Served, principal: PrincipalName, group: str, config: ConfigBody
 ) -> dict[str, str]:
     """Replace all settings of a group."""
-    before = await run_in_threadpool(_read_configs, service, group)
-    changes = {**dict.fromkeys(before), **config}
-    command = ConfigureGroup(group, changes, principal)
-    return await carry_out(service, command, _configs)
+    return await _configure(service, ConfigureGroup(group, config, principal, replaces_all=True))
 
 
 @routes.add("PATCH /groups/{group}/config", Right.ADMINISTER, errors=ORDER_ERRORS)
@@ -234,8 +237,7 @@ async def patch_group_config(
     service: Served, principal: PrincipalName, group: str, changes: ChangesBody
 ) -> dict[str, str]:
     """Change some settings of a group; null resets one to the node's."""
-    command = ConfigureGroup(group, changes, principal)
-    return await carry_out(service, command, _configs)
+    return await _configure(service, ConfigureGroup(group, changes, principal))
 
 
 @routes.add(
@@ -300,10 +302,36 @@ async def rebalance(service: Served, principal: PrincipalName, group: str) -> Gr
     return await carry_out(service, Rebalance(group, principal), summarize_group)
 
 
-def _read_configs(service: Service, group_id: str) -> dict[str, str]:
-    require_group(service, group_id)
+async def _configure(service: Service, command: ConfigureGroup) -> dict[str, str]:
+    """Change settings of any group that is there, and return those that it has then.
+
+    Raises `ApiError`, `Unanswered`.
+    """
+    group_id = command.group_id
+    if service.logs.has_own_logs(group_id):
+        return await carry_out(service, command, _configs)
+    await run_in_threadpool(_require_clients, service, group_id)
+    refuse((await service.commands.carry_out(command, is_of_clients=True)).reply)
+    changed = await run_in_threadpool(_read_clients, service, group_id)
+    return _configs(changed) if changed else {}
+
+
+def _require_clients(service: Service, group_id: str) -> None:
+    if _read_clients(service, group_id) is None:
+        raise not_found(f"there is no group {group_id}")
+
+
+def _read_group(service: Service, group_id: str) -> Group | None:
+    """Return a group of either kind; None: there is none. Raises `ApiError`."""
+    if not service.logs.has_own_logs(group_id):
+        return _read_clients(service, group_id)
     with service.logs.reading(group_id) as logs:
-        return _configs(logs.group)
+        return logs.group
+
+
+def _read_clients(service: Service, group_id: str) -> Group | None:
+    with service.logs.shards.holding(group_id) as shard:
+        return shard.group(group_id) if shard is not None else None
 
 
 def _configs(group: Group) -> dict[str, str]:

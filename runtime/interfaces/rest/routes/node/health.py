@@ -11,6 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 
 from ......events.entries.codec import CodecError
@@ -22,7 +23,7 @@ from .....cluster.messages import NodeView, Whereabouts
 from .....cluster.node_files import OFF, UP, SlowProcess, read_engines, read_slow
 from .....security.rights import Access, Right
 from ....replies.building.connectors import MadeBy, connector_status
-from ....replies.node import Health, ServerInfo
+from ....replies.node import Health, NodeList, ServerInfo
 from ....replies.overview import NodeStatus, count_troubles, judge, with_troubles
 from ...commands.service import CallerAccess, Served, Service
 from ...reading.logs import FollowedGroup
@@ -36,6 +37,7 @@ from ..connectors.descriptions import (
 )
 from ..connectors.lists import EXPANSIONS, expand_connectors
 from ..groups.groups import summarize_client_groups, summarize_own_group
+from .nodes import ask_who_owns, find_nodes
 from .workers import describe_workers, find_processes, limit_workers
 
 routes = Routes("this process")
@@ -102,7 +104,16 @@ async def get_node_status(service: Served, access: CallerAccess) -> NodeStatus:
 
     status = await run_in_threadpool(describe)
     status.groups.extend(await run_in_threadpool(summarize_client_groups, service, access))
-    return status
+    return replace(status, nodes=await _find_nodes(service))
+
+
+async def _find_nodes(service: Service) -> NodeList | None:
+    """Return the nodes that may own the group; None: it is on one host, or does not answer."""
+    try:
+        here = await ask_who_owns(service)
+        return await find_nodes(service, here) if here.store else None
+    except Unanswered:
+        return None
 
 
 async def refuse_commands(

@@ -1,5 +1,6 @@
 """The route of the metrics for Prometheus. No scrape waits for an actor."""
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from ......projections.metrics.connect import ConnectBean
 from ......projections.metrics.coordinators import CoordinatorFigures
 from ......projections.metrics.families import Beats
 from ......projections.metrics.node import (
+    CopyFigures,
     DiskFigures,
     EngineFigures,
     HeapFigures,
@@ -22,6 +24,7 @@ from ......projections.metrics.node import (
 )
 from ......projections.metrics.processes import REST
 from .....cluster.figures import GROUP, SHARD, read_all_figures
+from .....cluster.messages import OwnershipView
 from .....cluster.node_files import OFF, UP, SlowProcess, read_engines, read_plugins, read_slow
 from .....cluster.run_folder import RunFolder
 from .....security.rights import Right
@@ -36,11 +39,12 @@ routes = Routes("this process")
 async def get_metrics(service: Served, request: Request) -> Response:
     """Return the metrics for Prometheus.
 
-    No scrape waits for an actor: the heartbeats that one counts are those of the last scrape. They
-    are missing from the first one, and while the group does not answer.
+    No scrape waits for an actor: what one tells, as heartbeats and how far copies of logs are, is
+    that of the last scrape. It is missing from the first one, and while the group does not answer.
     """
     last = service.traffic.last
     service.traffic.ask(lambda: service.commands.traffic(service.group_id))
+    service.ownership.ask(lambda: service.commands.ownership(service.group_id))
     accept = request.headers.get("accept", "")
     beats = {service.group_id: Beats(last.heartbeats, last.held)} if last else {}
     return await run_in_threadpool(_measure, service, accept, beats)
@@ -78,6 +82,19 @@ def _measure_node(service: Service) -> NodeFigures:
             for worker, each in read_plugins(service.run_folder).items()
             for bean in each.beans
         ],
+        _measure_copies(service.ownership.last),
+    )
+
+
+def _measure_copies(view: OwnershipView | None) -> CopyFigures | None:
+    """Return how this node stands to its group; None: that is on one host, or not known."""
+    if view is None or not view.store:
+        return None
+    if view.copies is None:
+        return CopyFigures(is_owner=True)
+    seconds = math.inf if view.copies.in_step_ms is None else view.copies.in_step_ms / 1_000
+    return CopyFigures(
+        is_owner=False, behind_entries=view.copies.behind_entries, in_step_seconds=seconds
     )
 
 

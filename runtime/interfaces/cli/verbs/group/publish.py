@@ -1,0 +1,71 @@
+"""The verb `log publish`: it puts the logs of one host into the store of a cluster (LOG.md §13)."""
+
+import time
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Final
+
+from ......events.entries.history import summarizer
+from ......events.log.errors import LogError
+from ......events.log.reader import LogReader
+from ......events.stores.opening import StoreSpec
+from ......events.stores.stored_log import StoredLog
+from ...adapters.parameters import Option
+from ...output.printing import Failed, Misused, Table, show
+from ...output.progress import show_progress
+from ...requests.options import LocalReadOptions, with_options
+from .compact import LogPlace, find_logs, stopped_node
+
+
+class StoreKind(StrEnum):
+    """The engines that may keep a log."""
+
+    POSTGRES = "postgres"
+    KAFKA = "kafka"
+
+
+TO: Final = Option("--to", help="The engine; default: log.store.", show_default=False)
+
+
+@with_options(LocalReadOptions)
+def publish(options: LocalReadOptions, to: Annotated[StoreKind | None, TO] = None) -> None:
+    """Put all logs of a node that is down into a store that is empty.
+
+    Then set log.store on this node, and start it and others. Its own logs stay as they are, and are
+    copies from then on. What was interrupted goes on where it was.
+    """
+    if to is not None:
+        options = replace(options, overrides=[*(options.overrides or ()), f"log.store={to.value}"])
+    config = options.load_config()
+    from .....cluster.identity import identity_of  # noqa: PLC0415  # it is slow
+
+    store = config.store()
+    if store is None:
+        raise Misused("where to? --to postgres or --to kafka, or set log.store")
+    store = replace(store, folder=identity_of(config.data_path / "run"))
+    with stopped_node(config.data_path) as is_stopped:
+        if not is_stopped:
+            raise Failed(f"the node on {config.data_path} runs: end it first (`fairlead down`)")
+        places = [*find_logs(options, None, every=True)]
+        rows: list[tuple[str, str]] = []
+        with show_progress("logs published", len(places)) as advance:
+            for place in places:
+                rows.append((place.name, str(_publish(place, store))))
+                advance(len(rows))
+    done = [{"log": name, "entries": int(end)} for name, end in rows]
+    show(options.output, done, [Table(("LOG", "END"), rows)])
+
+
+def _publish(place: LogPlace, store: StoreSpec) -> int:
+    """Publish one log, and return its end; raises `Failed`."""
+    try:
+        with LogReader.open(place.path) as reader:
+            log_id = reader.log_id
+        opened = store.open(f"{log_id}-{place.kind.value}")
+        kind = place.kind.shared if place.is_shared else place.kind.kind
+        now_ms = time.time_ns() // 1_000_000
+        summarize = summarizer(now_ms, is_shared=place.is_shared) if place.is_control else None
+        with StoredLog.open_copy(place.path, log_id, kind, opened) as log:
+            return log.publish(store.claimant, summarize)
+    except LogError as error:
+        raise Failed(f"{place.name}: {error}") from None
