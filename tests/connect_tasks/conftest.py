@@ -21,7 +21,7 @@ from fairlead_tests.plugins.scripted_plugin import write_scripted_plugin
 PROVIDER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """The broker; tests that bring it down bring it up again."""
     try:
@@ -33,7 +33,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def node(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectNode]:
     """A node whose sources write exactly once, with Kafka's connectors of files and of topics."""
     installation()
@@ -60,7 +60,7 @@ def topics(broker: Broker) -> Topics:
     return Topics(broker.bootstrap)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scripted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of plugins: Connect's file connectors, and the tests' own source."""
     installation()
@@ -69,7 +69,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def beside(
     broker: Broker, scripted: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Beside]:

@@ -47,6 +47,7 @@ def test_each_line_is_in_the_topic_once_whatever_dies(
         _verify(pair, topics)
 
 
+@pytest.mark.soak  # each run fences without Kafka: plugins/test_bodies.py
 def test_more_tasks_begin_once_the_former_ones_are_fenced(
     node: ConnectNode, tmp_path: Path
 ) -> None:

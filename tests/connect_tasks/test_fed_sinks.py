@@ -48,7 +48,7 @@ def test_records_are_converted_by_the_plugin_and_what_it_cannot_read_is_a_letter
     node.create("fed", config, tasks=2)
     until(lambda: len(written()) >= 600, "all records are there")
     until(lambda: topics.values("fed-letters"), "the letter is there")
-    node.rest.put("/connectors/fed/stop")
+    node.turn("fed", "stop")
     until(lambda: node.status("fed")["connector"]["state"] == "STOPPED", "it has stopped")
     offsets = {
         each["partition"]["kafka_partition"]: each["offset"]["kafka_offset"]
@@ -56,7 +56,7 @@ def test_records_are_converted_by_the_plugin_and_what_it_cannot_read_is_a_letter
     }
     assert offsets == {0: 300, 1: 301}
     topics.write("fed", [json.dumps({"n": 600})], partition=0)
-    node.rest.put("/connectors/fed/resume")
+    node.turn("fed", "resume")
     until(lambda: len(written()) >= 601, "the last record is there")
     assert sorted(written()) == [*range(601)], "a clean stop repeats nothing"
     (letter,) = topics.read("fed-letters")

@@ -86,6 +86,7 @@ def states(pairs: BusyPairs, state: str) -> dict[str, str]:
     return dict.fromkeys(pairs.connectors, state)
 
 
+@pytest.mark.soak  # each run imports at every step, without Kafka: cli/test_import_steps.py
 def test_connectors_move_to_the_node_and_back_and_no_line_is_lost_or_doubled(
     node: ConnectNode, broker: Broker, tmp_path: Path
 ) -> None:

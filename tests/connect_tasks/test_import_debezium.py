@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from connect_tasks.test_import import connect_beside
 from plugin_sources.test_debezium import Writer, reading
 
+from connect_tasks.test_import import connect_beside
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.plugins.connect_node import ONE_REPLICA, connect_node, until

@@ -18,6 +18,7 @@ def _read(node: ConnectNode) -> int:
     return path.read_text().count(LINE) if path.exists() else 0
 
 
+@pytest.mark.soak  # each run has levels told to each host: plugins/test_meters.py
 def test_a_level_of_a_plugins_logger_counts_at_once_and_until_it_is_put_back(
     node: ConnectNode, tmp_path: Path
 ) -> None:

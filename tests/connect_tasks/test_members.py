@@ -27,7 +27,11 @@ def _members(topics: Topics, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "protocol", [pytest.param(LONG, id="classic"), pytest.param(BY_BROKER, id="consumer")]
+    "protocol",
+    [
+        pytest.param(LONG, id="classic"),
+        pytest.param(BY_BROKER, id="consumer", marks=pytest.mark.soak),
+    ],
 )
 def test_fewer_tasks_have_all_partitions_at_once(
     node: ConnectNode, topics: Topics, tmp_path: Path, protocol: dict[str, str]
@@ -60,9 +64,9 @@ def test_a_sink_that_is_stopped_or_deleted_leaves_nobody_in_its_group(
     both = {f"{name}-0", f"{name}-1"}
     node.create(name, config, 2)
     until(lambda: _members(topics, name) == both, "both are members")
-    assert node.rest.put(f"/connectors/{name}/stop").is_success
+    node.turn(name, "stop")
     until(lambda: _members(topics, name) == set(), "both have left")
-    assert node.rest.put(f"/connectors/{name}/resume").is_success
+    node.turn(name, "resume")
     until(lambda: _members(topics, name) == both, "both are members again")
     assert node.rest.put("/workers/w1/drain").is_success
     node.runs(name, 2)

@@ -69,7 +69,7 @@ def test_metrics_of_a_source_have_connects_names_and_go_with_their_task(
     assert "kafka_connect_connect_worker_metrics_task_count{" in text
     until(lambda: _progress(node, name)["rows_out"] == 3, "rows are in the progress")
     assert _progress(node, name)["lag"] is None
-    node.rest.put(f"/connectors/{name}/stop")
+    node.turn(name, "stop")
     until(lambda: not _samples(node, name), "the series are gone")
     node.delete(name)
 
@@ -110,6 +110,7 @@ def test_a_sink_has_rows_and_the_lag_of_its_consumer(
     node.delete(name)
 
 
+@pytest.mark.soak  # the test above has its lag, and plugins/test_bodies.py what the status says
 def test_a_sink_that_hangs_shows_its_lag_and_is_seen_as_one_that_commits_nothing(
     node: ConnectNode, topics: Topics, tmp_path: Path
 ) -> None:

@@ -130,7 +130,7 @@ def test_a_task_that_does_not_stop_costs_its_neighbours_a_new_host(
         _put(node, "stays", "stop blocks", cause)
         node.runs("stays")
         (host,) = node.hosts()
-        assert node.rest.put("/connectors/stays/stop").is_success
+        node.turn("stays", "stop")
         until(lambda: not host.is_running(), "its host is ended")
         node.runs("neighbour")
         node.delete("stays")

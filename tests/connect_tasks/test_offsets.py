@@ -20,7 +20,7 @@ LINES = "a\nb\nc\nd\n"
 
 
 def _stop(node: ConnectNode, name: str) -> None:
-    node.rest.put(f"/connectors/{name}/stop")
+    node.turn(name, "stop")
     until(lambda: node.status(name)["connector"]["state"] == "STOPPED", f"{name} is stopped")
 
 
@@ -55,7 +55,7 @@ def test_offsets_of_a_source_are_read_altered_and_reset(node: ConnectNode, tmp_p
     _stop(node, name)
     assert _told(node.rest.patch(path, json=half)) == (HTTPStatus.OK, ALTERED)
     assert _offsets(node, name) == half["offsets"]
-    node.rest.put(f"/connectors/{name}/resume")
+    node.turn(name, "resume")
     until(lambda: _offsets(node, name) == whole, "the second half is read again")
     _stop(node, name)
     wrong = {"offsets": [{"partition": partition, "offset": {"position": -1}}]}
@@ -89,7 +89,7 @@ def test_offsets_of_a_sink_change_at_once_although_its_tasks_are_static_members(
     path = f"/connectors/{name}/offsets"
     one = {"offsets": [{"partition": partition, "offset": {"kafka_offset": 1}}]}
     assert _told(node.rest.patch(path, json=one)) == (HTTPStatus.OK, ALTERED)
-    node.rest.put(f"/connectors/{name}/resume")
+    node.turn(name, "resume")
     until(lambda: target.read_text() == "a\nb\nc\nb\nc\n", "two lines are there again")
     _stop(node, name)
     assert _told(node.rest.delete(path)) == (HTTPStatus.OK, RESET)

@@ -39,6 +39,7 @@ from fairlead.runtime.pipeline.tasks.reports import Stopped, TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.held_parts import HeldParts
 from fairlead_tests.connectors.sinks import Mount, fill, staged
+from fairlead_tests.soaks import thinned
 from fairlead_tests.spark_engine.signs import gone
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
@@ -299,7 +300,7 @@ def replace(file: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("harm", [cut, grow, replace, Path.unlink])
+@pytest.mark.parametrize("harm", thinned([cut, grow, replace, Path.unlink], 2))
 def test_a_file_that_changes_amid_a_part_counts_as_it_is_now(
     scene: Scene, harm: Callable[[Path], None]
 ) -> None:
@@ -334,11 +335,14 @@ def shorten(part: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("harm", "words"),
-    [
-        (cut, "its files are not whole"),
-        (shorten, f"of {FILES * ROWS} rows its files have {FILES * ROWS - 1}"),
-        (Path.unlink, f"of {FILES * ROWS} rows its files have"),
-    ],
+    thinned(
+        [
+            (cut, "its files are not whole"),
+            (shorten, f"of {FILES * ROWS} rows its files have {FILES * ROWS - 1}"),
+            (Path.unlink, f"of {FILES * ROWS} rows its files have"),
+        ],
+        2,
+    ),
 )
 def test_a_staged_part_that_was_changed_before_its_manifest_is_told_and_written_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], object], words: str

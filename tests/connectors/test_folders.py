@@ -12,6 +12,7 @@ from connectors.conftest import Run
 
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.stores.files.folders import folder_columns, folder_names
+from fairlead_tests.soaks import thinned
 
 Config = dict[str, str]
 
@@ -53,7 +54,7 @@ def through(run: Run, config: Config) -> list[dict[str, Any]]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("fmt", ["csv", "json", "parquet"])
-@pytest.mark.parametrize("evolution", ["", "add-columns"])
+@pytest.mark.parametrize("evolution", thinned(["", "add-columns"], 2))
 def test_folders_name_columns_of_texts_whatever_the_format(
     run: Run, folders: Config, tmp_path: Path, fmt: str, evolution: str
 ) -> None:

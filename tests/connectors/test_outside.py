@@ -13,6 +13,7 @@ from fairlead.runtime.pipeline.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.engines.queries.query_check import CheckFailed, QueryCheck
 from fairlead.runtime.pipeline.formats.evolution.names import may_have_duplicates
 from fairlead.runtime.pipeline.spi.context import AccessLimits, ExternalAccess, ProbeResult
+from fairlead_tests.soaks import thinned
 
 Config = dict[str, str]
 
@@ -73,7 +74,7 @@ TWINS = (
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("fmt", ["parquet", "json"])
+@pytest.mark.parametrize("fmt", thinned(["parquet", "json"], 2))
 @pytest.mark.parametrize(
     ("query", "twins"),
     [

@@ -81,7 +81,8 @@ def test_what_cannot_be_loaded_is_told_and_left_out(
 
     monkeypatch.setattr(plugins, "entry_points", installed)
     found = find_plugins()
-    assert [each.short_name for each in found.plugins] == ["SparkPipeline", "Numbers"]
+    names = [each.short_name for each in found.plugins]
+    assert names == ["SparkPipeline", "MemberConnector", "Numbers"]
     assert found.broken == {
         "gone": "gone could not be loaded: ModuleNotFoundError: No module named 'no'",
         "odd": "odd could not be loaded: pathlib:Path is no Connector",

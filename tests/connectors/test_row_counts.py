@@ -27,6 +27,7 @@ from fairlead.runtime.pipeline.stores.files.sink.writing import (
 from fairlead.runtime.pipeline.stores.files.sink_folder.root import SinkLocation
 from fairlead.runtime.pipeline.stores.files.sink_folder.staging import STAGING
 from fairlead_tests.connectors.sinks import config
+from fairlead_tests.soaks import thinned
 
 pytestmark = pytest.mark.spark
 
@@ -104,7 +105,7 @@ def rows(spark: SparkSession) -> Any:
     return spark.createDataFrame(texts, "t string, n int").repartition(2)
 
 
-@pytest.mark.parametrize(("name", "options"), [*COUNTED, *UNCOUNTED])
+@pytest.mark.parametrize(("name", "options"), thinned([*COUNTED, *UNCOUNTED], 4))
 def test_rows_that_spark_has_written_are_found_again(
     engine: Embedded, tmp_path: Path, name: str, options: dict[str, str]
 ) -> None:
@@ -124,7 +125,10 @@ def test_parts_may_be_cut_into_files_of_some_rows_each(
 
 
 @pytest.mark.parametrize("harm", ["removed", "emptied"])
-@pytest.mark.parametrize(("name", "options"), [COUNTED[0], COUNTED[3], COUNTED[7], *UNCOUNTED[:2]])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    thinned([COUNTED[0], UNCOUNTED[0], COUNTED[3], UNCOUNTED[1], COUNTED[7]], 2),
+)
 def test_a_part_that_is_gone_is_missed_in_any_format(
     engine: Embedded,
     tmp_path: Path,

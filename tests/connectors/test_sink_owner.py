@@ -246,6 +246,19 @@ def test_a_copy_is_refused_while_the_log_that_it_was_made_of_is_at_work(root: Pa
     assert published(root) == [1, 2]
 
 
+def test_nodes_of_this_machine_whose_logs_are_copies_from_one_store_follow_each_other(
+    root: Path,
+) -> None:
+    config, sink, log = begun(root)
+    write(sink, log, [1])
+    on_another_node = log.copy()
+    assert on_another_node.place == log.place, "as of a ledger with a store"
+    next_owner = sink_of(config)
+    begin(next_owner, on_another_node, SECOND)
+    write(next_owner, on_another_node, [2], SECOND)
+    assert published(root) == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("token", "by"),
     [(SECOND, "this"), (FIRST, "1 on elsewhere since 0"), (SECOND, "1 on elsewhere since 0")],

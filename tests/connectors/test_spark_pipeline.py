@@ -277,13 +277,14 @@ def put_row(file: Path, fmt: str, number: int) -> None:
 @pytest.mark.parametrize(
     ("fmt", "bad"),
     [
-        ("csv", b"n,s\nfoo,y\n"),
-        ("csv", b'n,s\n1,"y\n'),
-        ("csv", b"n,s\n1,\xe9\n"),
-        ("csv", b"n,%s\n1,y\n" % (b"s" * 131_073)),
-        ("parquet", b"PAR1 that is cut off"),
+        pytest.param("csv", b"n,s\nfoo,y\n", id="no number"),
+        pytest.param("csv", b'n,s\n1,"y\n', id="open quote", marks=pytest.mark.soak),
+        pytest.param("csv", b"n,s\n1,\xe9\n", id="no UTF-8", marks=pytest.mark.soak),
+        pytest.param(
+            "csv", b"n,%s\n1,y\n" % (b"s" * 131_073), id="long name", marks=pytest.mark.soak
+        ),
+        pytest.param("parquet", b"PAR1 that is cut off", id="cut off", marks=pytest.mark.soak),
     ],
-    ids=["no number", "open quote", "no UTF-8", "long name", "cut off"],
 )
 def test_a_file_that_fails_its_task_keeps_none_waiting_that_is_there_or_comes_later(
     folders: dict[str, str],

@@ -24,6 +24,7 @@ from fairlead.runtime.pipeline.stores.files.copies import Copies, FileSurvey
 from fairlead.runtime.pipeline.stores.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.stores.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.stores.kafka.source.decoding import JsonDecoder, KafkaRows
+from fairlead_tests.soaks import thinned
 
 pytestmark = pytest.mark.spark
 
@@ -393,7 +394,7 @@ def test_json_has_the_same_values_in_files_and_in_records(engine: Embedded, tmp_
 QUOTED = {"1.5": "1.5", " 2 ": "2.0", "Inf": "Infinity", "x": None, "1e400": None}
 
 
-@pytest.mark.parametrize("beside", ["", "1e400"])
+@pytest.mark.parametrize("beside", [pytest.param("", marks=pytest.mark.soak), "1e400"])
 def test_a_number_in_quotes_is_that_number_whatever_stands_beside_it(
     engine: Embedded, tmp_path: Path, beside: str
 ) -> None:
@@ -416,7 +417,7 @@ def test_a_number_in_quotes_is_that_number_whatever_stands_beside_it(
     assert engine.run("values", run) == [2 * [expected(each)] for each in (cells, plain_cells)]
 
 
-@pytest.mark.parametrize("zone", IN_ZONES)
+@pytest.mark.parametrize("zone", thinned(IN_ZONES, len(IN_ZONES)))
 def test_an_hour_that_a_zone_skips_or_has_twice_is_no_instant(
     engine: Embedded, tmp_path: Path, zone: str
 ) -> None:
@@ -496,7 +497,7 @@ def test_an_integer_of_json_is_a_time_in_seconds_and_no_finer_number(
         ("DATE", "2026-01-05 garbage", ""),
     ],
 )
-@pytest.mark.parametrize("fmt", ["csv", "json"])
+@pytest.mark.parametrize("fmt", thinned(["csv", "json"], 2))
 def test_a_text_that_is_no_value_ends_the_job_with_file_column_and_text(  # a table
     engine: Embedded, tmp_path: Path, fmt: str, kind: str, text: str, hint: str
 ) -> None:

@@ -78,6 +78,7 @@ def test_what_has_no_service_files_is_found_by_a_host_that_does_not_scan(
     assert {"file", "topic"} <= {each["name"] for each in keys}
 
 
+@pytest.mark.soak  # each run adds archives of its own: test_store.py
 def test_debeziums_own_archive_is_added_without_what_connect_has_and_scanned(
     tmp_path: Path, scanner: HostScanner
 ) -> None:

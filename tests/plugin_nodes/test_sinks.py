@@ -10,7 +10,12 @@ from fairlead.runtime.pipeline.plugins.feeds.records import partition_of_letters
 from fairlead_tests.plugins.connect_node import ConnectNode, until
 from fairlead_tests.plugins.told_sink import SINK
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("plugin_nodes")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.spark,
+    pytest.mark.soak,  # each run drives such tasks without a node: plugin_sinks/test_sink.py
+    pytest.mark.xdist_group("plugin_nodes"),
+]
 PARTITION = f"words-{partition_of_letters('errant-retry')}"
 
 
@@ -49,15 +54,15 @@ def test_rows_are_structs_and_a_clean_stop_repeats_none(node: ConnectNode, tmp_p
     write(source, 0, 1200)
     node.create("clean", fed(source, target))
     until(lambda: len(numbers(target)) >= 1200, "all rows are there")
-    node.rest.put("/connectors/clean/stop")
+    node.turn("clean", "stop")
     until(lambda: node.status("clean")["connector"]["state"] == "STOPPED", "it has stopped")
     write(source, 1200, 3)
-    node.rest.put("/connectors/clean/resume")
+    node.turn("clean", "resume")
     until(lambda: len(numbers(target)) >= 1203, "the new rows are there")
-    node.rest.put("/connectors/clean/pause")
+    node.turn("clean", "pause")
     until(lambda: node.status("clean")["tasks"][0]["state"] == "PAUSED", "it is paused")
     write(source, 1203, 2)
-    node.rest.put("/connectors/clean/resume")
+    node.turn("clean", "resume")
     until(lambda: len(numbers(target)) >= 1205, "the last rows are there")
     assert numbers(target) == [*range(1205)]
     status = node.status("clean")
@@ -133,9 +138,9 @@ def test_a_record_that_the_plugin_reports_is_a_dead_letter_once(
         return [json.loads(each) for each in lines.splitlines()]
 
     until(found, "the letter is there")
-    node.rest.put("/connectors/errant/stop")
+    node.turn("errant", "stop")
     until(lambda: node.status("errant")["connector"]["state"] == "STOPPED", "it has stopped")
-    node.rest.put("/connectors/errant/resume")
+    node.turn("errant", "resume")
     node.runs("errant")
     (letter,) = found()
     assert (letter["stage"], letter["raw"]) == ("sink", '{"word": "bad"}')
@@ -174,7 +179,6 @@ def test_a_plugin_starts_again_when_the_time_of_a_value_is_over(
     node.delete("leased")
 
 
-@pytest.mark.soak  # a node starts twice; a unit has the refusal at each start of a task
 def test_a_plugin_whose_class_is_not_allowed_any_more_tells_so_when_the_node_starts(
     node: ConnectNode, tmp_path: Path
 ) -> None:

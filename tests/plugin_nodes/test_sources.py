@@ -11,7 +11,12 @@ from fairlead_tests.plugins.connect_node import ConnectNode, until
 from fairlead_tests.plugins.replayed_source import SOURCE
 from fairlead_tests.plugins.source_driver import written
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("plugin_nodes")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.spark,
+    pytest.mark.soak,  # each run drives such tasks without a node: plugin_sources/test_source.py
+    pytest.mark.xdist_group("plugin_nodes"),
+]
 
 
 def feeding(source: Path, target: Path, **more: str) -> dict[str, str]:
@@ -82,7 +87,7 @@ def test_offsets_of_a_stopped_connector_are_set_and_reset(
     write(source, 0, 10)
     node.create("moved", feeding(source, target))
     until(lambda: len(values(target)) == 10, "all lines are there")
-    node.rest.put("/connectors/moved/stop")
+    node.turn("moved", "stop")
     until(lambda: node.status("moved")["connector"]["state"] == "STOPPED", "it has stopped")
     place = {"partition": {"filename": str(source)}, "offset": {"position": 16}}
     for wrong, why in (
@@ -94,10 +99,10 @@ def test_offsets_of_a_stopped_connector_are_set_and_reset(
         assert why in answer.json()["message"]  # says the plugin
     answer = node.rest.patch("/connectors/moved/offsets", json={"offsets": [place]})
     assert answer.is_success, answer.text
-    node.rest.put("/connectors/moved/resume")
+    node.turn("moved", "resume")
     until(lambda: len(values(target)) == 12, "two lines are there twice")
     assert values(target) == sorted([*range(10), 8, 9])
-    node.rest.put("/connectors/moved/stop")
+    node.turn("moved", "stop")
     until(lambda: node.status("moved")["connector"]["state"] == "STOPPED", "it has stopped")
     answer = node.rest.delete("/connectors/moved/offsets")
     assert answer.json() == {

@@ -1,6 +1,8 @@
 """Debezium's PostgreSQL connector feeds Debezium's JDBC sink, without a Kafka.
 
 Both are fetched from Maven Central, which may take a while. Rows are counted in the target itself.
+That schemas go from one plugin to the other as they are is in each run (`test_pair.py`), as are the
+deaths of hosts, workers and nodes between two plugins (`plugin_nodes/test_pairs.py`).
 """
 
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.spark,
     pytest.mark.xdist_group("connect_tasks"),
+    pytest.mark.soak,
     pytest.mark.timeout(3600),  # what is fetched for the first time takes long
 ]
 NAME = "followed"
@@ -99,7 +102,6 @@ def test_a_table_has_the_same_rows_and_types_in_another_database(
     node.delete(NAME)
 
 
-@pytest.mark.soak
 def test_a_table_is_the_same_in_another_database_whatever_dies(
     node: ConnectNode, server: PostgresServer
 ) -> None:

@@ -1,9 +1,9 @@
 """Records of a source task of Connect are put to a sink task of Connect as they are."""
 
-import psutil
 import pytest
 
 from fairlead.runtime.pipeline.spi.errors import SinkAway
+from fairlead_tests.plugins.host_processes import kill_plugin_host
 from fairlead_tests.plugins.pair_driver import PairDriver, word
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
@@ -144,11 +144,7 @@ def test_what_did_not_count_is_put_again_after_the_death_of_the_host(driver: Pai
     driver.write(*([word(each)] for each in TWELVE))
     driver.start(sink_does="holds")
     driver.until(lambda: driver.at == 19 and len(driver.told) == 13)
-    children = psutil.Process().children()
-    hosts = [each for each in children if "fairlead.plugins.Boot" in each.cmdline()]
-    host = max(hosts, key=lambda each: each.create_time())
-    host.kill()
-    host.wait()
+    kill_plugin_host()
     with pytest.raises(SinkAway, match="the plugin host has ended"):
         driver.until(lambda: False)
     driver.close()

@@ -5,7 +5,6 @@ import datetime as dt
 import json
 from decimal import Decimal
 
-import psutil
 import pyarrow as pa
 import pytest
 
@@ -16,6 +15,7 @@ from fairlead.runtime.pipeline.spi.errors import (
     SchemaRefused,
     SinkAway,
 )
+from fairlead_tests.plugins.host_processes import kill_plugin_host
 from fairlead_tests.plugins.sink_driver import LIST, Driver, put, words
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
@@ -119,11 +119,7 @@ def test_a_host_that_is_killed_is_replaced_and_what_did_not_count_is_put_again(
 ) -> None:
     driver.begin(PAIRS, does="holds")
     driver.until(lambda: driver.offsets == (5, 10) and len(driver.told) == 13)
-    children = psutil.Process().children()
-    hosts = [each for each in children if "fairlead.plugins.Boot" in each.cmdline()]
-    host = max(hosts, key=lambda each: each.create_time())
-    host.kill()
-    host.wait()
+    kill_plugin_host()
     with pytest.raises(SinkAway, match="the plugin host has ended"):
         driver.until(lambda: False)
     driver.close()

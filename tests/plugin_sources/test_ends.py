@@ -48,6 +48,8 @@ def test_a_stop_may_take_as_long_as_the_node_says_and_a_moment(
 ) -> None:
     question, reasons = SlowStop(done_at), list[str]()
     monkeypatch.setattr("time.monotonic", lambda: question.now)
+    monkeypatch.setattr(HostedRun, "put", lambda *_, **__: question)
     monkeypatch.setattr(HostedRun, "replace_host", lambda _, why: reasons.append(why))
-    host_run.stop(HostedRun(Resource("a", 0), lambda: True, grace_s=20.0), question)
+    run = HostedRun(Resource("a", 0), lambda: True, grace_s=20.0)
+    host_run.stop(run, SlowStop(0.0), "stop task")
     assert bool(reasons) is is_replaced

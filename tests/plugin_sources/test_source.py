@@ -5,15 +5,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
+from fairlead.events.model import CONNECTOR
+from fairlead.runtime.pipeline.plugins.batches import connector
+from fairlead.runtime.pipeline.plugins.batches.connector import SplittingConnector
 from fairlead.runtime.pipeline.plugins.running.hosts import TaskHosts
 from fairlead.runtime.pipeline.spi.context import Shared
-from fairlead.runtime.pipeline.spi.errors import BadInput, FailedElsewhere, SourceAway
+from fairlead.runtime.pipeline.spi.errors import BadInput, FailedElsewhere, NotReady, SourceAway
 from fairlead.runtime.pipeline.spi.rows import COLUMNS_OF_TOPICS, TYPE_CONFLICT
 from fairlead.runtime.pipeline.stores.topics import rows_of_topics
+from fairlead_tests.plugins.host_processes import kill_plugin_host
+from fairlead_tests.plugins.replayed_source import SLOW_SOURCE
 from fairlead_tests.plugins.source_driver import (
+    SECONDS,
     Driver,
     envelope,
     rows_of,
@@ -67,17 +72,40 @@ def test_a_task_that_ends_amid_a_batch_begins_again_at_the_last_one_that_counts(
     assert driver.told[-2:] == ["starts at 1", "polls 1, 1 counts"]
 
 
+def test_a_task_that_is_stopped_while_it_is_made_does_not_go_on(driver: Driver) -> None:
+    driver.write([line("a")], [line("b")])
+    driver.config = {"connector.class": SLOW_SOURCE}
+    driver.task_class = f"{SLOW_SOURCE}$SlowTask"
+    driver.begin()
+    driver.until(lambda: driver.is_asked)
+    driver.source.close()
+    driver.begin()
+    values = [each["_value"] for each in (*driver.batch(), *driver.batch())]
+    assert values == ["a", "b"]
+
+
+def test_a_connector_that_is_stopped_while_it_is_made_does_not_go_on(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.config = {"connector.class": SLOW_SOURCE}
+    task = {**driver.plugin_config, "task.class": f"{SLOW_SOURCE}$SlowTask"}
+    made = [SplittingConnector(driver.context(CONNECTOR), driver.plugin_config) for _ in "ab"]
+    monkeypatch.setattr(connector, "_TURN_S", 0.0)
+    with pytest.raises(NotReady):
+        made[0].split()
+    made[0].stop()
+    monkeypatch.setattr(connector, "_TURN_S", SECONDS)
+    assert made[1].split() == [task]
+    made[1].stop()
+
+
 def test_a_host_that_is_killed_is_replaced_and_no_record_is_lost_or_doubled(
     driver: Driver,
 ) -> None:
     driver.write([line("a")], [line("b")])
     driver.batch()
     driver.plan()
-    (host,) = (
-        each for each in psutil.Process().children() if "fairlead.plugins.Boot" in each.cmdline()
-    )
-    host.kill()
-    host.wait()
+    kill_plugin_host()
     driver.until(lambda: driver.has_ended)
     with pytest.raises(SourceAway, match="the plugin host has ended"):
         driver.plan()

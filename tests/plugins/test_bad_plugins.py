@@ -153,6 +153,7 @@ def test_a_plugin_that_does_not_come_back_holds_up_nobody_and_its_host_is_replac
     assert not stuck.is_alive
 
 
+@pytest.mark.soak  # each run has what becomes of its tasks, without a host: test_bodies.py
 def test_a_plugin_that_is_replaced_or_removed_is_asked_as_it_is_now(tmp_path: Path) -> None:
     node = Node(tmp_path)
     write_bad_plugin(tmp_path / "path/bad")

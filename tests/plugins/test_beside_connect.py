@@ -42,7 +42,11 @@ from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
 from fairlead_tests.rest.group_process import running_group_process
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("plugins")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.soak,  # each run holds a host's words against Connect's: test_host.py
+    pytest.mark.xdist_group("plugins"),
+]
 SECONDS = 120.0
 SOURCE, SINK = "FileStreamSource", "FileStreamSink"
 DATABASE = "io.debezium.connector.postgresql.PostgresConnector"

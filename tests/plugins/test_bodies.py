@@ -33,7 +33,7 @@ from fairlead_tests.tasks.memory_ledger import MemoryLedger
 
 TOKEN = Token(1, 1)
 GRACE_S = 30.0
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 CONFIG = {"name": "c", "connector.class": "Any"}
 NEVER = object()
 

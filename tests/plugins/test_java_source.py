@@ -14,6 +14,7 @@ from fairlead.runtime.pipeline.plugins.host import HostLaunch, PluginHost, trust
 from fairlead.runtime.pipeline.plugins.ivy import Ivy
 from fairlead.runtime.pipeline.plugins.setup import Installation, set_up
 from fairlead.runtime.processes.java import Java, find_java
+from fairlead_tests.java_peer import QUICK as QUICK_JVM
 from fairlead_tests.plugins.installed import (
     CONNECT_FILE,
     QUICK,
@@ -69,6 +70,7 @@ def test_the_source_compiles_without_a_warning_for_java_17(tmp_path: Path, part:
         [
             *(COMPILER, "-Xlint:all,-classfile", "-Werror", "--release", "17", "-proc:none"),
             *("-encoding", "UTF-8"),
+            *(f"-J{each}" for each in QUICK_JVM),
             *("-d", str(tmp_path), "-classpath", jars, *map(str, source.rglob("*.java"))),
         ],
         capture_output=True,
@@ -79,6 +81,7 @@ def test_the_source_compiles_without_a_warning_for_java_17(tmp_path: Path, part:
     assert ran.stderr == ""
 
 
+@pytest.mark.soak  # each run has it on the java of this machine: test_setup.py, test_host.py
 def test_the_java_of_the_python_package_sets_up_and_answers(empty: Path) -> None:
     java = find_java({"PATH": ""})  # neither JAVA_HOME nor PATH leads to one
     libs = installation().folder / "connect"
@@ -101,13 +104,14 @@ def test_what_is_compiled_once_runs_on_other_versions_of_connect(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", ["4.1.1", "4.2.0", "4.4.0"])
 def test_plugins_feed_sinks_and_are_fed_on_other_versions_of_connect(version: str) -> None:
     of_version(version)  # or it is skipped
-    tests = [FOLDER / "plugin_sinks/test_sink.py", FOLDER / "plugin_sources/test_source.py"]
+    names = "plugin_sinks/test_sink", "plugin_sources/test_source", "plugin_pairs/test_pair"
+    tests = (str(FOLDER / f"{each}.py") for each in (*names, "connect_tasks/test_offset_syncs"))
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         cwd=FOLDER.parent,
         capture_output=True,
         text=True,

@@ -159,6 +159,7 @@ def test_an_environment_that_cannot_be_written_is_an_error_of_the_system(
         set_up(java, Repository(java), no_words, None)
 
 
+@pytest.mark.soak  # each run notices what changes, and sets it up again, above
 @pytest.mark.cluster
 @pytest.mark.xdist_group("plugins")
 def test_the_jars_of_a_download_serve_as_well_and_other_source_asks_for_a_new_setup(

@@ -6,6 +6,7 @@ differs on purpose is told, with its reason, by the docstrings of the transforms
 at the end hold it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,6 +18,7 @@ from transforms.conftest import made
 
 from fairlead.runtime.pipeline.engines.embedded.engine import Embedded
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead_tests.soaks import thinned
 from fairlead_tests.transforms.peer import TransformPeer
 from fairlead_tests.transforms.rows import Record, Rows, Type, normal, told
 
@@ -429,17 +431,21 @@ def spark(engine: Embedded) -> SparkSession:
 
 
 def parameters() -> list[object]:
-    """Return each case as Spark evaluates it and compiled; a run compiles one of each class."""
-    met: set[str] = set()
+    """Return each case as Spark evaluates it and compiled; a run compiles one of each class.
+
+    Of the two classes with most cases it has one in three.
+    """
+    met = Counter[str]()
     found: list[object] = []
     for case in CASES:
         kind = case.name.partition("$")[0]
+        is_left_out = kind in ("Cast", "TimestampConverter") and met[kind] % 3 > 0
         for is_compiled in (False, True):
-            is_soak = kind in met if is_compiled else case.is_soak
+            is_soak = kind in met if is_compiled else case.is_soak or is_left_out
             marks = [pytest.mark.soak] if is_soak else []
             told = f"{case} compiled" if is_compiled else str(case)
             found.append(pytest.param(case, is_compiled, marks=marks, id=told))
-        met.add(kind)
+        met[kind] += 1
     return found
 
 
@@ -477,7 +483,7 @@ PREDICATES = [
 
 
 @pytest.mark.parametrize(("name", "keys"), PREDICATES, ids=str)
-@pytest.mark.parametrize("negate", ["false", "true"])
+@pytest.mark.parametrize("negate", thinned(["false", "true"], 2))
 def test_a_predicate_holds_where_connects_own_does(
     name: str, keys: dict[str, str], negate: str, peer: TransformPeer, spark: SparkSession
 ) -> None:

@@ -12,6 +12,7 @@ from ..spi.errors import PluginUnknown
 from ..spi.keys.common import CONNECTOR_CLASS, CONNECTOR_VERSION
 from .connect_configs.makers import origin_of
 from .connect_configs.table import hint_for
+from .member_connector import MemberConnector
 
 GROUP = "fairlead.connectors"
 SOURCE_TYPE = "source.type"
@@ -125,7 +126,7 @@ def find_plugins() -> Plugins:
     """Load the built-in classes and all that the entry-point group names."""
     from .spark_pipeline import SparkPipeline  # noqa: PLC0415  # takes half a second, and 50 MB
 
-    plugins = [Plugin(SparkPipeline)]
+    plugins = [Plugin(SparkPipeline), Plugin(MemberConnector)]
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:

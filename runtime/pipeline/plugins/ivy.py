@@ -131,6 +131,8 @@ def _module(artifacts: Sequence[Coordinates], *, is_whole: bool) -> bytes:
 def _settings(repositories: Sequence[str]) -> bytes:
     settings = Element("ivysettings")
     SubElement(settings, "settings", defaultResolver="all")
+    # Without a lock two processes that fetch the same read each other's half-written files.
+    SubElement(settings, "caches", lockStrategy="artifact-lock-nio")
     chain = SubElement(SubElement(settings, "resolvers"), "chain", name="all", returnFirst="true")
     SubElement(chain, "ibiblio", name="central", m2compatible="true")
     for number, url in enumerate(repositories):

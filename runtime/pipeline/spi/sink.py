@@ -33,7 +33,8 @@ class TaskOwnership:
     """The last commit with staged rows, if it is known to be published."""
 
     log: str = ""
-    """The path of the log, which distinguishes it from its copies."""
+    """The place of the log, which distinguishes it from its copies, or its store, whose copies are
+    one log."""
 
 
 class StagedParts(NamedTuple):

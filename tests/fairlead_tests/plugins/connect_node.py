@@ -14,9 +14,12 @@ import httpx
 import psutil
 
 from fairlead_tests.kafka.broker import free_ports
+from fairlead_tests.plugins.host_processes import command_of
 from fairlead_tests.plugins.installed import QUICK
 
-START_SECONDS = 150.0
+START_SECONDS = 400.0
+PATIENCE_SECONDS = 180.0
+"""The first question of a node starts a JVM, beside those of its workers and of Spark."""
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 ONE_BROKER = {
     "key.converter": STRING,
@@ -34,11 +37,17 @@ ONE_REPLICA = {
 
 
 def until(holds: Callable[[], object], what: str, seconds: float = START_SECONDS) -> None:
-    """Wait until a condition holds; fail the test after a time limit."""
-    deadline = time.monotonic() + seconds
+    """Wait until a condition holds; fail the test after a time limit.
+
+    Those who are waited for have most of the processor: a look that takes long is seldom.
+    """
+    begun = time.monotonic()
+    deadline = begun + seconds
     while not holds():
-        assert time.monotonic() < deadline, f"not in {seconds:g} s: {what}"
-        time.sleep(0.05)
+        ended = time.monotonic()
+        assert ended < deadline, f"not in {seconds:g} s: {what}"
+        time.sleep(min(max(0.05, 3 * (ended - begun)), 0.5))
+        begun = time.monotonic()
 
 
 @dataclass
@@ -85,6 +94,11 @@ class ConnectNode:
         assert answer.is_success, answer.text
         self.runs(name, tasks)
 
+    def turn(self, name: str, what: str) -> None:
+        """Stop, pause or resume a connector."""
+        answer = self.rest.put(f"/connectors/{name}/{what}")
+        assert answer.is_success, answer.text
+
     def runs(self, name: str, tasks: int = 1) -> None:
         """Wait until a connector and all its tasks are RUNNING, without a remark."""
 
@@ -118,7 +132,7 @@ class ConnectNode:
     def processes(self, part: str) -> Sequence[psutil.Process]:
         """Return the processes of the node whose title or command line has a text in it."""
         found = psutil.Process(self.process.pid).children(recursive=True)
-        return [each for each in found if part in _command_of(each)]
+        return [each for each in found if part in command_of(each)]
 
     def worker(self, name: str) -> psutil.Process:
         """Return the process of a worker."""
@@ -129,15 +143,6 @@ class ConnectNode:
         """Return the plugin hosts of all workers, not that of REST."""
         workers = {each.pid for each in self.processes("fairlead: worker ")}
         return [each for each in self.processes("fairlead.plugins.Boot") if each.ppid() in workers]
-
-
-def _command_of(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
 @contextmanager
 def connect_node(
     folder: Path, bootstrap: str, plugins: Path, settings: Mapping[str, object] | None = None
@@ -160,7 +165,7 @@ def connect_node(
     folder.mkdir(mode=0o700, exist_ok=True, parents=True)
     command = [sys.executable, "-m", "fairlead.runtime", "up"]
     command += [word for each in words.items() for word in ("--set", "{}={}".format(*each))]
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as rest:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as rest:
         node = ConnectNode(command, folder / "data", rest)
         try:
             node.up()

@@ -11,7 +11,9 @@ from pathlib import Path
 from fairlead_tests.plugins.bad_plugin import write_plugin
 
 SOURCE = "replayed.ReplayedSource"
-_SERVICES = {"org.apache.kafka.connect.source.SourceConnector": [SOURCE]}
+SLOW_SOURCE = "replayed.SlowSource"
+"""It, and its task, take a moment to be made."""
+_SERVICES = {"org.apache.kafka.connect.source.SourceConnector": [SOURCE, SLOW_SOURCE]}
 _JAVA = """
 package replayed;
 
@@ -179,6 +181,30 @@ public class ReplayedSource extends SourceConnector {
 """
 
 
+_SLOW = """
+package replayed;
+
+import org.apache.kafka.connect.connector.Task;
+
+public class SlowSource extends ReplayedSource {
+    public SlowSource() { pause(); }
+    public Class<? extends Task> taskClass() { return SlowTask.class; }
+
+    public static class SlowTask extends ReplayedTask {
+        public SlowTask() { pause(); }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(500);
+        } catch (InterruptedException end) {
+            throw new IllegalStateException(end);
+        }
+    }
+}
+"""
+
+
 def write_replayed_source(folder: Path) -> Path:
     """Write a folder with its jar."""
-    return write_plugin(folder, {SOURCE: _JAVA}, _SERVICES)
+    return write_plugin(folder, {SOURCE: _JAVA, SLOW_SOURCE: _SLOW}, _SERVICES)

@@ -51,22 +51,31 @@ class Driver:
     told_path: Path
     beside: Sequence[str] = ("topic",)
     config: Mapping[str, str] = field(default_factory=dict[str, str])
+    task_class: str = f"{SOURCE}$ReplayedTask"
 
     def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begin a new attempt."""
-        context = Context(Resource(NAME, 0), lambda _: None, shared=self.shared)
-        config = {
+        config = self.plugin_config
+        task = {**config, "task.class": self.task_class}
+        self.source = PluginSource(self.context(0), config, task, self.beside)
+
+    def context(self, task: int) -> Context:
+        """Return the context of a task, or of its connector."""
+        return Context(Resource(NAME, task), lambda _: None, shared=self.shared)
+
+    @property
+    def plugin_config(self) -> dict[str, str]:
+        """The config of the plugin."""
+        return {
             "name": NAME,
             "connector.class": SOURCE,
             "records": str(self.records),
             "told": str(self.told_path),
             **self.config,
         }
-        task = {**config, "task.class": f"{SOURCE}$ReplayedTask"}
-        self.source = PluginSource(context, config, task, self.beside)
 
     def write(self, *polls: Sequence[Line]) -> None:
         """Write what the next polls return."""
@@ -115,6 +124,14 @@ class Driver:
     def batch(self) -> list[dict[str, Any]]:
         """Return the rows of the next batch, which counts."""
         return self.commit(self.plan())
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the host has been asked to make the task, by this call at the latest."""
+        try:
+            return not self.source.plan(self.offsets, ANY).ranges
+        except NotReady:
+            return False
 
     @property
     def has_ended(self) -> bool:

@@ -40,7 +40,12 @@ from fairlead.events.records import (
     TargetAssignment,
     TaskConfigs,
 )
-from fairlead.runtime.simulation.invariants import GroupInvariants, consistent, same, see_covered
+from fairlead.runtime.simulation.invariants.group import (
+    GroupInvariants,
+    consistent,
+    same,
+    see_covered,
+)
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import REBALANCE_MS, SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import resources

@@ -125,8 +125,8 @@ class QueryCheck:
     def _call(self, call: Callable[["_Jvm"], T]) -> T:
         if not self._lock.acquire(timeout=LONGEST_SECONDS):
             raise CheckFailed("others wait for an answer, too")
+        begun = time.monotonic()  # before the timer, so that what it ends took as long
         late = _start_timer(LONGEST_SECONDS, self.close)
-        begun = time.monotonic()
         try:
             if (jvm := self._jvm) is None:
                 jvm = self._jvm = _Jvm()  # from here on `close` can end it

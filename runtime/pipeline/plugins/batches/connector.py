@@ -15,6 +15,7 @@ from ..host import HostDied, OpenQuestion, PluginFailed
 from ..running.runs import HostedRun
 from .host_run import join, put, require_at_work, stop
 
+_START: Final = "start connector"
 _TURN_S: Final = 1.0
 """How long an answer is waited for at once."""
 
@@ -29,6 +30,8 @@ class SplittingConnector:
         self._part = part
         self._stack = ExitStack()
         self._run: HostedRun | None = None
+        self._start: OpenQuestion | None = None
+        """The question that has the connector made; None: it has not been put."""
         self._question: OpenQuestion | None = None
         """That which has no answer yet."""
         self._asked_at = 0.0
@@ -50,7 +53,7 @@ class SplittingConnector:
 
         Raises `NotReady`, `SourceAway`, `FailedElsewhere`.
         """
-        run, question = self._joined(), "task configs" if self._has_started else "start connector"
+        run, question = self._joined(), "task configs" if self._has_started else _START
         configs: Sequence[Mapping[str, str]] = self._answer(run, question)
         self._has_started, run.wants_reconfiguration = True, False
         return configs
@@ -64,6 +67,7 @@ class SplittingConnector:
     def _answer(self, run: HostedRun, question: str) -> Any:  # noqa: ANN401  # JSON
         if self._question is None:
             self._question = put(run, question, **run.place, config=self._config)
+            self._start = self._question if question == _START else self._start
             self._asked_at = time.time()
         self._question.wait(_TURN_S)
         if not self._question.is_done:
@@ -91,4 +95,4 @@ class SplittingConnector:
         """Stop the connector, and leave its host."""
         with self._stack:
             if self._run is not None:
-                stop(self._run, self._run.put_if_alive("stop connector", **self._run.place))
+                stop(self._run, self._start, "stop connector")

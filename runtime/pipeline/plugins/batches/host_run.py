@@ -90,13 +90,15 @@ class HangWatch:
         self._seen = busy
 
 
-def stop(run: HostedRun, question: OpenQuestion | None) -> None:
-    """Wait for a stop; a host in which code of a plugin goes on is replaced."""
-    if question is None:
-        return
-    begun = time.monotonic()
-    by = begun + run.grace_s + STOP_SLACK_S
+def stop(run: HostedRun, started: OpenQuestion | None, question: str) -> None:
+    """Stop what was started, if anything was; a host in which its code goes on is replaced."""
+    if started is not None:
+        with suppress(HostDied):  # so has all that ran in it
+            run.stop(started, question, lambda each: _wait(run, each))
+
+
+def _wait(run: HostedRun, question: OpenQuestion) -> None:
+    """Wait for an answer as long as a stop may take."""
+    by = time.monotonic() + run.grace_s + STOP_SLACK_S
     while not question.is_done and time.monotonic() < by:
         question.wait(_LOOK_S)
-    with suppress(HostDied):  # so has all that ran in it
-        run.end_stop(question, begun)

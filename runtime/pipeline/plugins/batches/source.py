@@ -17,10 +17,10 @@ import pyarrow as pa
 from .....events.commits import Advance, Document, identity
 from ...batches.topics import joined
 from ...spi.context import Context
-from ...spi.errors import BadInput
+from ...spi.errors import BadInput, FailedElsewhere, SourceAway
 from ...spi.rows import ArrowTable
 from ...spi.source import ArrowSource, BatchPlan, Limit, PlacedRun
-from ..host import HostDied
+from ..host import HostDied, OpenQuestion, PluginFailed
 from ..running.runs import HandedBatch, HostedRun
 from .host_run import HangWatch, join, put, require_at_work, stop
 from .pair import Pair
@@ -59,7 +59,8 @@ class PluginSource(ArrowSource):
         """Whether its records stay in the host, for a sink there."""
         self._stack = ExitStack()
         self._run: HostedRun | None = None
-        self._has_started = False
+        self._start: OpenQuestion | None = None
+        """The question that has the task made; None: it has not been put."""
         self._hang = HangWatch()
         self._planned: tuple[HandedBatch, Any] | None = None
         """The batch at work, with its rows."""
@@ -75,7 +76,7 @@ class PluginSource(ArrowSource):
         del limit
         run = self._run = self._run or join(self._stack, self._context, self._config)
         require_at_work(run)
-        if not self._has_started:
+        if self._start is None:
             number = self._context.resource.task
             configs: dict[str, object] = {
                 "config": self._config,
@@ -83,8 +84,8 @@ class PluginSource(ArrowSource):
                 "tasks": number + 1,
                 "paused": False,
             }
-            put(run, "start task", **run.place, **configs, **self._wanted())
-            self._has_started = True
+            self._start = put(run, "start task", **run.place, **configs, **self._wanted())
+        self._require_start(self._start)
         if run.batch is None:
             return BatchPlan(remark=self._hang.look(run) or self._seen.remark)
         if self._planned is None or self._planned[0] is not run.batch:
@@ -97,6 +98,17 @@ class PluginSource(ArrowSource):
         advances = tuple(Advance(*each) for each in starts if each[1:] != (None, None))
         size = batch.held or rows.nbytes, rows.num_rows
         return BatchPlan((rows,), advances, *size, backlog=True, remark=self._seen.remark)
+
+    @staticmethod
+    def _require_start(start: OpenQuestion) -> None:
+        """Raise `FailedElsewhere` if the task could not be made, `SourceAway` without a host."""
+        try:
+            if start.is_done:
+                start.result(0)
+        except PluginFailed as failed:
+            raise FailedElsewhere(f"{failed.kind}: {failed}") from None
+        except HostDied as died:
+            raise SourceAway(f"the plugin host has ended: {died}") from None
 
     def _wanted(self) -> dict[str, object]:
         """Return the form in which the host hands records over."""
@@ -160,8 +172,8 @@ class PluginSource(ArrowSource):
     def close(self) -> None:
         """Stop the task."""
         with self._stack:
-            if self._run is not None and self._has_started:
-                stop(self._run, self._run.put_if_alive("stop task", **self._run.place))
+            if self._run is not None:
+                stop(self._run, self._start, "stop task")
 
 
 def _ordered(tables: Sequence[Any]) -> Any:  # noqa: ANN401  # pyarrow has no types

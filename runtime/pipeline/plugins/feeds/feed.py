@@ -184,10 +184,9 @@ class Feed:
 
     def stop(self) -> None:
         """Stop the task: it asks the plugin a last time what counts."""
-        if self._run is not None and self._start is not None and not self._has_stopped:
+        if self._run is not None and not self._has_stopped:
             self._has_stopped = True
-            question: OpenQuestion | None = self._run.put_if_alive("stop task", **self._run.place)
-            stop(self._run, question)
+            stop(self._run, self._start, "stop task")
 
     def close(self) -> None:
         """Stop the task, and leave its host."""

@@ -244,8 +244,8 @@ class _Body:
             return
         raise FailedElsewhere(run.trace)
 
-    def _stop(self, run: HostedRun, question: OpenQuestion) -> None:
-        """Wait for a stop; a host in which code of a plugin goes on is replaced."""
+    def _wait_for_stop(self, question: OpenQuestion) -> None:
+        """Wait for an answer as long as a stop may take."""
         begun = time.monotonic()
         by = begun + self._grace_s + STOP_SLACK_S
         while not question.is_done and time.monotonic() < by:
@@ -253,7 +253,6 @@ class _Body:
             if self.halt.is_cancelled and time.monotonic() - begun < self._grace_s / 2:
                 # It is cancelled by the worker, not since its grace period is over.
                 by = min(by, time.monotonic() + _ABANDON_S)
-        run.end_stop(question, begun)
 
 
 class PluginTask(_Body):
@@ -279,8 +278,7 @@ class PluginTask(_Body):
                 self._watch(run)
         finally:
             self._slow = None
-            self._stop(run, question)  # what is being created would not be found by a stop
-            self._stop(run, run.put("stop task", **self._place))
+            run.stop(question, "stop task", self._wait_for_stop)
             self._leave_group(run)
 
     @property
@@ -347,7 +345,7 @@ class PluginConnector(_Body):
         return self._launch.split if self._reported is None else self._reported
 
     def _run_in(self, run: HostedRun) -> None:
-        name, config = self._launch.resource.connector, self._launch.connector_config
+        config = self._launch.connector_config
         question = run.put("start connector", config=config)
         try:
             configs = self._answer(run, question, "its start")
@@ -365,7 +363,7 @@ class PluginConnector(_Body):
             else:  # it is not the plugin's start that has failed: Kafka may be away
                 raise FailedElsewhere(f"{failed.kind}: {failed}") from None
         finally:
-            self._stop(run, run.put("stop connector", connector=name))
+            run.stop(question, "stop connector", self._wait_for_stop)
 
     def _tell(self, run: HostedRun, configs: list[dict[str, str]]) -> None:
         """Report task configs if they have changed, once no task of before can write any more."""

@@ -155,13 +155,6 @@ class HostedRun:
         sent.when_done(self._tell)
         return sent
 
-    def put_if_alive(self, question: str, **given: object) -> OpenQuestion | None:
-        """Put a question to the host; None: there is none."""
-        try:
-            return self.put(question, **given)
-        except HostDied:
-            return None
-
     def shares_host(self, other: "HostedRun") -> bool:
         """Return whether this and another run are in one host."""
         return other.is_in(self._host)
@@ -204,15 +197,35 @@ class HostedRun:
             self.has_ended_host = True
             self._host.kill(why)
 
-    def end_stop(self, question: OpenQuestion, begun: float) -> None:
-        """End the host if code of the plugin goes on in it after a stop, which `begun` then.
+    def stop(
+        self, started: OpenQuestion, question: str, wait: Callable[[OpenQuestion], object]
+    ) -> None:
+        """Stop what was `started`; the host is ended if code of the plugin goes on in it.
 
-        Raises `HostDied` if it has ended meanwhile.
+        A stop does not find what is still being made, and that would go on. So it is put again once
+        the start has an answer, unless it had one before. `wait` waits for an answer as long as a
+        stop may take. Raises `HostDied` if the host has ended meanwhile.
         """
-        line = question.result(0) if question.is_done else question.where(_WHERE_S)
-        if line or not question.is_done:
-            what = f"{self.resource} did not end within {time.monotonic() - begun:.1f} s"
-            self.replace_host(f"{what}: its code is at {line or 'an unknown place'}")
+        is_made = started.is_done
+        self._stop(question, wait)
+        if is_made or self.has_ended_host:
+            return
+        begun = time.monotonic()
+        wait(started)
+        if not started.is_done:
+            self._end_stop(begun, started.where(_WHERE_S))
+        self._stop(question, wait)
+
+    def _stop(self, question: str, wait: Callable[[OpenQuestion], object]) -> None:
+        begun, stopping = time.monotonic(), self.put(question, **self.place)
+        wait(stopping)
+        line = stopping.result(0) if stopping.is_done else stopping.where(_WHERE_S)
+        if line or not stopping.is_done:
+            self._end_stop(begun, line)
+
+    def _end_stop(self, begun: float, line: str) -> None:
+        what = f"{self.resource} did not end within {time.monotonic() - begun:.1f} s"
+        self.replace_host(f"{what}: its code is at {line or 'an unknown place'}")
 
     # -- by the host's threads
 

@@ -70,7 +70,7 @@ class TaskMark:
     process: str
     """The name of the process that wrote it; see `this_process`."""
     log: str
-    """The path of the log that gave the token, which tells it from its copies."""
+    """The place of the log that gave the token; see `TaskOwnership.log`."""
 
     published: PublishedBatch | None = None
     """The last published batch; None: none yet."""

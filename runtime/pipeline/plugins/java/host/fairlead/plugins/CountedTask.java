@@ -53,7 +53,7 @@ final class CountedTask extends SourceTask {
     private final Queue<Transaction> open = new ConcurrentLinkedQueue<>();
     /** How many bytes the records take that are kept whole. */
     private final AtomicLong kept = new AtomicLong();
-    private volatile long counts;
+    private final AtomicLong counts = new AtomicLong();
     private List<Sent> sent = new ArrayList<>();
 
     CountedTask(SourceTask task, ConnectorTaskId id, Last last) {
@@ -62,9 +62,9 @@ final class CountedTask extends SourceTask {
         this.last = last;
     }
 
-    /** Hears that all transactions up to a number count. */
+    /** Hears that all transactions up to a number count; a later number may be heard before. */
     void count(long number) {
-        counts = number;
+        counts.accumulateAndGet(number, Math::max);
         tell();
     }
 
@@ -106,7 +106,7 @@ final class CountedTask extends SourceTask {
 
     private boolean isDue() {
         Transaction next = open.peek();
-        return next != null && next.number() <= counts;
+        return next != null && next.number() <= counts.get();
     }
 
     private void tell(Transaction next) {

@@ -2,35 +2,25 @@
 
 import json
 import random
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairlead_tests.plugins.connect_node import ConnectNode, connect_node, until
-from fairlead_tests.plugins.installed import CONNECT_FILE, installation, plugin_path
+from fairlead_tests.plugins.connect_node import ConnectNode, until
 from fairlead_tests.plugins.pair_driver import word
-from fairlead_tests.plugins.replayed_source import SOURCE, write_replayed_source
+from fairlead_tests.plugins.replayed_source import SOURCE
 from fairlead_tests.plugins.source_driver import written
-from fairlead_tests.plugins.told_sink import SINK, write_told_sink
+from fairlead_tests.plugins.told_sink import SINK
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
-NOBODY = "127.0.0.1:1"
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.spark,
+    pytest.mark.soak,  # each run drives such tasks without a node: plugin_pairs/test_pair.py
+    pytest.mark.xdist_group("plugin_nodes"),
+]
 SEED = 11
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectNode]:
-    installation()
-    folder = tmp_path_factory.mktemp("node")
-    plugins = plugin_path(folder / "plugins", CONNECT_FILE)
-    write_told_sink(plugins / "told")
-    write_replayed_source(plugins / "replayed")
-    settings = {"scheduled.rebalance.max.delay.ms": 0}
-    with connect_node(folder, NOBODY, plugins, settings) as node:
-        yield node
 
 
 def copying(source: Path, target: Path, **more: str) -> dict[str, str]:
@@ -79,10 +69,10 @@ def test_no_line_is_lost_whatever_dies_and_a_clean_stop_repeats_none(
     node.create("copied", copying(source, target))
     write(source, 0, 500)
     until(lambda: len(numbers(target)) >= 500, "all lines are there")
-    node.rest.put("/connectors/copied/stop")
+    node.turn("copied", "stop")
     until(lambda: node.status("copied")["connector"]["state"] == "STOPPED", "it has stopped")
     write(source, 500, 1000)
-    node.rest.put("/connectors/copied/resume")
+    node.turn("copied", "resume")
     until(lambda: len(numbers(target)) >= 1000, "the new lines are there")
     assert numbers(target) == [*range(1000)]
     dice, end = random.Random(SEED), 1000
@@ -90,7 +80,7 @@ def test_no_line_is_lost_whatever_dies_and_a_clean_stop_repeats_none(
     def has(number: int) -> bool:
         return number in numbers(target)
 
-    faults = ["host", "worker", "node", "host", "worker"]
+    faults = ["host", "worker", "node"]
     dice.shuffle(faults)
     for fault in faults:
         write(source, end, end + 300)
@@ -158,7 +148,6 @@ def test_secrets_of_the_sink_are_sealed(node: ConnectNode, tmp_path: Path) -> No
     node.delete("sealed")
 
 
-@pytest.mark.soak
 def test_a_letter_is_written_once_with_and_without_a_transform_between(
     node: ConnectNode, tmp_path: Path
 ) -> None:
@@ -191,7 +180,7 @@ def test_a_letter_is_written_once_with_and_without_a_transform_between(
         return [each.partition(" at ")[0] for each in lines if "@" in each]
 
     until(found, "the letter is there")
-    node.rest.put("/connectors/rows/stop")
+    node.turn("rows", "stop")
     until(lambda: node.status("rows")["connector"]["state"] == "STOPPED", "it has stopped")
     assert puts() == ["words-0@0 good"]
     (letter,) = found()
@@ -202,7 +191,7 @@ def test_a_letter_is_written_once_with_and_without_a_transform_between(
     assert node.rest.put("/connectors/rows/config", json=held).is_success
     assert node.rest.get("/connectors/rows").json()["config"]["sink.password"] == "*" * 8
     records.write_text(f"{records.read_text()}\n{written([word('late'), word('bad')])}")
-    node.rest.put("/connectors/rows/resume")
+    node.turn("rows", "resume")
     until(lambda: len(found()) == 2, "the second letter is there")
 
     def counted() -> list[object]:
