@@ -20,10 +20,13 @@ from ...projections.launches import Launch, launches
 from ..node.worker.core.contract import AnswerCommit, CommitAsked, CoreReport
 from ..node.worker.core.starts import core_of
 from ..pipeline.tasks.reports import Ending, Hung, StatusChanged, Stopped, TaskConfigsChanged
-from .durable_state import DurableState, MemoryLog
 from .environment.clock import SimulatedClock, Story, Violation
-from .invariants import ROW
-from .running import Exclusivity, RunningWorker
+from .group.durable_state import DurableState, MemoryLog
+from .group.place import GroupPlace
+from .hosts.publishing import Publishing
+from .invariants.group import ROW
+from .invariants.hosts import SimulatedSink
+from .invariants.running import Exclusivity, RunningWorker
 from .schedule import Schedule
 
 AGAIN_MS: Final = 50
@@ -34,6 +37,7 @@ HUNG_MS: Final = 30_000
 LONGEST_ANSWER_MS: Final = 12_000
 """How long a commit may wait for an answer, whatever becomes of the message that carries it."""
 NO_FILES: Final = Manifest("", "", 0, 0, 0)
+ONE_FILE: Final = Manifest("", "", 1, 1, 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -60,12 +64,12 @@ class SimulatedTask:
         """Whether it runs: it has not failed, and its connector is neither paused nor stopped."""
         return self.launch.target_state is RunState.RUNNING and not self.has_failed
 
-    def commit(self) -> Commit:
-        """Return the next batch to commit."""
+    def commit(self, manifest: Manifest) -> Commit:
+        """Return the next batch to commit, with what it has staged."""
         connector, number = self.resource
         start: Document | None = {ROW: self.row} if self.row else None
         advance = Advance(partition(self.resource), start, {ROW: self.row + 1})
-        return Commit(CommitId(connector, number, self.token, self.batch), (advance,), NO_FILES, 1)
+        return Commit(CommitId(connector, number, self.token, self.batch), (advance,), manifest, 1)
 
 
 def partition(resource: Resource) -> Document:
@@ -101,6 +105,11 @@ class Surroundings(Protocol):
     is_calm: bool
     """Whether nothing goes wrong any more."""
 
+    @property
+    def sink(self) -> SimulatedSink | None:
+        """Where tasks publish what they have committed; None: they have nothing to publish."""
+        ...
+
 
 class EngineOwner(RunningWorker, Protocol):
     """The worker of an engine."""
@@ -124,13 +133,18 @@ class EngineOwner(RunningWorker, Protocol):
 class SimulatedEngine:
     """The tasks of one worker, each under the token that it was launched with."""
 
-    def __init__(self, world: Surroundings, worker: EngineOwner, rng: Random) -> None:
+    def __init__(
+        self, world: Surroundings, worker: EngineOwner, rng: Random, place: GroupPlace
+    ) -> None:
         self.tasks: dict[Resource, SimulatedTask] = {}
         self.hangs = False
         """Whether the next thing that is to stop does not."""
         self._world = world
         self._worker = worker
         self._rng = rng
+        self._place = place
+        sink = world.sink
+        self._publishing = None if sink is None else Publishing(place, sink, worker.report)
         self._unanswered: dict[CommitId, tuple[int, SimulatedTask]] = {}
         """When each commit was asked for that has no answer yet, and by which task."""
         self._failed: set[tuple[Resource, Token]] = set()
@@ -145,8 +159,10 @@ class SimulatedEngine:
             which = f"{resource} under {launch.token}"
             raise Violation(f"1: {worker.name} starts {which}, the log grants another launch")
         world.exclusivity.claim(worker, resource, launch.token)
-        task = self.tasks[resource] = begin_task(world.durable_state.offsets, launch)
+        task = self.tasks[resource] = begin_task(self._place.offsets, launch)
         task.has_failed = (resource, launch.token) in self._failed
+        if self._publishing is not None and resource.is_task:
+            self._publishing.recover(resource)
         world.exclusivity.begin(worker, resource)
         if not resource.is_task and task.does_work and not launch.split:
             self.split(task, world.schedule.traits.tasks, 0)
@@ -177,7 +193,7 @@ class SimulatedEngine:
         ]
 
     def _find_launch(self, resource: Resource) -> Launch | None:
-        group = self._world.durable_state.group
+        group = self._place.group
         return launches(group, self._worker.member_id, frozenset({resource})).get(resource)
 
     def stop(self, resource: Resource) -> None:
@@ -211,7 +227,7 @@ class SimulatedEngine:
         free = (each for each in self.find_working() if each.is_task and each not in asking)
         found: list[CommitAsked] = []
         for resource in free:
-            commit = self.tasks[resource].commit()
+            commit = self.tasks[resource].commit(ONE_FILE if self._publishing else NO_FILES)
             self._unanswered[commit.commit_id] = now_ms, self.tasks[resource]
             found.append(CommitAsked(commit))
         return found
@@ -225,10 +241,17 @@ class SimulatedEngine:
         if verdict is None or self.tasks.get(task.resource) is not task:
             return
         if verdict.error is Error.NONE:
+            if self._publishing is not None:
+                self._publishing.publish(task.commit(ONE_FILE))
             task.row += 1
             task.batch += 1
         else:
             self._end(task, Ending.FENCED)
+
+    def clean_up(self) -> None:
+        """Publish what tasks without an owner have left, if this member is on duty."""
+        if self._publishing is not None:
+            self._publishing.clean_up(self._worker.member_id)
 
     def see_answers(self, now_ms: int) -> None:
         """Check that no commit has waited for too long; raises `Violation`."""

@@ -1,4 +1,9 @@
-"""The effect of each kind of fault on a simulated cluster."""
+"""The effect of each kind of fault on a simulated cluster.
+
+`BEFALL` has one function for each kind. It gets the world and the fault, and decides by the fault's
+numbers whom of those who are there by then it befalls. Faults of hosts do nothing where there is
+only one.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,14 +26,16 @@ from ...actors.messages.orders import (
     Uncordon,
 )
 from ...events.model import Resource, RunState
-from .durable_state import GROUP_ID
 from .engine import partition
 from .environment.assignor import Blunder
 from .environment.kinds import Fault
 from .environment.network import Line, MessageFault, Way
-from .group_process import Border
-from .invariants import ROW
-from .running import put_at_once
+from .group.durable_state import GROUP_ID
+from .group.group_process import Border
+from .hosts.host import SimulatedHost
+from .hosts.wires import STORE
+from .invariants.group import ROW
+from .invariants.running import put_at_once
 from .schedule import ScheduledFault
 from .worker import SimulatedWorker
 from .world import World
@@ -237,6 +244,47 @@ def _roll(world: World, fault: ScheduledFault) -> None:
         worker.node.roll(fault.span_ms, to_classic=not worker.is_classic)
 
 
+def _host(world: World, fault: ScheduledFault) -> SimulatedHost | None:
+    return None if world.hosts is None else world.hosts.aim(fault.who)
+
+
+def _crash_host(world: World, fault: ScheduledFault, *, loses_disk: bool) -> None:
+    host = _host(world, fault)
+    if host is not None and host.is_up:
+        for node in world.nodes_at(host):
+            if node.live is not None:
+                node.live.die(is_seen=False)
+                node.comes_back(fault.span_ms)
+        host.crash(loses_disk=loses_disk)
+        world.clock.after(fault.span_ms, host.boot)
+
+
+def _freeze_host(world: World, fault: ScheduledFault) -> None:
+    if host := _host(world, fault):
+        host.freeze(fault.span_ms)
+        for node in world.nodes_at(host):
+            if node.live is not None:
+                node.live.freeze(fault.span_ms, ticks_first=fault.much % 2 == 0)
+
+
+def _cut_host(world: World, fault: ScheduledFault, *, stores: bool) -> None:
+    if world.hosts is not None and (host := _host(world, fault)):
+        world.hosts.cut(host, fault.much, fault.span_ms, stores=stores)
+
+
+def _spoil_wire(world: World, fault: ScheduledFault, *, source: bool, stores: bool) -> None:
+    """Delay what a host sends next, or lose what it would hear, where there is no length."""
+    if world.hosts is not None and (host := _host(world, fault)):
+        other = STORE if stores else world.hosts.hosts[fault.much % len(world.hosts.hosts)].name
+        wire = (host.name, other) if source else (other, host.name)
+        world.hosts.wires.spoil(wire, fault.span_ms or None)
+
+
+def _move(world: World, fault: ScheduledFault) -> None:
+    if world.hosts is not None:
+        world.hosts.move(fault.who)
+
+
 SETTINGS: Final[Settings] = (
     ("session.timeout.ms", ("12000", "16000")),
     ("session.timeout.ms", ("20000",)),
@@ -297,4 +345,13 @@ BEFALL: Final[dict[Fault, Callable[[World, ScheduledFault], None]]] = {
     Fault.ROLL: _roll,
     Fault.CONVERT: lambda world, by: world.roll_all(by.span_ms, to_classic=by.who % 2 > 0),
     Fault.MIGRATION: partial(_configure, MIGRATION),
+    Fault.CRASH_HOST: partial(_crash_host, loses_disk=False),
+    Fault.LOSE_DISK: partial(_crash_host, loses_disk=True),
+    Fault.FREEZE_HOST: _freeze_host,
+    Fault.CUT_STORE: partial(_cut_host, stores=True),
+    Fault.CUT_HOSTS: partial(_cut_host, stores=False),
+    Fault.LATE_WRITE: partial(_spoil_wire, source=True, stores=True),
+    Fault.LOSE_WORD: partial(_spoil_wire, source=False, stores=True),
+    Fault.LATE_ANSWER: partial(_spoil_wire, source=True, stores=False),
+    Fault.MOVE: _move,
 }

@@ -12,7 +12,15 @@ from typing import Final, NamedTuple, TypedDict
 
 from ...actors.assignors.built_in import balanced, counting, incremental
 from .environment.clock import random_stream
-from .environment.kinds import CREW_WEIGHTS, LIFECYCLE_WEIGHTS, SPANS_MS, WEIGHTS, Fault
+from .environment.kinds import (
+    CREW_WEIGHTS,
+    HOST_WEIGHTS,
+    LIFECYCLE_WEIGHTS,
+    SPANS_MS,
+    WEIGHTS,
+    Fault,
+)
+from .hosts.wires import GOOD_WIRES, WireTraits
 
 STEPS_PER_ROLL: Final = 6
 """Of so many steps one is of that, in such a crew."""
@@ -22,6 +30,9 @@ LIFECYCLE: Final = 0.5
 
 STEPS_PER_LIFECYCLE: Final = 4
 """Of so many steps one is of that."""
+
+STEPS_PER_HOST_FAULT: Final = 8
+"""Of so many steps one befalls a host, where there are several."""
 
 ALWAYS: Final = frozenset({Fault.SPLIT, Fault.JOIN})
 """Without these nothing ever moves."""
@@ -39,6 +50,9 @@ ASSIGNORS: Final = (
     counting.SIMPLE,
 )
 """What workers like best, in so many of ten simulations."""
+
+MOST_KINDS: Final = 0.7
+"""How many kinds of faults of hosts happen in one simulation."""
 
 MODES: Final = ("sessioned", "compatible", "eager")
 MODE_WEIGHTS: Final = (4, 2, 1)
@@ -71,12 +85,14 @@ class ScheduledFault(NamedTuple):
 
 
 class Crew(Enum):
-    """Which protocols the workers of a simulation speak."""
+    """Which protocols the workers of a simulation speak, and whether there are several hosts."""
 
     CONNECT = "connect"
     CLASSIC = "classic"
     MIXED = "mixed"
     """Some speak the one and some the other, and they are rolled between both."""
+    HOSTS = "hosts"
+    """All speak the connect protocol, on several hosts with one store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +136,10 @@ class ClusterTraits:
     """What workers of that protocol speak at each of three nodes, one of `connect.protocol`."""
     classic_delay_ms: int = 3_000
     """How long an empty classic group waits for more members."""
+    hosts: int = 1
+    """How many hosts there are; more than one have a store."""
+    wires: WireTraits = GOOD_WIRES
+    """How bad the wires between hosts and their store are."""
     assignor: str = balanced.NAME
     """Which one the other workers like best; the default one comes second."""
 
@@ -155,18 +175,30 @@ def draw(seed: int, size: Size) -> Schedule:
     delay_ms = random_stream(seed, "how long an empty group waits").choice([0, 0, 0, 3_000])
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
     traits = replace(traits, initial_delay_ms=delay_ms, **_crew(seed, size.crew))
+    has_hosts = not size.only and size.crew is Crew.HOSTS
+    of_hosts = size.steps // STEPS_PER_HOST_FAULT if has_hosts else 0
     lifecycle = random_stream(seed, "what befalls connectors")
     has_lifecycle = not size.only and lifecycle.random() < LIFECYCLE
     of_lifecycle = size.steps // STEPS_PER_LIFECYCLE if has_lifecycle else 0
     is_rolled = not size.only and size.crew is Crew.MIXED
     of_crew = size.steps // STEPS_PER_ROLL if is_rolled else 0
-    faults = _faults(rng, size.only or _mood(rng), size, size.steps - of_lifecycle - of_crew)
+    faults = _faults(
+        rng, size.only or _mood(rng), size, size.steps - of_lifecycle - of_crew - of_hosts
+    )
     faults += _faults(lifecycle, list(LIFECYCLE_WEIGHTS), size, of_lifecycle, len(faults))
     faults += _faults(random_stream(seed, "rolls"), list(CREW_WEIGHTS), size, of_crew, len(faults))
+    of_seed = random_stream(seed, "what befalls hosts")
+    faults += _faults(of_seed, _some_of(of_seed, HOST_WEIGHTS), size, of_hosts, len(faults))
     return Schedule(seed, size, traits, tuple(faults))
 
 
 class _CrewTraits(TypedDict, total=False):
+    hosts: int
+    wires: WireTraits
+    jitter_ms: int
+    rebalance_timeout_ms: int
+    foreign: int
+    commit_every_ms: int
     classic: int
     modes: tuple[str, ...]
     classic_delay_ms: int
@@ -176,6 +208,19 @@ def _crew(seed: int, crew: Crew) -> _CrewTraits:
     """Return which workers speak the classic protocol, and how."""
     if crew is Crew.CONNECT:
         return {}
+    if crew is Crew.HOSTS:
+        rng = random_stream(seed, "which hosts")
+        wires = WireTraits(
+            rng.choice([3, 8, 40]), *rng.choice([(0, 0), (0.002, 0.005), (0.01, 0.03)])
+        )
+        return {
+            "hosts": rng.choice([2, 3, 3]),
+            "wires": wires,
+            "jitter_ms": rng.choice([5, 30, 30, 400]),
+            "rebalance_timeout_ms": rng.choice([16_000, 20_000]),
+            "foreign": 0,
+            "commit_every_ms": rng.choice([500, 1_500]),
+        }
     rng = random_stream(seed, "which protocols")
     return {
         "modes": tuple(rng.choices(MODES, MODE_WEIGHTS, k=3)),
@@ -208,11 +253,16 @@ def _mood(rng: Random) -> Sequence[Fault]:
     return [kind for kind in WEIGHTS if kind in ALWAYS or rng.random() < SOME_KINDS]
 
 
+def _some_of(rng: Random, kinds: Collection[Fault]) -> Sequence[Fault]:
+    """Return some of these kinds, at least one."""
+    return [kind for kind in kinds if rng.random() < MOST_KINDS] or list(kinds)
+
+
 def _faults(
     rng: Random, kinds: Sequence[Fault], size: Size, count: int, first: int = 0
 ) -> list[ScheduledFault]:
     """Return so many faults of these kinds, in their order and numbered from the first."""
-    all_weights = WEIGHTS | LIFECYCLE_WEIGHTS | CREW_WEIGHTS
+    all_weights = WEIGHTS | LIFECYCLE_WEIGHTS | CREW_WEIGHTS | HOST_WEIGHTS
     weights = [all_weights[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
     faults: list[tuple[int, Fault, int, int, int]] = []

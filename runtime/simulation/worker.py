@@ -39,21 +39,20 @@ from ..node.worker.core.contract import (
     TurnResource,
 )
 from ..node.worker.core.worker_core import WorkerCore
-from .classic_invariants import MemberPosition, RoundInvariants
-from .durable_state import GROUP_ID
 from .engine import SimulatedEngine, Surroundings
 from .environment.assignor import SimulatedAssignor
 from .environment.clients import ForeignClient, ForeignLog
 from .environment.clock import NEVER, random_stream
 from .environment.network import Network, Way
-from .group_process import GroupProcess
+from .group.durable_state import GROUP_ID
+from .group.place import GroupPlace
+from .invariants.classic import MemberPosition, RoundInvariants
 
 
 class WorkerSurroundings(Surroundings, Protocol):
     """The part of a world that a worker uses, besides that of its engine."""
 
     network: Network
-    process: GroupProcess
     rounds: RoundInvariants
     assignor_names: tuple[str, ...]
     """The assignors of workers that have some of their own, the best liked first."""
@@ -67,6 +66,8 @@ class Home(Protocol):
     """The node of a worker."""
 
     number: int
+    place: GroupPlace
+    """What stands for the group here."""
     instance_id: str | None
     is_foreign: bool
     server_assignor: str | None
@@ -108,7 +109,7 @@ class SimulatedWorker:
         is_foreign = node.is_foreign and not self.is_classic
         self.foreign = ForeignClient() if is_foreign else None
         self.member = node.membership(name)
-        self.engine = SimulatedEngine(world, self, self.rng)
+        self.engine = SimulatedEngine(world, self, self.rng, node.place)
         own = () if node.server_assignor or self.is_classic else world.assignor_names
         log = ForeignLog(self._follow, self.foreign) if self.foreign else self._follow(name)
         self._core = WorkerCore(self.member, log, Worker(name), own)
@@ -137,7 +138,7 @@ class SimulatedWorker:
         return self.is_alive and not self.is_frozen
 
     def _follow(self, member_id: str) -> MemberFollower:
-        log = self.world.durable_state.control
+        log = self.node.place.control
         return MemberFollower(GROUP_ID, member_id, log, sees_configured=self.is_classic)
 
     def begin(self) -> None:
@@ -155,12 +156,13 @@ class SimulatedWorker:
             self.is_frozen = True
             self._clock.after(span_ms, self._wake, ticks_first)
 
-    def die(self) -> None:
-        """End at once, with all that runs here."""
+    def die(self, *, is_seen: bool = True) -> None:
+        """End at once, with all that runs here; with its host nobody is left who may see it."""
         if self.is_alive:
             self.is_alive = False
             self.engine.die()
-            self.world.worker_ended(self)
+            if is_seen:
+                self.world.worker_ended(self)
 
     def leave(self, *, temporary: bool = False) -> None:
         """Stop everything gracefully, then leave; a static worker may return."""
@@ -169,7 +171,7 @@ class SimulatedWorker:
 
     def hears_of_group(self) -> None:
         """Repeat everything: the group has a new process."""
-        self.hear(GroupAt(None, self.world.process.coordinator_epoch))
+        self.hear(GroupAt(None, self.node.place.coordinator_epoch))
 
     def split(self, tasks: int, shade: int) -> None:
         """Split the work of a connector that runs here anew."""
@@ -264,6 +266,7 @@ class SimulatedWorker:
         self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
         if self.is_awake:
             self._reports.extend(self.engine.ask_for_commits(self._clock.now_ms))
+            self.engine.clean_up()
             if self._reports:
                 self.settle()
 
@@ -308,7 +311,7 @@ class SimulatedWorker:
                 self.engine.abandon()
 
     def _say(self, message: GroupMessage) -> None:
-        network, process = self.world.network, self.world.process
+        network, place = self.world.network, self.node.place
         is_join = isinstance(message, Heartbeat) and message.member_epoch == JOIN_EPOCH
         if is_join or (isinstance(message, JoinGroup) and not self.engine.tasks):
             self.world.exclusivity.own(self.name)
@@ -319,8 +322,8 @@ class SimulatedWorker:
         hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:
             hear = partial(network.send, self._answers, self._hear_as_foreign, message)
-            only, message = process.generation, self.foreign.says(message)
-        network.send(line, process.submit, only, hear, message)
+            only, message = place.generation, self.foreign.says(message)
+        network.send(line, place.submit, only, hear, message)
 
     def _hear_as_foreign(self, asked: object, reply: object) -> None:
         if self.foreign is not None:

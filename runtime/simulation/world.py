@@ -39,13 +39,17 @@ from ...actors.worker.states import State
 from ...events.group import Group
 from ...events.model import ClientAssignor, GroupState, Resource, RunState
 from ..cluster.messages import AssignorAt
-from .classic_invariants import RoundInvariants
-from .durable_state import GROUP_ID, DurableState, list_resources
 from .environment.assignor import SimulatedAssignor
 from .environment.clock import SimulatedClock, Story, Violation, random_stream
 from .environment.network import Network
-from .group_process import GroupProcess
-from .running import Exclusivity, LifecycleInvariants, Wanted
+from .group.durable_state import GROUP_ID, DurableState, list_resources
+from .group.group_process import GroupProcess
+from .group.place import GroupPlace, OneHost
+from .hosts.cluster import HostPlan, SimulatedHosts
+from .hosts.host import SimulatedHost
+from .invariants.classic import RoundInvariants
+from .invariants.hosts import SimulatedSink
+from .invariants.running import Exclusivity, LifecycleInvariants, Wanted
 from .schedule import Schedule
 from .worker import SimulatedWorker
 
@@ -73,6 +77,10 @@ LONGEST_PROMISE_MS: Final = 60_000
 """The longest that a worker is expected within, and the longest back-off."""
 QUIET_MS: Final = 8_000
 """How long a group at rest is watched: two heartbeats of each member, two commits of each task."""
+OWNED_MS: Final = (2_000, 8_000)
+"""When one of several hosts is likely to own the group."""
+TIMING_OF_HOSTS: Final = (1_000, 15_000)
+"""The heartbeat interval and the session of members where there is a store."""
 RESUMED: Final = 0.6
 """How many of the connectors that are paused or stopped run again in the end."""
 
@@ -83,6 +91,7 @@ class Node:
     def __init__(self, world: "World", number: int) -> None:
         self.number = number
         self.url = f"http://w{number}"
+        self.place = world.place_of(number)
         traits = world.schedule.traits
         self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
         self.is_foreign = number % PATTERN < traits.foreign
@@ -116,8 +125,8 @@ class Node:
             self.live.hear(message)
 
     def comes(self) -> None:
-        """Start a worker here, unless one lives."""
-        if self.live is None:
+        """Start a worker here, unless one lives, or the host is down."""
+        if self.live is None and self.place.is_up:
             self._lives += 1
             self.worker = SimulatedWorker(self._world, self, f"w{self.number}.{self._lives}")
             self._world.story.tell("{} comes", self.worker.name)
@@ -127,7 +136,7 @@ class Node:
         """Return a new member for a worker here, of the protocol that the node speaks now."""
         traits, served = self._world.schedule.traits, self.server_assignor
         identity = Identity(GROUP_ID, name, name, self.url, instance_id=self.instance_id)
-        timing = Timing(rebalance_timeout_ms=traits.rebalance_timeout_ms)
+        timing = replace(self._world.timing, rebalance_timeout_ms=traits.rebalance_timeout_ms)
         if self.mode:
             identity = replace(identity, client_id=name)
             return ClassicMembership(identity, timing, self.mode, traits.max_delay_ms)
@@ -152,8 +161,11 @@ class Node:
         self._world.clock.after(delay_ms, self._arrives)
 
     def _arrives(self) -> None:
-        self.awaited -= 1
-        self.comes()
+        if self.place.is_up:
+            self.awaited -= 1
+            self.comes()
+        else:
+            self._world.clock.after(AGAIN_MS, self._arrives)
 
     def roll(self, delay_ms: int, *, to_classic: bool) -> None:
         """Replace the worker here by one that speaks this protocol."""
@@ -243,8 +255,10 @@ class World:
             connect_initial_delay_ms=schedule.traits.initial_delay_ms,
             initial_delay_ms=schedule.traits.classic_delay_ms,
         )
-        self.process = GroupProcess(self.clock, self.story, settings, self.durable_state)
-        self.process.on_reopened(self._tell_of_group)
+        self.timing = Timing()
+        self.hosts: SimulatedHosts | None = None
+        """The hosts of a cluster with a store; None: there is one host, and none."""
+        self.process: GroupProcess | SimulatedHosts = self._begin(settings)
         self.supervisor = SimulatedSupervisor(self)
         self.echoes: list[Callable[[int], None]] = []
         """What repeats old messages as soon as the group's next process is there."""
@@ -256,8 +270,43 @@ class World:
         self.network.connected.update(each.number for each in self.nodes if each.is_foreign)
         for node in self.nodes[: schedule.size.workers]:
             node.comes()
-        for number in range(schedule.size.connectors):
-            self.clock.after(100, self.command, PutConnector(GROUP_ID, f"c{number}", {"v": "0"}))
+        for at_ms in (100,) if self.hosts is None else OWNED_MS:
+            for number in range(schedule.size.connectors):
+                put = PutConnector(GROUP_ID, f"c{number}", {"v": "0"})
+                self.clock.after(at_ms, self.command, put)
+
+    def _begin(self, settings: GroupSettings) -> GroupProcess | SimulatedHosts:
+        """Begin the process of the group, or the hosts of which one owns it."""
+        traits, shared = self.schedule.traits, (self.clock, self.story)
+        if traits.hosts > 1:
+            self.timing = Timing(*TIMING_OF_HOSTS)
+            interval_ms, session_ms = TIMING_OF_HOSTS
+            settings = replace(
+                settings, heartbeat_interval_ms=interval_ms, session_timeout_ms=session_ms
+            )
+            plan = HostPlan(self.schedule.seed, traits.hosts, traits.wires)
+            self.hosts = SimulatedHosts(*shared, settings, self.durable_state, plan)
+            self.hosts.on_new_owner(self._tell_of_owner)
+            return self.hosts
+        process = GroupProcess(*shared, settings, self.durable_state)
+        process.on_reopened(self._tell_of_group)
+        self._one_host = OneHost(process, self.durable_state)
+        return process
+
+    def place_of(self, node: int) -> GroupPlace:
+        """Return what stands for the group on a node."""
+        if self.hosts is None:
+            return self._one_host
+        return self.hosts.hosts[node % len(self.hosts.hosts)]
+
+    def nodes_at(self, host: SimulatedHost) -> Sequence[Node]:
+        """Return the nodes on a host."""
+        return [node for node in self.nodes if node.place is host]
+
+    @property
+    def sink(self) -> SimulatedSink | None:
+        """Where tasks publish what they have committed; None: they have nothing to publish."""
+        return None if self.hosts is None else self.hosts.sink
 
     @property
     def group(self) -> Group:
@@ -287,10 +336,20 @@ class World:
         self.story.tell("somebody is told {}", reply)
         self.lifecycle.take_reply(wanted, reply)
 
-    def _tell_of_group(self) -> None:
+    def _tell_of_owner(self, host: SimulatedHost) -> None:
+        """Tell the workers on a host that another process has the group."""
+        self._repeat_echoes()
+        for node in self.nodes_at(host):
+            if node.live is not None:
+                self.clock.after(self._rng.randint(0, 300), node.live.hears_of_group)
+
+    def _repeat_echoes(self) -> None:
         echoes, self.echoes = self.echoes, []
         for repeat in echoes:
             repeat(ECHO_MS)
+
+    def _tell_of_group(self) -> None:
+        self._repeat_echoes()
         for worker in self.workers():
             self.clock.after(self._rng.randint(0, 300), worker.hears_of_group)
 
@@ -318,7 +377,10 @@ def settle(world: World) -> None:
             world.nodes[0].comes()
         world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
     end, before = world.durable_state.control.end, world.durable_state.progress.commits.copy()
+    copied = world.durable_state.ends
     world.clock.run(world.clock.now_ms + QUIET_MS)
+    if world.hosts is not None:
+        world.hosts.check_copies(copied)
     if world.durable_state.control.end != end:
         raise Violation("6: a group at rest writes")
     world.lifecycle.check_orders(world.group)

@@ -12,7 +12,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.record_parts import lay_out
 from fairlead.events.records import Record, TargetAssignment
-from fairlead.runtime.simulation.invariants import GroupInvariants, same
+from fairlead.runtime.simulation.invariants.group import GroupInvariants, same
 
 
 class Witness:

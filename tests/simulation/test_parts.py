@@ -19,7 +19,6 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.runtime.simulation.campaign import CampaignResult, PlayResult, Shrinker, play
-from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment.assignor import SimulatedAssignor
 from fairlead.runtime.simulation.environment.clock import (
     WALL_MS,
@@ -30,9 +29,10 @@ from fairlead.runtime.simulation.environment.clock import (
 )
 from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
-from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.invariants import CommitInvariants, consistent, see_covered
-from fairlead.runtime.simulation.running import Exclusivity
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
+from fairlead.runtime.simulation.group.group_process import Border
+from fairlead.runtime.simulation.invariants.group import CommitInvariants, consistent, see_covered
+from fairlead.runtime.simulation.invariants.running import Exclusivity
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size, draw
 from fairlead_tests.decider import resources
 

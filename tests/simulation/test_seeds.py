@@ -49,6 +49,10 @@ def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew) -> None:
     assert told(search(range(2), Size(crew=crew))) == ""
 
 
+def test_no_seed_of_several_hosts_breaks_a_rule() -> None:
+    assert told(search(range(3), Size(crew=Crew.HOSTS))) == ""
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("size", [Size(), LARGE, SINGLE], ids=["usual", "large", "single"])
 def test_no_seed_of_many_breaks_a_rule(size: Size) -> None:
@@ -56,7 +60,7 @@ def test_no_seed_of_many_breaks_a_rule(size: Size) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
+@pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED, Crew.HOSTS])
 def test_no_seed_of_many_crews_breaks_a_rule(crew: Crew) -> None:
     assert told(search(range(1_000, 1_500), Size(crew=crew))) == ""
 

@@ -10,7 +10,7 @@ from fairlead.events.records import GroupMetadata
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.environment.kinds import Fault as Befalls
 from fairlead.runtime.simulation.faults import schedule_faults
-from fairlead.runtime.simulation.running import Exclusivity
+from fairlead.runtime.simulation.invariants.running import Exclusivity
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size, draw
 from fairlead.runtime.simulation.world import World
 

@@ -45,6 +45,15 @@ class Fault(Enum):
     ROLL = "a worker is rolled to the other protocol"
     CONVERT = "all workers are rolled to one protocol"
     MIGRATION = "the migration policy is changed, and taken back"
+    CRASH_HOST = "a host crashes"
+    LOSE_DISK = "a host crashes, and its disk is lost"
+    FREEZE_HOST = "a host freezes"
+    CUT_STORE = "a host is cut off from the store"
+    CUT_HOSTS = "a host is cut off from the other hosts"
+    LATE_WRITE = "what a host sends to the store is late"
+    LOSE_WORD = "a word of the store to a host is lost"
+    LATE_ANSWER = "what a host sends to another host is late"
+    MOVE = "the owner gives the group up"
 
 
 WEIGHTS: Final = {
@@ -93,6 +102,19 @@ LIFECYCLE_WEIGHTS: Final = {
 CREW_WEIGHTS: Final = {Fault.ROLL: 6, Fault.CONVERT: 4, Fault.MIGRATION: 1}
 """The same for what befalls a crew that speaks both protocols."""
 
+HOST_WEIGHTS: Final = {
+    Fault.CRASH_HOST: 5,
+    Fault.LOSE_DISK: 4,
+    Fault.FREEZE_HOST: 7,
+    Fault.CUT_STORE: 6,
+    Fault.CUT_HOSTS: 5,
+    Fault.LATE_WRITE: 5,
+    Fault.LOSE_WORD: 5,
+    Fault.LATE_ANSWER: 4,
+    Fault.MOVE: 3,
+}
+"""The same for what befalls hosts and their store."""
+
 SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
     Fault.DOUBLE: (100, 2_000, 9_000),
     Fault.DELAY: (500, 2_000, 4_000, 9_000),
@@ -114,5 +136,12 @@ SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
     Fault.ROLL: (100, 2_000, 20_000),
     Fault.CONVERT: (1_000, 10_000, 30_000),
     Fault.MIGRATION: (5_000, 20_000),
+    Fault.CRASH_HOST: (500, 4_000, 12_000),
+    Fault.LOSE_DISK: (500, 4_000, 12_000),
+    Fault.FREEZE_HOST: (1_000, 4_000, 6_000, 12_000),
+    Fault.CUT_STORE: (1_000, 4_000, 9_000),
+    Fault.CUT_HOSTS: (1_000, 5_000, 15_000),
+    Fault.LATE_WRITE: (500, 4_000, 12_000),
+    Fault.LATE_ANSWER: (500, 4_000, 12_000),
 }
 """The longest that a fault lasts, one of these; what is not named here has no length."""

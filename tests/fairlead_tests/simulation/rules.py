@@ -11,6 +11,7 @@ from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.schedule import Crew
 from fairlead_tests.simulation import core_mutations as core
 from fairlead_tests.simulation import crew_mutations as crews
+from fairlead_tests.simulation import host_mutations as hosts
 from fairlead_tests.simulation import member_mutations as own
 from fairlead_tests.simulation import mutations as off
 from fairlead_tests.simulation.mutations import Patch
@@ -114,8 +115,100 @@ OF_CREWS = (
 )
 """The rules of classic members, and of conversion."""
 
+OF_HOSTS = (
+    Mutation(
+        "speak_before_the_append_counts",
+        "11.11",
+        "An owner answers once what the answer rests on counts in the store.",
+        hosts.speak_before_the_append_counts,
+        seeds=20,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "copy_before_the_store",
+        "11.12",
+        "What an owner writes goes into its copy once it counts in the store.",
+        hosts.copy_before_the_store,
+        seeds=20,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "go_on_after_an_unknown_outcome",
+        "11.11",
+        "An owner ends if it does not know what became of a write.",
+        hosts.go_on_after_an_unknown_outcome,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "answer_without_a_word_of_the_store",
+        "11.14",
+        "An answer without a record of its own waits for a word of the store.",
+        hosts.answer_without_a_word_of_the_store,
+        seeds=100,
+        shown_by=9,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "deliver_before_the_copies",
+        "11.15",
+        "A door delivers an answer once the copies of its host hold what it rests on.",
+        hosts.deliver_before_the_copies,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "deliver_by_the_control_log_alone",
+        "11.15",
+        "An answer waits for both copies.",
+        hosts.deliver_by_the_control_log_alone,
+        seeds=60,
+        shown_by=5,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "begin_with_short_sessions",
+        "8 Session timer",
+        "A new owner gives every member a full session.",
+        hosts.begin_with_short_sessions,
+        seeds=100,
+        shown_by=7,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "fence_nobody",
+        "11.13",
+        "The store refuses what an earlier owner writes, and its beats.",
+        hosts.fence_nobody,
+        seeds=100,
+        shown_by=11,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "take_a_beat_under_way_for_a_word",
+        "11.14",
+        "A beat confirms only the answers that waited when it began.",
+        hosts.take_a_beat_under_way_for_a_word,
+        masked="it takes an owner that is deposed within the milliseconds of one beat, and a"
+        " request in the rest of them",
+        held_by="group/test_unconfirmed_answers.py"
+        "::test_without_a_record_it_leaves_after_a_beat_that_began_after_it_came",
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
+        "claim_before_the_logs_are_read",
+        "11.13",
+        "A node claims once its copies have all that counts.",
+        hosts.claim_before_the_logs_are_read,
+        masked="the first record of a claim has to start at the end of what counts; a claim that"
+        " comes too early only ends the work of an owner that was well",
+        held_by="node/test_claims.py::test_it_never_claims_before_both_logs_are_read_to_the_end",
+        crew=Crew.HOSTS,
+    ),
+)
+"""The rules of several hosts with one store."""
+
 MUTATIONS = (
     *OF_CREWS,
+    *OF_HOSTS,
     Mutation(
         "admit_any_request",
         "3 Identity",

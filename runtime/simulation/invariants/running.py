@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ...actors.messages.commands import GroupCommand, Reply
-from ...actors.messages.errors import SUCCESS
-from ...actors.messages.orders import DeleteConnector, PutConnector, PutConnectors, SetTargetState
-from ...events.group import Group
-from ...events.model import Resource, RunState, Token
-from ...events.records import ConnectorConfig, Record, TargetState, Tombstone
-from .environment.clock import Story, Violation
+from ....actors.messages.commands import GroupCommand, Reply
+from ....actors.messages.errors import SUCCESS
+from ....actors.messages.orders import DeleteConnector, PutConnector, PutConnectors, SetTargetState
+from ....events.group import Group
+from ....events.model import Resource, RunState, Token
+from ....events.records import ConnectorConfig, Record, TargetState, Tombstone
+from ..environment.clock import Story, Violation
 
 TOGETHER: Final = "together"
 """A key of configs: by which command several connectors were put at once."""
@@ -157,13 +157,18 @@ class LifecycleInvariants:
         return wanted
 
     def take_reply(self, wanted: Iterable[Wanted], reply: Reply) -> None:
-        """Record the reply: orders are executed in their order, or not at all."""
+        """Record the reply: orders are executed in their order, or not at all.
+
+        A reply may come after that to a later order: then it says nothing any more.
+        """
         for each in wanted:
-            known = self._wanted[each.connector]
+            orders = self._wanted[each.connector]
+            if each not in orders:
+                continue
             if reply.error not in SUCCESS:
-                known.remove(each)
+                orders.remove(each)
             elif each.is_sure:
-                del known[: known.index(each)]
+                del orders[: orders.index(each)]
 
     def check_orders(self, group: Group) -> None:
         """Check that no order was lost on its way through the log; raises `Violation`."""

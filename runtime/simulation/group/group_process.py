@@ -7,21 +7,15 @@ effect: everything is lost but the log.
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from ...actors.group.group_shard import CoordinatorProcess, GroupShard
-from ...actors.group.host import LATE_MS, TICK_MS, LatenessBudget, drain
-from ...actors.group.kind import WORKERS
-from ...actors.group.members.commit import OffsetLedger
-from ...actors.group.members.request_filter import first_epoch
-from ...actors.group.state.settings import GroupSettings
-from ...actors.messages.commands import GroupRequest, Reply
-from ...actors.messages.computing import Install
-from ...actors.timing import Now
-from ...events.group import Group
-from ...events.log.frame import NewEntry
+from ....actors.group.host import drain
+from ....actors.group.state.settings import GroupSettings
+from ....actors.messages.commands import GroupRequest
+from ....actors.timing import Now
+from ....events.group import Group
+from ....events.log.frame import NewEntry
+from ..environment.clock import SimulatedClock, Story
+from .coordinating import CoordinatingProcess, Hear
 from .durable_state import DurableState
-from .environment.clock import NEVER, SimulatedClock, Story
-
-Hear = Callable[[Reply], None]
 
 
 class Border(Enum):
@@ -33,8 +27,8 @@ class Border(Enum):
     AFTER_SPEAKING = "after it has spoken"
 
 
-class GroupProcess:
-    """One group's coordinator with its queue, its logs and its timers."""
+class GroupProcess(CoordinatingProcess):
+    """The process of a group whose logs lie beside it."""
 
     def __init__(
         self,
@@ -43,36 +37,19 @@ class GroupProcess:
         settings: GroupSettings,
         durable_state: DurableState,
     ) -> None:
+        super().__init__(clock, story, settings, durable_state)
         self.generation = 0
         """How often it was started anew."""
-        self.is_down = self.is_frozen = False
-        self.decisions = 0
-        """How many requests it took, or answers it gave to those it had held, if these are more."""
-        self._clock = clock
-        self._story = story
-        self._settings = settings
-        self._durable_state = durable_state
-        self._named = 0
+        self.is_down = False
         self._doom: Border | None = None
         self._downtime_ms = 0
-        self._queue: list[tuple[GroupRequest, Hear]] = []
-        self._is_due = False
-        self._tick_at_ms = NEVER
-        """When it is to be woken next for its timers, steady clock."""
-        self._ticked_ms = 0
-        """When it looked at its timers last, steady clock."""
         self._reopened: list[Callable[[], None]] = []
         self._open()
 
     @property
-    def group(self) -> Group:
-        """The group as the process has it in memory."""
-        return self._coordinator.group
-
-    @property
-    def coordinator_epoch(self) -> int:
-        """The number of the process, which its supervisor knows."""
-        return self._coordinator.coordinator_epoch
+    def is_stopped(self) -> bool:
+        """Whether it is down or frozen."""
+        return self.is_down or self.is_frozen
 
     def submit(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
         """Queue a message; `only` is the one process that may get it, None: any.
@@ -80,12 +57,8 @@ class GroupProcess:
         A message to an earlier process may reach a later one, as one that has its port. One that
         goes through a connection ends with it.
         """
-        if only not in {None, self.generation} or self.is_down:
-            return
-        self._queue.append((message, hear))
-        if not self._is_due:
-            self._is_due = True
-            self._clock.after(0, self._flush)
+        if only in {None, self.generation} and not self.is_down:
+            self.enqueue(hear, message)
 
     def on_reopened(self, deed: Callable[[], None]) -> None:
         """Register a callback for each restart of the process."""
@@ -111,36 +84,15 @@ class GroupProcess:
         if not self.is_down and not self.is_frozen:
             self._story.tell("the group's process freezes for {} ms", span_ms)
             self.is_frozen = True
-            self._clock.after(span_ms, self._thaw, self.generation, ticks_first)
+            self._clock.after(span_ms, self._wake, self.generation, ticks_first)
 
-    def _thaw(self, generation: int, ticks_first: bool) -> None:  # noqa: FBT001
+    def _wake(self, generation: int, ticks_first: bool) -> None:  # noqa: FBT001
         if generation == self.generation and self.is_frozen and not self.is_down:
-            self.is_frozen = False
-            is_late = self._tick_at_ms <= self._clock.now_ms
-            if is_late and ticks_first:
-                self._pass_time()
-            self._flush()
-            if is_late and not ticks_first:
-                self._tick(self._tick_at_ms)
+            self._thaw(ticks_first)
 
     def _open(self) -> None:
-        ledger = OffsetLedger(self._durable_state.offsets)
         group = self._durable_state.restore_group()
-        self._coordinator = GroupShard(
-            group,
-            WORKERS,
-            self._settings,
-            ledger,
-            self._clock.now_ms,
-            CoordinatorProcess(first_epoch(1 + self.generation), self._new_id),
-        )
-        self._lateness = LatenessBudget()
-        self._tick_at_ms, self._ticked_ms = NEVER, self._clock.now_ms
-        self._wake_in_time()
-
-    def _new_id(self) -> str:
-        self._named += 1
-        return f"f{self._named}"
+        self._serve(group, self._durable_state.offsets, 1 + self.generation)
 
     def _reopen(self) -> None:
         self._queue.clear()
@@ -150,39 +102,6 @@ class GroupProcess:
         self._open()
         for deed in self._reopened:
             deed()
-
-    def _wake_in_time(self) -> None:
-        """Set a timer for the coordinator's next tick, as the group's actor does."""
-        now = self._clock.now()
-        at_ms = max(self._coordinator.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
-        if at_ms < self._tick_at_ms:
-            self._tick_at_ms = at_ms
-            self._clock.after(at_ms - now.steady_ms, self._tick, at_ms)
-
-    def _tick(self, at_ms: int) -> None:
-        if at_ms == self._tick_at_ms and not self.is_down and not self.is_frozen:
-            self._pass_time()
-            self._drain()
-
-    def _pass_time(self) -> None:
-        """Execute all due timers; timers are extended by the time the process was frozen."""
-        now = self._clock.now()
-        late_ms = now.steady_ms - self._tick_at_ms
-        if late_ms >= LATE_MS:
-            self._coordinator.extend_timers(self._lateness.grant(late_ms, now.steady_ms))
-        self._tick_at_ms, self._ticked_ms = NEVER, now.steady_ms
-        self._coordinator.run_timers(now)
-
-    def _flush(self) -> None:
-        self._is_due = False
-        if self.is_down or self.is_frozen:
-            return
-        queue, self._queue = self._queue, []
-        for message, hear in queue:
-            if isinstance(message, Install):
-                self._durable_state.take_install(message)
-            self._coordinator.submit(message, hear, self._clock.now())
-        self._drain(len(queue))
 
     def _drain(self, taken: int = 0) -> None:
         """Write decisions, and only then send answers; it may crash in between."""

@@ -8,19 +8,19 @@ each member what it holds, under the same tokens.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...actors.assignors.classic.protocol import VERSIONS
-from ...actors.classic.bytes.connect import decode_assignment
-from ...actors.messages.classic import (
+from ....actors.assignors.classic.protocol import VERSIONS
+from ....actors.classic.bytes.connect import decode_assignment
+from ....actors.messages.classic import (
     ClassicCall,
     JoinGroup,
     MemberReply,
     SyncGroup,
 )
-from ...actors.messages.errors import Error
-from ...actors.worker.states import State
-from ...events.group import Group
-from ...events.model import ClassicMember, Grants, Resource, Resources, Why
-from ...events.records import (
+from ....actors.messages.errors import Error
+from ....actors.worker.states import State
+from ....events.group import Group
+from ....events.model import ClassicMember, Grants, Resource, Resources, Why
+from ....events.records import (
     ClassicGroup,
     CurrentAssignment,
     MemberMetadata,
@@ -28,8 +28,8 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ..node.worker.core.contract import Effect, SendToGroup
-from .environment.clock import Violation
+from ...node.worker.core.contract import Effect, SendToGroup
+from ..environment.clock import Violation
 
 
 class MemberPosition(NamedTuple):

@@ -11,12 +11,12 @@ from dataclasses import fields
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from ...actors.messages.computing import Assignment
-from ...events.catalogue import offset_key
-from ...events.commits import Offset, TaskProgress
-from ...events.group import AWAY_EPOCH, Group, Member, token_of
-from ...events.model import NOTHING, Key, MemberState, Resource, Resources, Token
-from ...events.records import (
+from ....actors.messages.computing import Assignment
+from ....events.catalogue import offset_key
+from ....events.commits import Committed, Offset, TaskProgress
+from ....events.group import AWAY_EPOCH, Group, Member, token_of
+from ....events.model import NOTHING, Key, MemberState, Resource, Resources, Token
+from ....events.records import (
     GroupMetadata,
     MemberMetadata,
     Record,
@@ -24,7 +24,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .environment.clock import Violation
+from ..environment.clock import Violation
 
 
 class _Cover(NamedTuple):
@@ -147,9 +147,11 @@ class CommitInvariants:
     def see(self, records: Sequence[Record | None]) -> None:
         """Check one append to the offset log.
 
-        The offset of a commit comes right before its progress; any other was set by people.
+        The offset of a commit comes right before its progress, but for what is to be published; any
+        other was set by people.
         """
-        for record, then in zip_longest(records, records[1:]):
+        counted = [each for each in records if not isinstance(each, Committed)]
+        for record, then in zip_longest(counted, counted[1:]):
             if isinstance(record, TaskProgress):
                 self._forward(record)
             elif isinstance(record, Offset):

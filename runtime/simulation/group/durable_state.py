@@ -9,17 +9,17 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from ...actors.messages.computing import Install
-from ...events.catalogue import entry_key
-from ...events.entries.codec import decode, restore
-from ...events.evolve import evolve
-from ...events.group import Group
-from ...events.log.frame import Entry, NewEntry
-from ...events.log.reader import Newer
-from ...events.log.tables import view_key
-from ...events.log.writer import GroupLog
-from ...events.model import Grants, Resource
-from ...events.records import (
+from ....actors.messages.computing import Install
+from ....events.catalogue import entry_key
+from ....events.entries.codec import decode, restore
+from ....events.evolve import evolve
+from ....events.group import Group
+from ....events.log.frame import Entry, NewEntry
+from ....events.log.reader import Newer
+from ....events.log.tables import view_key
+from ....events.log.writer import GroupLog
+from ....events.model import Grants, Resource
+from ....events.records import (
     ClassicGroup,
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -36,10 +36,11 @@ from ...events.records import (
     TaskStatus,
     Tombstone,
 )
-from .classic_invariants import ConversionInvariants
-from .environment.clock import SimulatedClock, Story, Violation, random_stream
-from .invariants import CommitInvariants, GroupInvariants, same, see_covered
-from .running import LifecycleInvariants, see_tasks
+from ...node.door.delivery import LogEnds
+from ..environment.clock import SimulatedClock, Story, Violation, random_stream
+from ..invariants.classic import ConversionInvariants
+from ..invariants.group import CommitInvariants, GroupInvariants, same, see_covered
+from ..invariants.running import LifecycleInvariants, see_tasks
 
 GROUP_ID: Final = "connect"
 
@@ -63,12 +64,15 @@ class MemoryLog:
         """Append entries, and return them with their offsets."""
         start = self.end
         for each in new:
-            entry = Entry(self.end, each.type, each.version, each.key, wall_ms, each.value)
-            key = view_key(entry.type, entry.key)
-            self.entries.append(entry)
-            self._keys.append(key)
-            self._view[key] = entry
+            self.copy(Entry(self.end, each.type, each.version, each.key, wall_ms, each.value))
         return self.entries[start:]
+
+    def copy(self, entry: Entry) -> None:
+        """Append an entry as it is; its offset is the log's end."""
+        key = view_key(entry.type, entry.key)
+        self.entries.append(entry)
+        self._keys.append(key)
+        self._view[key] = entry
 
     def compact(self, cut: int) -> list[Entry]:
         """Return the entries that remain once all before an offset are trimmed.
@@ -130,16 +134,22 @@ class DurableState:
         self._folder = folder
         self._disk = self._open() if folder else None
 
-    def write(self, entries: Sequence[NewEntry], live: Group) -> None:
+    @property
+    def ends(self) -> LogEnds:
+        """The ends of both logs."""
+        return LogEnds(self.control.end, self.offsets.end)
+
+    def write(self, entries: Sequence[NewEntry], live: Group) -> Sequence[Entry]:
         """Append to the control log, and check the group against it; raises `Violation`."""
         if not entries:
-            return
+            return ()
         wall_ms = self._clock.wall_ms
         if self._disk is not None:
             self._disk.append(self._disk.end, entries, wall_ms)
         is_told = self._story.is_told
         written: list[Record] = []
-        for entry in self.control.append(entries, wall_ms):
+        appended = self.control.append(entries, wall_ms)
+        for entry in appended:
             record = decode(entry)
             if record is None:
                 raise Violation(f"5: the log does not know its own entry {entry}")
@@ -158,10 +168,13 @@ class DurableState:
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
             self._restore()
+        return appended
 
-    def write_offsets(self, entries: Sequence[NewEntry]) -> None:
+    def write_offsets(self, entries: Sequence[NewEntry]) -> Sequence[Entry]:
         """Append to the offset log, and check that progress only grows; raises `Violation`."""
-        self.progress.see([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
+        appended = self.offsets.append(entries, self._clock.wall_ms)
+        self.progress.see([*map(decode, appended)])
+        return appended
 
     def see_alterations(self) -> None:
         """Check that the control log has all changes of offsets; raises `Violation`."""

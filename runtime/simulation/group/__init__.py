@@ -1,0 +1,1 @@
+"""The simulated process of a group, and what is durable of it."""

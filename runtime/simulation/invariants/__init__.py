@@ -1,0 +1,1 @@
+"""The checks of a simulation: the invariants of PROTOCOL §11."""
