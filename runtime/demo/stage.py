@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -16,6 +16,7 @@ from ...actors.transport.system import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder
+from ..processes.guard import descendants
 from .feeder import start_feeder
 
 CONNECTOR = "flights"
@@ -52,6 +53,7 @@ SETTINGS: Mapping[str, str] = {
 }
 """Kafka Connect's defaults, but with a shorter session, so that a kill is detected sooner."""
 
+NOTHING: Mapping[str, str] = {}
 UP_SECONDS = 60.0
 STOP_SECONDS = 40.0
 ASK_SECONDS = 10.0
@@ -95,10 +97,16 @@ class Stage:
         self._node: NodeFile | None = None
         self._system: System | None = None
 
-    def start_node(self, workers: int) -> NodeFile:
-        """Start `fairlead up`, and wait until its REST interface answers."""
+    @property
+    def is_up(self) -> bool:
+        """Whether its node was started, and was not killed."""
+        return self._node is not None
+
+    def start_node(self, workers: int, more: Mapping[str, str] = NOTHING) -> NodeFile:
+        """Start `fairlead up` with more settings, and wait until its REST interface answers."""
         self.source.mkdir(parents=True)
-        process = self._start("up", [f"workers={workers}"])
+        settings = [f"workers={workers}", *(f"{key}={value}" for key, value in more.items())]
+        process = self._start("up", settings)
         folder, deadline = RunFolder(self.data_dir), time.monotonic() + UP_SECONDS
         while time.monotonic() < deadline:
             if process.poll() is not None:
@@ -126,6 +134,20 @@ class Stage:
     def create_connector(self) -> None:
         """Create the demo's connector."""
         self.create(CONNECTOR, connector_config(self.source, self.sink))
+
+    def create_from(self, source: Path, sink: Path) -> None:
+        """Create the demo's connector for other folders than those of this stage."""
+        self.create(CONNECTOR, connector_config(source, sink))
+
+    def kill_node(self) -> None:
+        """Kill all processes of the node at once, as its host would end."""
+        (up, *_) = self._processes
+        pids = [up.pid, *descendants(up.pid)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        self._node = None
 
     def create(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector through the REST interface."""

@@ -12,7 +12,7 @@ from fairlead.actors.group.members.commit import OffsetLedger
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.timing import Now
-from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
 from fairlead_tests.benchmarks.figures import tell
 from fairlead_tests.benchmarks.groups import member_id, settled
 

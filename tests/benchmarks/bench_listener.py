@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -41,7 +42,7 @@ from fairlead_tests.benchmarks.wire_load import (
     Member,
     dial,
 )
-from fairlead_tests.consumer.driver import WALL_MS, ConsumerDriver, topic
+from fairlead_tests.consumer.driver import SETTINGS, WALL_MS, ConsumerDriver, topic
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker, broker_at
 from fairlead_tests.kafka.topics import Topics
@@ -52,6 +53,7 @@ SECONDS: Final = 5.0
 GROUPS, MEMBERS_EACH, SPEAKERS = 1_000, 10, 50
 IDLE_SECONDS: Final = 10.0
 CONVERTED: Final = 1_000
+JOINING, PARTITIONS = 400, 2_000
 LOG_MIB: Final = 64
 PATIENT: Final = {"group_consumer_session_timeout_ms": 600_000}
 """So nobody's session ends while nobody speaks."""
@@ -80,6 +82,7 @@ class Measured(NamedTuple):
 def main() -> None:
     """Measure with a broker behind and beside it, or alone."""
     converts()
+    joins()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         try:
@@ -232,6 +235,20 @@ def converts() -> None:
         f"a classic group of {CONVERTED} with a partition each, {records} records in one batch"
     )
     tell("conversion", used, "CPU s of the coordinator", conditions=conditions)
+
+
+def joins() -> None:
+    """Tell what it costs a group that many consumers join, one after the other."""
+    topics = {TOPIC: topic(TOPIC, PARTITIONS)}
+    driver = ConsumerDriver(topics=topics, settings=replace(SETTINGS, assignment_interval_ms=1_000))
+    used = time.process_time()
+    for number in range(JOINING):
+        driver.joins(f"m{number}", TOPIC)
+        driver.now_ms += 1
+    used = time.process_time() - used
+    assert len(driver.group.members) == JOINING
+    conditions = f"{JOINING} consumers, {PARTITIONS} partitions, a target each second at most"
+    tell("joins of a large group", used, "CPU s of the coordinator", conditions=conditions)
 
 
 def classic_member(number: int) -> ClassicMember:

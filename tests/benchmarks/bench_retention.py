@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from fairlead.actors.shards.host_actor import HostedLogs
+from fairlead.actors.shards.hosted_logs import HostedLogs, open_logs
 from fairlead.actors.timing import Now
 from fairlead.events.commits import (
     Commit,
@@ -27,12 +27,12 @@ from fairlead.events.commits import (
     TaskProgress,
 )
 from fairlead.events.entries.codec import CONTROL, OFFSETS, encode, restore
+from fairlead.events.entries.retention import UNLIMITED, Retention
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import shrink_log
 from fairlead.events.model import Cause, Resource, RunState, Token, Why
 from fairlead.events.records import GroupMetadata, TaskStatus, Tombstone
-from fairlead.events.retention import UNLIMITED, Retention
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.runtime.config.load import load_config
 from fairlead_tests.benchmarks.figures import tell
@@ -69,7 +69,7 @@ def rebalance(epoch: int, now_ms: int) -> Iterator[NewEntry]:
 
 def live(folder: Path, batches: int, retention: Retention) -> None:
     """Write the logs of a group that ran so many batches, and compact as its process does."""
-    logs = HostedLogs(folder, "connect", (CONTROL, OFFSETS), retention, had_logs=False)
+    logs = HostedLogs(open_logs(folder, "connect", (CONTROL, OFFSETS), had_logs=False), retention)
     for first in range(0, batches, PER_EPOCH):
         at_ms = END_MS - DAYS_MS + DAYS_MS * first // batches
         now = Now(at_ms, at_ms)
@@ -91,7 +91,7 @@ def size_of(folder: Path) -> float:
 def rebuild_seconds(folder: Path) -> float:
     """Return how long it takes to own the logs and to rebuild the group."""
     began = time.perf_counter()
-    logs = HostedLogs(folder, "connect", (CONTROL, OFFSETS), had_logs=True)
+    logs = HostedLogs(open_logs(folder, "connect", (CONTROL, OFFSETS), had_logs=True))
     restore("connect", *logs.control.load())
     took = time.perf_counter() - began
     logs.close()
