@@ -25,7 +25,7 @@ from fairlead.actors.worker.membership import Membership
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Resources
-from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.group.durable_state import MemoryLog
 
 CONNECTORS = ("flights", "trains", "ships")
 QUIET_S = 1.0

@@ -61,6 +61,35 @@ def templated(*settings: str) -> str:
     return made.stdout
 
 
+@needs_kubectl
+def test_many_hosts_are_pods_that_lose_nothing_with_their_volumes() -> None:
+    built = run("kubectl", "kustomize", FOLDER / "many-hosts")
+    assert (built.returncode, built.stderr) == (0, "")
+    documents = {f"{each['kind']} {each['metadata']['name']}": each for each in documents_in(built)}
+    spec = documents["StatefulSet fairlead"]["spec"]
+    assert (spec["replicas"], "volumeClaimTemplates" in spec) == (3, False)
+    pod = pod_of(documents)
+    assert {"name": "data", "emptyDir": {}} in pod["volumes"]
+    (container,) = pod["containers"]
+    names = [each["name"] for each in container["env"]]
+    assert len(names) == len(set(names))
+    assert {"containerPort": 9094, "name": "kafka"} in container["ports"]
+    (policy,) = (each for name, each in documents.items() if name.startswith("NetworkPolicy"))
+    among = {"from": [{"podSelector": {"matchLabels": LABELS}}]}
+    assert {**among, "ports": [{"port": "kafka", "protocol": "TCP"}]} in policy["spec"]["ingress"]
+
+
+def documents_in(built: "subprocess.CompletedProcess[str]") -> list[Document]:
+    return [*yaml.safe_load_all(built.stdout)]
+
+
+def test_the_settings_of_many_hosts_are_valid_but_for_the_files() -> None:
+    config = load_config(FOLDER / "many-hosts" / "fairlead.toml", {}, ("node.name=fairlead-0",))
+    store = config.store()
+    assert store is not None
+    assert (store.kind, store.node) == ("postgres", "fairlead-0")
+
+
 def pod_of(documents: dict[str, Document]) -> Document:
     spec: Document = documents["StatefulSet fairlead"]["spec"]["template"]["spec"]
     return spec

@@ -8,7 +8,7 @@ import pytest
 from fairlead_tests.pages import BY_HAND, DOCS, HOUSE, PAGES, README, name_of
 
 MOST_LINES = {
-    "README.md": 150,
+    "README.md": 165,
     "CONTRIBUTING.md": 120,
     "CHANGELOG.md": 60,
     "ARCHITECTURE.md": 200,

@@ -54,8 +54,8 @@ BESIDE_A_SOURCE = {
     f"sink.{key}" for key in ("connector.class", "topics", "topics.regex", "transforms")
 }
 """Keys of Connect's sinks, as they stand beside the keys of a plugin that is the source."""
-OF_EXAMPLES = {"source.database", "source.table"}
-"""Keys of the type in `deploy/sqlite`."""
+OF_EXAMPLES = {"source.database", "source.table", "member.input", "member.output"}
+"""Keys of the type in `deploy/sqlite`, and of the worker in `deploy/member-over-kafka`."""
 WORDS = {"VERB"}
 """What stands for a verb."""
 by_hand = pytest.mark.parametrize("page", BY_HAND, ids=name_of)
@@ -242,9 +242,8 @@ NO_METRICS = {"fairlead_published", "fairlead_tests", "fairlead_sqlite", "fairle
 
 @by_hand
 def test_every_module_is_one(page: Path) -> None:
-    groups = {
-        f"fairlead.{each}" for each in ("sources", "sinks", "connectors", "transforms", "assignors")
-    }
+    kinds = "sources", "sinks", "connectors", "transforms", "assignors", "server_assignors"
+    groups = {f"fairlead.{each}" for each in kinds}
     named = {code for code in codes_in(page) if re.fullmatch(r"fairlead(\.[a-z_]+)+", code)}
     assert {each for each in named - groups if not importlib.util.find_spec(each)} == set()
 
