@@ -67,6 +67,9 @@ class KafkaSecurity:
     """How many bytes each principal may send and get of brokers; 0: any number."""
     tls: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The `kafka.ssl.*` settings of the listener; empty: it is not encrypted. Some are secret."""
+    nodes: tuple[str, ...] = ()
+    """The principals of nodes, by their certificates: they send what is sent on the owner's host.
+    """
     principal_rules: str = "DEFAULT"
     """How the subjects of certificates become names of users."""
     upstream: UpstreamSpec = UpstreamSpec()
@@ -75,7 +78,7 @@ class KafkaSecurity:
     def read(cls, content: Mapping[str, Any]) -> Self:
         """Return the value of a decoded JSON object."""
         values: dict[str, Any] = dict(content)
-        for name in ("mechanisms", "super_users"):
+        for name in ("mechanisms", "super_users", "nodes"):
             values[name] = tuple(content.get(name, ()))
         bearer = dict(content.get("bearer", {}))
         audiences = tuple(bearer.pop("audiences", ()))

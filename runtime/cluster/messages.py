@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ...actors.messages.commands import CopiesView, NodeReport
 from ...actors.messages.members import NO_COORDINATOR_EPOCH
 from ...events.placement import Abilities
 from .spec import AssignorSpec, NodeSpec, WorkerTraits
@@ -192,6 +193,16 @@ class Whereabouts:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerAt:
+    """From this node's process of the group: where Kafka's clients find groups has changed."""
+
+    address: str
+    """The listener of the node that owns the group, `host:port`; empty: this one, or none."""
+    others: tuple[tuple[str, str], ...] = ()
+    """The names of the other nodes that live, each with the address of its listener."""
+
+
+@dataclass(frozen=True, slots=True)
 class WhereAreShards:
     """To the supervisor: return the addresses of the group shards (`ShardsAt`)."""
 
@@ -201,6 +212,42 @@ class ShardsAt:
     """From the supervisor: the address of each group shard, by number; None while it is down."""
 
     addresses: tuple[Address | None, ...]
+    at: OwnerAt = OwnerAt("")
+    """Where else clients find groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeOwnership:
+    """To this node's process of a group: who owns it, and how far its copies are here."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipView:
+    """From this node's process of a group: who owns the group, as this node sees it."""
+
+    store: str = ""
+    """The kind of store in which the group's commits count; empty: the group is on one host."""
+    node: str = ""
+    """The name of this node; empty without a store."""
+    address: str = ""
+    """The address of its listener, `host:port`."""
+    version: str = ""
+    owner: str = ""
+    """The name of the node that has claimed the group last; empty: none is known."""
+    owner_address: str = ""
+    silent_ms: int = 0
+    """How long nothing has been heard of the owner."""
+    copies: CopiesView | None = None
+    """None: this node owns the group."""
+    nodes: tuple[NodeReport, ...] = ()
+    """The nodes that the owner has heard of since it began, and those that this one knew before."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this node owns the group."""
+        return self.copies is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,12 +85,16 @@ def _valid_key(path: Path) -> bytes:
             f" could act as the node and decrypt its secrets: chmod 600 {path}, and treat the key"
             " as compromised"
         )
+    _check_length(key, path)
+    return key
+
+
+def _check_length(key: bytes, path: Path) -> None:
     if len(key) != KEY_BYTES:
         raise KeyRefusedError(
             f"{path} holds {len(key)} bytes, a cluster's key has {KEY_BYTES}: put the key back"
             " from a backup"
         )
-    return key
 
 
 def check_new_key(path: Path) -> None:
@@ -191,6 +195,26 @@ class RunFolder:
             if cluster != known:
                 write_private(path.parent.parent / CLUSTER, cluster.encode(), is_durable=True)
         return read_key(path)
+
+    def copy_key(self, key: bytes, source: Path, *, may_replace: bool = False) -> None:
+        """Copy the key that all nodes of the cluster have from the content of its file.
+
+        One that is here already has to be the same, unless `may_replace`, and so has one that logs
+        here belong to. Raises `KeyRefusedError`.
+        """
+        _check_length(key, source)
+        path = self.path / KEY
+        if path.exists() and not may_replace:
+            if _valid_key(path) != key:
+                raise KeyRefusedError(
+                    f"cluster.key.file = {source} is another key than {path}: this folder is of"
+                    f" another cluster. Name that key's file, or another data.dir;"
+                    f" {_TAKES.format('takes it')}"
+                )
+            return
+        if not may_replace and cluster_id(key) != _known_cluster(path):
+            check_new_key(path)
+        write_private(path, key, is_durable=True)
 
     def node_id(self) -> str:
         """Return the id of this node, which its workers have in common; created at first use."""

@@ -15,8 +15,9 @@ from ...actors.group.state.settings import (
 from ...actors.timing import Backoff
 from ...actors.transport.log_format import LogOutput
 from ...actors.worker.instructions import Timing
+from ...events.entries.retention import UNLIMITED, Retention
 from ...events.placement import ORDINARY, Abilities
-from ...events.retention import UNLIMITED, Retention
+from ...events.stores.opening import StoreSpec
 from ..pipeline.plugins.options import PluginSpec
 from ..pipeline.spi.context import NO_LIMITS, AccessLimits
 from .kafka_security import NO_SECURITY, KafkaSecurity
@@ -62,6 +63,8 @@ class AssignorSpec:
     names: tuple[str, ...] = (DEFAULT_ASSIGNOR,)
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     memory_bytes: int = 1 << 30
+    serves: bool = False
+    """Whether they are server assignors, which groups run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,13 @@ class NodeSpec:
     """The listener for Kafka clients, None if it is off."""
     plugins: PluginSpec = field(default_factory=PluginSpec)
     """Which plugins of Kafka Connect there are."""
+    store: StoreSpec | None = None
+    """Where the commits of its logs count; None: in its data folder."""
+
+    @property
+    def store_id(self) -> str:
+        """The store whose copies its logs are, as all nodes have it; empty: there is none."""
+        return f"{self.store.kind}/{self.store.name}" if self.store else ""
 
     @property
     def shards(self) -> int:

@@ -16,8 +16,10 @@ from ..pipeline.engines.settings import AUTH_SECRET, HOST, STANDALONE
 from ..pipeline.installed import pip_install
 from ..security.kafka.listeners import (
     NO_CLIENT_AUTH,
+    REQUIRED,
     SASL_PLAINTEXT,
     SASL_SSL,
+    SSL,
     KafkaListener,
     parse_kafka_listener,
 )
@@ -141,22 +143,45 @@ def connect_needs(master: str, folders: str, kind: str) -> Iterator[Contradictio
         )
 
 
-def flaws_in_kafka(settings: KafkaSettings) -> Iterator[Contradiction]:
-    """Yield conflicts between the settings of the listener."""
-    if not settings.kafka_listeners:
+def flaws_in_kafka(
+    settings: KafkaSettings, *, needs_broker: bool = True
+) -> Iterator[Contradiction]:
+    """Yield conflicts between the settings of the listener.
+
+    Where it need not have brokers behind it, it serves groups alone, and nothing that brokers say.
+    """
+    at = "kafka.listeners"
+    listener = parse_kafka_listener(settings.kafka_listeners) if settings.kafka_listeners else None
+    if settings.members_principal:
+        asks_for_none = settings.kafka_ssl_client_auth == NO_CLIENT_AUTH
+        if listener is None or listener.protocol != SSL or asks_for_none:
+            nodes = "members.principal", at, "kafka.ssl.client.auth"
+            needed = f"{at} = SSL://HOST:PORT and {nodes[2]} = {REQUIRED}"
+            text = f"{nodes[0]} names nodes by their certificates, which needs {needed}"
+            yield Contradiction(nodes, text)
+    if listener is None:
         return
-    listener, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
     if find_spec("kio") is None:
         yield Contradiction((at,), f"{at} needs kio: {pip_install('kafka-listener')}")
     if not settings.kafka_bootstrap_servers:
-        servers = "kafka.bootstrap.servers"
-        text = f"{at} is set and {servers} is not: name the brokers behind"
-        yield Contradiction((at, servers), text)
+        yield from _flaws_without_broker(settings, needs_broker=needs_broker)
     yield from _flaws_in_listener(settings, listener)
     if settings.group_consumer_session_timeout_ms <= settings.group_consumer_heartbeat_interval_ms:
         names = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
         text = f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
         yield Contradiction(names, text)
+
+
+def _flaws_without_broker(
+    settings: KafkaSettings, *, needs_broker: bool
+) -> Iterator[Contradiction]:
+    at, servers = "kafka.listeners", "kafka.bootstrap.servers"
+    if needs_broker:
+        text = f"{at} is set and {servers} is not: name the brokers behind"
+        yield Contradiction((at, servers), text)
+    asked = {"kafka.sasl": settings.kafka_sasl, "kafka.acls": settings.kafka_acls}
+    for name in (name for name, value in asked.items() if value == BY_BROKER and not needs_broker):
+        yield Contradiction((name, servers), f"{name} = {BY_BROKER} needs {servers}: who decides")
 
 
 def _flaws_in_listener(settings: KafkaSettings, listener: KafkaListener) -> Iterator[Contradiction]:

@@ -60,6 +60,12 @@ class NodeSettings(PluginKeys):
         "./fairlead-data",
         "The folder of the event logs, and of the running node's files.",
     )
+    cluster_key_file: str = _setting(
+        kinds.FILE,
+        "",
+        "A file with the cluster's key, 32 random bytes for their owner only, the same on all its"
+        " nodes; it is copied into data.dir. Empty: the first start makes a key there.",
+    )
     workers: int = _setting(
         kinds.WORKERS, 2, "How many workers `fairlead up` runs and keeps running."
     )

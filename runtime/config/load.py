@@ -9,6 +9,7 @@ the source of its value.
 
 import os
 import re
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,9 @@ from ...actors.group.state.settings import GroupSettings, MigrationPolicy
 from ...actors.settings import HIDDEN, SettingType, Value
 from ...actors.transport.ports import LOOPBACK, bracketed
 from ...actors.worker.instructions import Timing
+from ...events.entries.retention import Retention
 from ...events.placement import ORDINARY, Abilities, split_list
-from ...events.retention import Retention
+from ...events.stores.opening import LMDB, StoreSpec
 from ..pipeline.engines.settings import (
     SettingRefused,
     is_cluster,
@@ -47,6 +49,8 @@ from .node_keys.group import ASSIGNOR_CONF
 from .node_keys.kinds import bytes_of, cores_of
 from .node_keys.rest import AS_LISTENERS, flaws_in_certificates, flaws_in_rest
 from .node_keys.setting import Contradiction
+from .node_keys.store import DEFAULTS as WITH_STORE
+from .node_keys.store import flaws_in_store, flaws_in_takeovers
 from .references.trace_target import TRACES
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
@@ -55,6 +59,7 @@ KAFKA_USERS: Final = "kafka-users.json"
 BATCHES_PER_CORE: Final = 2
 """The default of `engine.concurrent.batches`, for each core."""
 _USER_IN_URL: Final = re.compile(r"//[^/\s]*@")
+_PASSWORD: Final = re.compile(r"password=[^&\s]*", re.IGNORECASE)
 ASSIGNOR: Final = "assignor."
 """The prefix of the assignors' settings: all but the memory limit are passed to each assignor."""
 
@@ -181,6 +186,8 @@ class Config(NodeSettings):
         ports = (each.address for each in self.rest_listeners() if not each.is_unix)
         own = next(ports, None)
         host = self.rest_advertised_host_name or (own.host if own else LOOPBACK)
+        if self.log_store != LMDB and not self.rest_advertised_host_name:
+            host = self.own_name()  # workers of several nodes are told apart by it
         listens_at = port or (own.port if own else REST_PORT)
         return f"{bracketed(host)}:{self.rest_advertised_port or listens_at}"
 
@@ -260,6 +267,28 @@ class Config(NodeSettings):
         limits = self.log_retention_ms, self.log_retention_epochs, self.log_retention_bytes
         return Retention(*(max(0, each) for each in limits))
 
+    def own_name(self) -> str:
+        """Return the name of this node."""
+        return self.node_name or socket.gethostname()
+
+    def store(self) -> StoreSpec | None:
+        """Return the store in which the group's commits count; None: the node's own logs."""
+        if self.log_store == LMDB:
+            return None
+        client = self.log_store_client_config
+        return StoreSpec(
+            self.log_store,
+            self.log_store_name,
+            self.log_store_url,
+            self.log_store_bootstrap_servers or self.kafka_bootstrap_servers,
+            str(Path(client).expanduser().absolute()) if client else "",
+            self.log_store_replication_factor,
+            self.owner_silence_ms / 1_000,
+            self.group_id,
+            self.own_name(),
+            is_unsafe=self.log_store_unsafe == "true",
+        )
+
     def abilities(self) -> Abilities:
         """Return the capacity and the tags of this node's workers."""
         return Abilities(self.worker_capacity, frozenset(split_list(self.worker_tags)))
@@ -306,6 +335,8 @@ def load_with_sources(
     spark, assignors = (_passed_on(prefix, gathered) for prefix in PASSED_ON)
     _refuse_unsafe(spark, gathered)
     values: dict[str, Any] = dict(_parsed(gathered, of_worker))
+    if values.get("log_store", LMDB) != LMDB:
+        values = {**WITH_STORE, **values}
     worker = {key: each.text for key, each in of_worker.items()}
     try:
         config = Config(**values, spark_conf=spark, assignor_conf=assignors, connect_worker=worker)
@@ -318,7 +349,10 @@ def load_with_sources(
 def _contradictions(config: Config) -> Iterator[Contradiction]:
     yield from flaws_in_times(config)
     yield from _flaws_in_parts(config)
-    yield from flaws_in_kafka(config)
+    yield from flaws_in_kafka(config, needs_broker=config.log_store == LMDB)
+    yield from flaws_in_store(config, config.kafka_bootstrap_servers)
+    timing = config.session_timeout_ms, config.heartbeat_interval_ms, config.fence_margin_ms
+    yield from flaws_in_takeovers(config, *timing)
     yield from flaws_in_access(config)
     yield from flaws_in_traces(config)
 
@@ -398,7 +432,8 @@ def _shown(key: str, text: str) -> str:
     """Return a refused value for display, without what may be a secret."""
     if SETTINGS[key].type is SettingType.PASSWORD:
         return HIDDEN
-    return _USER_IN_URL.sub(f"//{HIDDEN}@", without_parameters(text))
+    shown = _USER_IN_URL.sub(f"//{HIDDEN}@", without_parameters(text))
+    return _PASSWORD.sub(f"password={HIDDEN}", shown)
 
 
 def _with_sources(contradiction: Contradiction, gathered: Mapping[str, GivenValue]) -> str:

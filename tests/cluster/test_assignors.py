@@ -524,3 +524,76 @@ def test_a_node_does_not_start_without_an_assignor_that_was_asked_for(
     with pytest.raises(NotStartedError) as told:
         start_node(assignors=["mine"], **QUICK)
     assert str(told.value).startswith(f"failed: {why}")
+
+
+SERVED = """
+import os
+from pathlib import Path
+
+class Served:
+    def __init__(self, conf):
+        self.trigger = Path(conf["trigger"])
+    def assign(self, group):
+        if self.trigger.exists():
+            os._exit(3)
+        return Assignment({min(group.members): group.configured})
+"""
+
+
+def test_the_group_runs_a_server_assignor_of_ones_own_and_its_own_where_that_dies(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    site, point = tmp_path / "node" / "site", "served = shop_rules:Served"
+    install(site, SERVED, point, group="fairlead.server_assignors")
+    conf = {"trigger": str(trigger(tmp_path))}
+    node = start_node(assignor="served", assignor_conf=conf, workers=["w1", "w2"])
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    assert sorted(map(len, node.held().values())) in ([0, 3], [3])
+    assert node.group().target.assignor == "served"
+    trigger(tmp_path).touch()
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1", "w2")
+    assert node.group().target.assignor == "uniform"
+    trigger(tmp_path).unlink()
+    node.put("words", 1)
+    node.runs_tasks("words", 1, "w1", "w2")
+    assert node.group().target.assignor == "served"
+
+
+LEADING = """
+from pathlib import Path
+
+class Mine:
+    name, minimum_version, maximum_version = "mine", 0, 0
+    def __init__(self, conf):
+        self.trigger = Path(conf["trigger"])
+    def metadata(self, worker):
+        return plain_metadata(worker)
+    def assign(self, group):
+        if self.trigger.exists():
+            raise ValueError("no luck")
+        first = min(group.members, key=lambda each: group.members[each].url)
+        return Assignment({first: group.configured})
+    def on_assignment(self, assignment):
+        pass
+"""
+
+
+def test_a_classic_leader_assigns_as_ones_own_assignor_says_and_evenly_where_that_fails(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    install(tmp_path / "node" / "site", LEADING, "mine = shop_rules:Mine")
+    conf = {"trigger": str(trigger(tmp_path))}
+    node = start_node(
+        assignors=["mine"], assignor_conf=conf, workers=["w1", "w2"], classic_mode="sessioned"
+    )
+    node.put("numbers", 3)
+    node.runs_tasks("numbers", 3, "w1", "w2")
+    whole = {"numbers", *(f"numbers-{task}" for task in range(3))}
+    eventually(lambda: sorted(map(len, node.held().values())) in ([0, 4], [4]), "one has all")
+    assert whole in node.held().values()
+    trigger(tmp_path).touch()
+    node.put("letters", 3)
+    node.runs_tasks("letters", 3, "w1", "w2")
+    eventually(lambda: sorted(map(len, node.held().values())) == [4, 4], "both have as much")

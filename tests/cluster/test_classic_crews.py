@@ -35,6 +35,7 @@ def test_a_classic_crew_takes_a_worker_in_and_goes_on_without_one_that_is_killed
     assert overlaps(node.spans()) == []
 
 
+@pytest.mark.soak  # each run rolls crews in simulations: simulation/test_seeds.py
 def test_a_crew_rolls_from_one_protocol_to_the_other_and_back_while_it_works(
     start_node: Starts,
 ) -> None:

@@ -171,6 +171,7 @@ def workers_of(node: Node) -> list[str]:
     return [each.metadata.worker_url for each in node.group().members.values()]
 
 
+@pytest.mark.soak  # each run has it of processes: actors_transport/test_log_levels.py
 def test_log_level_is_that_of_all_processes_of_a_node(shell: Shell) -> None:
     shell.settings = (*shell.settings, "log.level=warning")
     node = shell.up()
@@ -182,6 +183,7 @@ def test_log_level_is_that_of_all_processes_of_a_node(shell: Shell) -> None:
     assert (node.data_dir / "logs" / "rest.log").read_text() == "", "nor where REST listens"
 
 
+@pytest.mark.soak  # each run ends a node by its command, and opens data again in test_deaths.py
 def test_ctrl_c_ends_a_node_and_the_next_one_goes_on_with_its_data(shell: Shell) -> None:
     node = shell.up()
     node.put("numbers", 2)

@@ -70,6 +70,7 @@ def answers(client: Client) -> bool:
         return False
 
 
+@pytest.mark.soak  # each run has both without a node: rest/test_https.py, rest/test_process.py
 def test_a_node_serves_https_and_its_socket_and_again_after_the_end_of_rest(home: Home) -> None:
     CA.issue("first").write(home.keystore)
     node = home.up()

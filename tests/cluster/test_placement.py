@@ -70,6 +70,7 @@ def is_nowhere(node: Node, *resources: str) -> bool:
     )
 
 
+@pytest.mark.soak  # each run has it without processes: assignors/test_demands.py
 def test_work_that_needs_a_tag_waits_for_a_worker_that_has_it_and_moves_nothing_else(
     shell: Shell,
 ) -> None:

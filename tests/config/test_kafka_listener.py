@@ -52,6 +52,18 @@ def test_a_listener_on_loopback_or_that_asks_who_comes_is_taken(told: tuple[str,
         (("kafka.sasl.enabled.mechanisms=GSSAPI",), "SCRAM-SHA-512"),
         (("kafka.sasl.enabled.mechanisms=",), "SCRAM-SHA-512"),
         (("kafka.super.users=ann",), "User:ann"),
+        (("members.principal=User:n",), "needs kafka.listeners = SSL://HOST:PORT"),
+        ((BEHIND, SASL, "members.principal=User:n"), "needs kafka.listeners = SSL://HOST:PORT"),
+        (
+            (
+                BEHIND,
+                "kafka.listeners=SSL://:9092",
+                *STORES,
+                "kafka.ssl.client.auth=none",
+                "members.principal=User:n",
+            ),
+            "and kafka.ssl.client.auth = required",
+        ),
         (("kafka.ssl.principal.mapping.rules=lower",), "no rule begins at 'lower'"),
         ((BEHIND, SASL, "kafka.sasl=broker"), "needs kafka.upstream.security.protocol = SASL_SSL"),
         (
@@ -119,3 +131,13 @@ def test_rights_are_passed_to_the_listener() -> None:
         acls="/acls",
         super_users=("User:root", "User:CN=a,O=b"),
     )
+
+
+def test_the_names_of_nodes_are_passed_to_the_listener() -> None:
+    names = "members.principal=User:CN=n1,O=b; User:CN=n2,O=b"
+    spec = kafka_spec(
+        load_config(None, {}, [BEHIND, "kafka.listeners=SSL://:9092", *STORES, names])
+    )
+    assert spec is not None
+    assert KafkaSpec.read(json.loads(json.dumps(asdict(spec)))) == spec
+    assert spec.security.nodes == ("User:CN=n1,O=b", "User:CN=n2,O=b")

@@ -133,3 +133,56 @@ def test_a_folder_that_others_can_look_into_is_warned_of(data_dir: Path, mode: i
     assert [f"chmod 700 {each}" for each in (data_dir, data_dir / "run")] == [
         each.rpartition(": ")[2] for each in told
     ]
+
+
+def test_the_clusters_key_is_copied_at_the_first_start_and_no_other_one_is_taken(
+    tmp_path: Path,
+) -> None:
+    folder, source = RunFolder(tmp_path / "new"), tmp_path / "cluster.key"
+    folder.claim()
+    folder.copy_key(b"c" * 32, source)
+    assert folder.key() == b"c" * 32
+    folder.copy_key(b"c" * 32, source)
+    with pytest.raises(KeyRefusedError, match=f"cluster.key.file = {source} is another key than"):
+        folder.copy_key(b"d" * 32, source)
+    with pytest.raises(KeyRefusedError, match=f"{source} holds 31 bytes"):
+        folder.copy_key(b"d" * 31, source, may_replace=True)
+    assert folder.key() == b"c" * 32
+    folder.copy_key(b"d" * 32, source, may_replace=True)
+    assert folder.key(may_replace=True) == folder.key() == b"d" * 32
+    folder.release()
+
+
+def test_the_clusters_key_comes_to_logs_only_as_the_key_that_they_belong_to(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    folder, path, source = RunFolder(data_dir), data_dir / "run" / "key", tmp_path / "cluster.key"
+    before = folder.key()
+    path.unlink()
+    with pytest.raises(KeyRefusedError, match="is gone, and there are logs that it belongs to"):
+        folder.copy_key(b"d" * 32, source)
+    assert not path.exists()
+    folder.copy_key(before, source)
+    assert folder.key() == before
+
+
+def test_a_clusters_key_that_others_may_read_is_refused(
+    data_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "cluster.key"
+    source.write_bytes((data_dir / "run" / "key").read_bytes())
+    source.chmod(0o604)
+    told = [f"data.dir={data_dir}", f"cluster.key.file={source}"]
+    assert up(load_config(environ={}, overrides=told)) == FAILED
+    assert f"not started: other users may read or change {source}" in capfd.readouterr().err
+
+
+def test_a_node_of_another_cluster_does_not_start(
+    data_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "cluster.key"
+    source.touch(0o600)
+    source.write_bytes(b"d" * 32)
+    told = [f"data.dir={data_dir}", f"cluster.key.file={source}"]
+    assert up(load_config(environ={}, overrides=told)) == FAILED
+    assert f"not started: cluster.key.file = {source} is another" in capfd.readouterr().err

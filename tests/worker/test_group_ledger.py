@@ -68,6 +68,21 @@ def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
     assert repr(told) == repr([ended])
 
 
+def test_a_log_is_told_from_its_copies_and_the_copies_of_one_in_a_store_are_one_log(
+    tmp_path: Path,
+) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for each in paths:
+        each.mkdir()
+
+    def places(store_id: str) -> list[str]:
+        ledgers = [GroupLedger("g", each, lambda _: None, "c", store_id) for each in paths]
+        return [each.place for each in ledgers]
+
+    assert places("") == [f"{each.stat().st_dev}:{each.stat().st_ino}" for each in paths]
+    assert places("postgres-1") == ["postgres-1/g"] * 2
+
+
 def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
     asked: Queue[CommitAsked | BatchPublished | Forgotten] = Queue()
     ledger = GroupLedger("g", tmp_path, asked.put)

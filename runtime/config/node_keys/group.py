@@ -35,9 +35,6 @@ _RATE: Final = kinds.number(0, _RATE_MAX, "requests/s", "a whole number of reque
 _CONNECT_PROTOCOL: Final = Domain(
     word("eager", "compatible", "sessioned"), "eager, compatible or sessioned"
 )
-_REMOTE_ASSIGNOR: Final = Domain(
-    word("", "uniform", "range"), "uniform or range, or nothing: the workers compute"
-)
 _MIGRATION_POLICY: Final = Domain(word(*MigrationPolicy), ", ".join(MigrationPolicy))
 _RETENTION: Final = 1 << 53
 _RETENTION_MS: Final = kinds.number(-1, _RETENTION, "ms", "a whole number of milliseconds")
@@ -53,11 +50,16 @@ class GroupKeys(AccessKeys):
     session_timeout_ms: int = _setting(
         kinds.MILLISECONDS,
         10_000,
-        "A worker that is silent for this time loses its work to others.",
+        "A worker that is silent for this time loses its work to others. With a log.store other"
+        " than lmdb: 15000.",
         SAME,
     )
     heartbeat_interval_ms: int = _setting(
-        kinds.MILLISECONDS, 3_000, "How often a worker reports when nothing has changed.", SAME
+        kinds.MILLISECONDS,
+        3_000,
+        "How often a worker reports when nothing has changed. With a log.store other than lmdb:"
+        " 1000.",
+        SAME,
     )
     rebalance_timeout_ms: int = _setting(
         kinds.MILLISECONDS,
@@ -89,9 +91,10 @@ class GroupKeys(AccessKeys):
         in_connect="group.consumer.max.size",
     )
     group_remote_assignor: str = _setting(
-        _REMOTE_ASSIGNOR,
+        kinds.SERVER_ASSIGNOR,
         "",
-        "The assignor that the group itself runs. Empty: the workers compute.",
+        "The assignor that the group itself runs: a built-in one, or an entry point of"
+        " fairlead.server_assignors. Empty: the workers compute.",
     )
     group_local_assignors: str = _setting(
         kinds.ASSIGNOR_NAMES,

@@ -256,6 +256,12 @@ class KafkaSettings:
     kafka_super_users: str = setting(
         _PRINCIPALS, "", "The principals that may do everything.", "super.users"
     )
+    members_principal: str = setting(
+        _PRINCIPALS,
+        "",
+        "The principals of the cluster's nodes, by their certificates at an SSL listener: they"
+        " speak for their workers and for people. Empty: no client does.",
+    )
     kafka_allow_everyone_if_no_acl_found: str = setting(
         kinds.TRUE_OR_FALSE,
         "false",

@@ -180,6 +180,12 @@ def _check_names(text: str) -> str:
     return text
 
 
+def _check_assignor(text: str) -> str:
+    if text and not _NAME.fullmatch(text):
+        raise ValueError("the name is invalid")
+    return text
+
+
 def _check_protocols(text: str) -> str:
     names = [name.strip() for name in text.split(",")]
     if not {*names} <= {"connect", "classic", "consumer"}:
@@ -263,6 +269,10 @@ GROUP_PROTOCOLS: Final = Domain(
     _check_protocols, "some of connect, classic and consumer, with commas between them"
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
+SERVER_ASSIGNOR: Final = Domain(
+    _check_assignor,
+    "uniform, range or an installed server assignor, or nothing: the workers compute",
+)
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
 LANE: Final = Domain(word("auto", "spark"), "auto or spark")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")

@@ -9,8 +9,8 @@ from ....actors.settings import word
 from ....events.placement import split_list
 from ...pipeline.plugins.options import BY_WORKER, ISOLATIONS
 from . import kinds
-from .rest import RestKeys
 from .setting import SAME, Domain, setting
+from .store import StoreKeys
 
 HOST_HEAP_MIN_MIB: Final = 64
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -55,7 +55,7 @@ _REPOSITORIES: Final = Domain(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PluginKeys(RestKeys):
+class PluginKeys(StoreKeys):
     """The settings of a node about plugins, each of them valid; times in milliseconds."""
 
     plugin_path: str = setting(

@@ -1,7 +1,9 @@
 """Finds assignors by name: built-in ones, and entry points of installed distributions.
 
 A third-party assignor is an entry point in the group `fairlead.assignors`. Its code is imported
-only in the assignor process, and only if the configuration names it.
+only in the assignor process, and only if the configuration names it. One that groups run by
+themselves is an entry point in `fairlead.server_assignors`; its code is imported only in a sandbox
+of the process that has groups, once a member has named it.
 """
 
 import logging
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import cast
 
-from ....actors.assignors.built_in.catalogue import BUILT_IN
+from ....actors.assignors.built_in.catalogue import BUILT_IN, SERVER_ASSIGNORS
 from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
 from ....actors.group.state.validate import flaw_in_assignor
 from ....events.model import ClientAssignor
@@ -19,7 +21,9 @@ from .user_code import USERS_ERRORS, describe, one_line
 LOGGER = logging.getLogger(__name__)
 
 GROUP = "fairlead.assignors"
+SERVER_GROUP = "fairlead.server_assignors"
 METHODS = ("metadata", "assign", "on_assignment")
+SERVER_METHODS = ("assign",)
 VERSIONS = ("minimum_version", "maximum_version")
 
 
@@ -66,22 +70,46 @@ def find_assignor(name: str) -> AssignorFactory:
     return _load(points[0])
 
 
-def _entry_points() -> Sequence[EntryPoint]:
+def known_server_assignors() -> Sequence[str]:
+    """Return the names of users' server assignors, without importing any; built-in ones stand."""
+    names: list[str] = []
+    for point in sorted(_entry_points(SERVER_GROUP), key=lambda each: each.name):
+        flaw = flaw_in_assignor(ClientAssignor(point.name))
+        if point.name in SERVER_ASSIGNORS:
+            flaw = "a server assignor of that name is built in"
+        if point.name in names:
+            flaw = "another distribution has one of that name"
+        if flaw:
+            LOGGER.warning("%s is left out: %s", origin_of(point), flaw)
+        else:
+            names.append(point.name)
+    return names
+
+
+def find_server_assignor(name: str) -> AssignorFactory:
+    """Return the factory of a server assignor of users'; raises `AssignorRefusedError`."""
+    found = next((each for each in _entry_points(SERVER_GROUP) if each.name == name), None)
+    if found is None:
+        raise AssignorRefusedError(f"there is no entry point {name!r} in the group {SERVER_GROUP}")
+    return _load(found)
+
+
+def _entry_points(group: str = GROUP) -> Sequence[EntryPoint]:
     """Return the entry points of all distributions whose metadata can be read."""
     try:
-        return tuple(entry_points(group=GROUP))
+        return tuple(entry_points(group=group))
     except USERS_ERRORS:
-        return tuple(_readable_entry_points())
+        return tuple(_readable_entry_points(group))
 
 
-def _readable_entry_points() -> Iterator[EntryPoint]:
+def _readable_entry_points(group: str) -> Iterator[EntryPoint]:
     """Yield entry points, skipping broken distributions; of two with one name the first counts."""
     names: set[str] = set()
     for dist in distributions():
         name = "a distribution without a name"
         try:
             name = dist.name
-            entry_points = dist.entry_points.select(group=GROUP)
+            entry_points = dist.entry_points.select(group=group)
         except USERS_ERRORS as error:
             LOGGER.warning("%s is broken, no assignor is taken from it: %s", name, describe(error))
             continue
@@ -90,11 +118,16 @@ def _readable_entry_points() -> Iterator[EntryPoint]:
             yield from entry_points
 
 
-def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:
-    """Create an assignor and check its interface; raises `AssignorRefusedError`."""
+def make_assignor(
+    name: str, make: AssignorFactory, conf: Mapping[str, str], *, serves: bool = False
+) -> ConnectAssignor:
+    """Create an assignor and check its interface; raises `AssignorRefusedError`.
+
+    One that `serves` is run by groups, and needs nothing but `assign`.
+    """
     try:
         assignor = make(conf)
-        flaw = _flaw_in(assignor, name)
+        flaw = _flaw_in_methods(assignor, SERVER_METHODS) if serves else _flaw_in(assignor, name)
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
             f"assignor {name!r} cannot be created: {describe(error)}"
@@ -129,11 +162,16 @@ def _load(point: EntryPoint) -> AssignorFactory:
     return cast("AssignorFactory", loaded)
 
 
+def _flaw_in_methods(assignor: object, methods: Sequence[str]) -> str:
+    missing = [each for each in methods if not callable(getattr(assignor, each, None))]
+    return f"{type(assignor).__name__} has no method {', '.join(missing)}" if missing else ""
+
+
 def _flaw_in(assignor: object, name: str) -> str:
     """Return why an object is not a valid assignor with this name; "" if it is."""
     kind = type(assignor).__name__
-    if missing := [each for each in METHODS if not callable(getattr(assignor, each, None))]:
-        return f"{kind} has no method {', '.join(missing)}"
+    if flaw := _flaw_in_methods(assignor, METHODS):
+        return flaw
     for each in VERSIONS:
         if type(getattr(assignor, each, None)) is not int:
             return f"{kind}.{each} is not a whole number"

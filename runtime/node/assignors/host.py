@@ -24,7 +24,12 @@ from ....actors.messages.computing import Assignment, Snapshot
 from ....events.model import ClientAssignor
 from ...cluster.spec import AssignorSpec
 from ...processes.isolation import has_room, limit_memory, lower_priority, show_in_title
-from .discovery import AssignorRefusedError, find_assignor, make_assignor
+from .discovery import (
+    AssignorRefusedError,
+    find_assignor,
+    find_server_assignor,
+    make_assignor,
+)
 from .user_code import (
     USERS_ERRORS,
     client_assignor,
@@ -47,16 +52,25 @@ class AssignorHost:
     """All assignors of one process, for each member; raises `AssignorRefusedError`."""
 
     def __init__(
-        self, names: Sequence[str], conf: Mapping[str, str], show: Show = nullcontext
+        self,
+        names: Sequence[str],
+        conf: Mapping[str, str],
+        show: Show = nullcontext,
+        *,
+        serves: bool = False,
     ) -> None:
-        """Load assignors by name, in the order of preference; `conf` is passed to each."""
-        self._conf = dict(conf)
+        """Load assignors by name, in the order of preference; `conf` is passed to each.
+
+        Those that `serves` are run by groups, for no member.
+        """
+        self._conf, self._serves = dict(conf), serves
+        find = find_server_assignor if serves else find_assignor
         self._show = show
         self._factories: dict[str, AssignorFactory] = {}
         """By name, in the order of preference."""
         for name in names:
             with show(f"loading {name}"):
-                self._factories[name] = find_assignor(name)
+                self._factories[name] = find(name)
         self._assignors: dict[str, Assignors] = {}
         """By member id."""
         self._members: dict[str, str] = {}
@@ -171,7 +185,7 @@ class AssignorHost:
         assignors: dict[str, ConnectAssignor] = {}
         for name, make in self._factories.items():
             with self._show(f"making {name}"):
-                assignors[name] = make_assignor(name, make, self._conf)
+                assignors[name] = make_assignor(name, make, self._conf, serves=self._serves)
         return assignors
 
 
@@ -186,7 +200,7 @@ def load_host(spec: AssignorSpec) -> AssignorHost:
             told = "assignors get %d bytes, not %d: ulimit -d says so"
             LOGGER.warning(told, limit, spec.memory_bytes)
         lower_priority()
-        return AssignorHost(spec.names, spec.conf, show_in_title)
+        return AssignorHost(spec.names, spec.conf, show_in_title, serves=spec.serves)
     except AssignorRefusedError as error:
         log_trace(LOGGER, "an assignor is refused", error)
         raise

@@ -92,16 +92,17 @@ class Sandbox:
         """The process id of the guard, an ancestor of all processes of the sandbox."""
         return self._guard.pid
 
-    def open(self) -> str:
+    def open(self, seconds: float | None = None) -> str:
         """Load the assignors; return the error, "" if all is well. Raises `SandboxEndedError`."""
         try:
-            return "; ".join(read(DescribeAssignorsReply, self._exchange(self._spec)).errors)
+            opened = read(DescribeAssignorsReply, self._exchange(self._spec, seconds))
+            return "; ".join(opened.errors)
         except WrongResultError as error:
             return str(error)
 
-    def ask(self, question: Question) -> Answer:
-        """Return the answer to a question; raises `SandboxEndedError`."""
-        answer = self._exchange(question)
+    def ask(self, question: Question, seconds: float | None = None) -> Answer:
+        """Return the answer to a question; raises `SandboxEndedError`, also if it is late."""
+        answer = self._exchange(question, seconds)
         try:
             match question:
                 case DescribeAssignors(number=number):
@@ -151,9 +152,11 @@ class Sandbox:
             self._signal(signal.SIGKILL)
             self._guard.wait()
 
-    def _exchange(self, question: object) -> bytes:
+    def _exchange(self, question: object, seconds: float | None) -> bytes:
         try:
             self._pipe.send(question)
+            if seconds is not None and not self._pipe.poll(seconds):
+                raise SandboxEndedError(f"it took more than {seconds:g} s")
             answer = self._pipe.recv_bytes(ANSWER_BYTES)
         except (EOFError, OSError):
             with suppress(subprocess.TimeoutExpired):

@@ -15,7 +15,7 @@ from ....actors.assignors.sdk import ConnectAssignor
 from ....actors.group.state.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
 from ....actors.messages.assignors import Metadata
 from ....actors.messages.computing import Assignment
-from ....events.model import ClientAssignor, Resource, Resources
+from ....events.model import AssignorData, ClientAssignor, Resource, Resources
 
 USERS_ERRORS = BaseException
 """All exceptions that third-party code may raise, `SystemExit` included.
@@ -58,6 +58,10 @@ def plain_assignment(assignment: object) -> Assignment:
         _number(assignment.version, "version"),
         _bytes(assignment.metadata, "metadata"),
         _number(assignment.again_at_ms, "again_at_ms"),
+        {
+            _text(member, "a key of data"): _data(said, member)
+            for member, said in _items(assignment.data, "data")
+        },
     )
 
 
@@ -76,6 +80,16 @@ def client_assignor(assignor: ConnectAssignor, name: str, metadata: object) -> C
     if flaw := flaw_in_assignor(plain):
         raise WrongResultError(flaw)
     return plain
+
+
+def _data(data: object, member: object) -> AssignorData:
+    if not isinstance(data, AssignorData):
+        raise WrongResultError(f"data: that for {member} is {_kind(data)}: return AssignorData")
+    what = f"data: the {{}} for {member}"
+    return AssignorData(
+        _number(data.version, what.format("version")),
+        _bytes(data.metadata, what.format("metadata")),
+    )
 
 
 def _items(found: object, what: str) -> Iterator[tuple[object, object]]:

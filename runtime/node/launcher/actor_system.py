@@ -28,6 +28,7 @@ from ....actors.transport.question import Question
 from ....actors.transport.system import CannotStartError, System, UnreachableError, start_system
 from ....events.log.process import ProcessId, is_alive, kill, process_of
 from ...cluster.data_version import LOADED
+from ...cluster.identity import identity_of
 from ...cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
@@ -50,12 +51,20 @@ class NodeFailedError(Exception):
     """The node could not be started, or a process could not be restarted."""
 
 
+def _of_folder(node: NodeSpec, folder: RunFolder) -> NodeSpec:
+    """Return the spec with the ids that its folder has, which are made at the first start."""
+    node = replace(node, node_id=folder.node_id())
+    if node.store is None:
+        return node
+    return replace(node, store=replace(node.store, folder=identity_of(folder.path)))
+
+
 class SupervisedSystem:
     """The actor system of one node, with its supervisor."""
 
     def __init__(self, node: NodeSpec, folder: RunFolder, port: int, files: ProcessFiles) -> None:
         """Prepare the system; `port` 0 is any free port."""
-        self._node = replace(node, node_id=folder.node_id())
+        self._node = _of_folder(node, folder)
         self._folder = folder
         self._files = files
         self._is_port_free = port == 0

@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 
 from ....actors.timing import Backoff
@@ -42,9 +44,10 @@ from ...cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ...config.load import Config
 from ...config.references.resolving import ReferenceBroken
 from ...config.references.rest_brief import open_tls
+from ...pipeline.installed import DISTRIBUTION
 from ...processes.open_files import TooFewOpenFilesError, raise_open_files
 from ...processes.service_manager import ServiceManager
-from ...security.tls import TlsRefusedError
+from ...security.followed_files import FileRefused, read_owned
 from ..process_files import ProcessFiles
 from .actor_system import NodeFailedError
 from .detached import run_detached
@@ -61,6 +64,10 @@ ANSWER_SECONDS = 10.0
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
     """Build the specification of a node from its configuration."""
+    kafka, store = kafka_spec(config), config.store()
+    if store is not None:
+        address = f"{kafka.advertised_host}:{kafka.port}" if kafka else ""
+        store = replace(store, address=address, version=version(DISTRIBUTION))
     return NodeSpec(
         data_dir=config.data_path,
         group_id=config.group_id,
@@ -91,8 +98,9 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         reach=config.reach(),
         retention=config.retention(),
         log=config.log_output(),
-        kafka=kafka_spec(config),
+        kafka=kafka,
         plugins=config.plugin_spec(),
+        store=store,
     )
 
 
@@ -145,12 +153,15 @@ def _claim_and_run(
         if config.needs_tls:
             open_tls(config.tls_values(), config.data_path)
         check_kafka_tls(config)
+        if config.cluster_key_file:
+            shared = Path(config.cluster_key_file).expanduser().absolute()
+            folder.copy_key(read_owned(shared, is_secret=True), shared, may_replace=new_key)
         folder.key(may_replace=new_key)
         note_data_version(config.data_path)
         for warning in folder_mode_warnings(config.data_path):
             _say(warning)
         return _run(config, prepare_rest(config, sources), folder, service, end_hint)
-    except (KeyRefusedError, PortTakenError, TlsRefusedError, ReferenceBroken) as error:
+    except (KeyRefusedError, PortTakenError, FileRefused, ReferenceBroken) as error:
         _say(f"not started: {error}")
         return FAILED
     finally:

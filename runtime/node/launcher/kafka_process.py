@@ -179,6 +179,7 @@ def _security(config: Config, listener: KafkaListener) -> KafkaSecurity:
         session_ms=config.kafka_connections_max_reauth_ms,
         acls=BY_BROKER if config.kafka_acls == BY_BROKER else _absolute(config.kafka_acls),
         super_users=split_principals(config.kafka_super_users),
+        nodes=split_principals(config.members_principal),
         allows_without_rules=config.kafka_allow_everyone_if_no_acl_found == "true",
         requests_per_second=config.kafka_quota_requests_per_second,
         bytes_per_second=config.kafka_quota_bytes_per_second,

@@ -9,7 +9,6 @@ from typing import ClassVar, Final
 from ....actors.messages.orders import ReleaseSeats
 from ....actors.shards.actor import ShardOpened
 from ....actors.shards.host_actor import GroupOpened, OpenGroup, Ping
-from ....actors.shards.workers_group import WorkersGroupActor
 from ....actors.timing import Backoff
 from ....actors.transport.actor import Actor, Address
 from ....events.log.process import kill, process_of
@@ -18,6 +17,7 @@ from ...cluster.messages import (
     AssignorsOpen,
     AssignorUp,
     EngineRuns,
+    OwnerAt,
     ProcessView,
     Whereabouts,
     WorkerGone,
@@ -27,11 +27,15 @@ from ...cluster.messages import (
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...processes.liveness import GroupProbe
+from ..assignors.serving import Served
+from ..door.actor import ClusterGroupActor, OpenOnNode, load_libraries
 from ..process_files import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
 """How long a process must have run for its failure count to be reset."""
+ROLE_SECONDS: Final = 1.0
+"""How long a process of a group must have run for its end to count as a change of role."""
 TICK_SECONDS: Final = 0.2
 """The pause between two looks at a child that starts, ends, or has not answered yet."""
 
@@ -41,6 +45,7 @@ _DIES_IN_OPENING = (
 
 REPORTS = (
     GroupOpened
+    | OwnerAt
     | ShardOpened
     | AssignorUp
     | AssignorsOpen
@@ -205,16 +210,30 @@ class GroupChild(ChildProcess):
     """The process of the workers' group."""
 
     kind = "group"
-    actor = WorkersGroupActor
+    actor = ClusterGroupActor
     probe: GroupProbe | None = None
     """The liveness probe of its process; None while that is being killed."""
     failed_openings: int = 0
     """How many of its processes in a row ended without a word while they opened the logs."""
+    may_change_roles: bool = False
+    """Whether another node may own the group."""
+    has_failed: bool = False
+    """Whether its process has said that it fails."""
 
     def start(self, host: Host) -> None:
         """Start its next process, with a new liveness probe."""
         self.probe = GroupProbe(host.node.answer_timeout_ms / 1000, time.monotonic())
+        self.may_change_roles, self.has_failed = host.node.store is not None, False
+        if host.node.store is not None:
+            load_libraries(host.node.store, host.node.kafka.security if host.node.kafka else None)
         ChildProcess.start(self, host)
+
+    def back_off(self, backoff_ms: Backoff[int]) -> bool:
+        """Schedule a restart; where roles change, the end of a process is no failure as a rule."""
+        has_lived = time.monotonic() - self.started_at > ROLE_SECONDS and not self.has_failed
+        if self.may_change_roles and self.state == "running" and has_lived:
+            self.failures = 0
+        return ChildProcess.back_off(self, backoff_ms)
 
     def whereabouts(self, group_id: str) -> Whereabouts:
         """Return the address of a group: None if it is another group, or not running."""
@@ -230,12 +249,19 @@ class GroupChild(ChildProcess):
             order = ReleaseSeats(node.group_id, node.node_id, named, node.place)
             host.actor.send(self.address, order)
 
+    def give_up(self, host: Host) -> None:
+        """End its process where another node is to own the group from now on."""
+        if self.may_change_roles and self.address is not None:
+            host.actor.stop(self.address)
+
     def order(self, node: NodeSpec) -> object:
         """Return the first message to a new process: which group to open."""
         figures = figures_file(RunFolder(node.data_dir).metrics, self.kind, self.name)
         folder = node.group_folder(self.name)
-        logs = self.has_run, figures, node.retention
-        return OpenGroup(self.name, folder, node.settings, *logs)
+        logs = self.has_run, figures, node.retention, node.store
+        order = OpenGroup(self.name, folder, node.settings, *logs)
+        served = Served(node.assignors, node.assignor_log, order)
+        return OpenOnNode(served, node.kafka.security if node.kafka else None, node.place)
 
     def note_end(self) -> str:
         """Return an error if process after process ends without a word while it opens the logs.

@@ -10,14 +10,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
-from ....actors.shards.actor import OpenShard, ShardActor, ShardOpened
+from ....actors.shards.actor import OpenShard, ShardOpened
 from ....actors.transport.actor import Address, address_key
 from ....events.log.process import process_of
 from ...cluster.figures import figures_file
-from ...cluster.messages import SUPERVISOR, NodeView, ProcessView, ShardsAt
+from ...cluster.messages import SUPERVISOR, NodeView, OwnerAt, ProcessView, ShardsAt
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
+from ..assignors.serving import Served, ServingShardActor
 from ..process_files import Deaths, NodeProcess
 from .assignor_process import ASSIGNOR, AssignorChild
 from .children import ChildProcess, GroupChild, Host
@@ -29,15 +31,27 @@ class ShardChild(GroupChild):
     """One group shard process; its name is its number."""
 
     kind = "shard"
-    actor = ShardActor
+    actor = ServingShardActor
+    is_here: bool = True
+    """Whether it belongs to this node: with a store, while that owns the workers' group."""
 
-    def order(self, node: NodeSpec) -> OpenShard:
+    def is_to_start(self, now: float) -> bool:
+        """Return whether to start a process now: never where it does not belong."""
+        return self.is_here and GroupChild.is_to_start(self, now)
+
+    def idle_seconds(self, now: float) -> float:
+        """Return the time until its next check; none where it does not belong and has ended."""
+        is_gone = not self.is_here and self.address is None
+        return inf if is_gone else GroupChild.idle_seconds(self, now)
+
+    def order(self, node: NodeSpec) -> Served:
         """Return the first message to a new process: which shard to open."""
         folder = node.shard_folder(int(self.name))
         settings, limits = node.client_settings, node.client_limits
         figures = figures_file(RunFolder(node.data_dir).metrics, self.kind, self.name)
-        logs = self.has_run, figures, node.retention
-        return OpenShard(int(self.name), node.shards, folder, settings, limits, *logs)
+        logs = self.has_run, figures, node.retention, node.store
+        order = OpenShard(int(self.name), node.shards, folder, settings, limits, *logs)
+        return Served(node.assignors, node.assignor_log, order)
 
 
 class GroupShards:
@@ -45,20 +59,34 @@ class GroupShards:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.children = [ShardChild(str(number)) for number in range(host.node.shards)]
+        is_here = host.node.store is None
+        numbers = range(host.node.shards)
+        self.children = [ShardChild(str(number), is_here=is_here) for number in numbers]
+        self.owner = OwnerAt("")
+        """Where clients find the groups: at the node to which the shards belong."""
 
     @property
     def all_run(self) -> bool:
-        """Whether all shards accept calls."""
-        return all(child.state == "running" for child in self.children)
+        """Whether all shards of this node accept calls."""
+        return all(child.state == "running" for child in self.children if child.is_here)
 
     def start(self) -> None:
-        """Start all shards."""
+        """Start all shards, if they belong here."""
+        self.start_due()
+
+    def move(self, *, here: bool) -> None:
+        """Start the shards, or end them: they go where the workers' group is."""
+        if self._host.node.store is None:
+            return
         for child in self.children:
-            child.start(self._host)
+            has_moved, child.is_here = child.is_here != here, here
+            if has_moved and child.address is not None:
+                child.end = "another node owns the groups now"
+                child.stop(self._host)
+        self.start_due()
 
     def start_due(self) -> None:
-        """Restart shards that have ended, once their back-off is over."""
+        """Start shards that have not begun, or whose back-off is over."""
         for child in self.children:
             child.start_if_due(self._host)
 
@@ -73,11 +101,11 @@ class GroupShards:
 
     def whereabouts(self) -> ShardsAt:
         """Return the address of each shard, None for one that is not running."""
-        return ShardsAt(tuple(self._address(child) for child in self.children))
+        return ShardsAt(tuple(self._address(child) for child in self.children), self.owner)
 
     def views(self) -> Sequence[ProcessView]:
-        """Return the state of each shard."""
-        return [child.view() for child in self.children]
+        """Return the state of each shard that belongs here."""
+        return [child.view() for child in self.children if child.is_here]
 
     def _address(self, child: ShardChild) -> Address | None:
         return child.address if child.state == "running" else None

@@ -29,6 +29,7 @@ from ...cluster.messages import (
     DescribeNode,
     EngineRuns,
     GroupAt,
+    OwnerAt,
     ShutDown,
     StartWorker,
     StopWorker,
@@ -72,6 +73,7 @@ class Supervisor(Actor):
         self._handlers: dict[type, Callable[[Any, Address], None]] = {
             Begin: self._begin,
             GroupOpened: self._group_opened,
+            OwnerAt: self._note_owner,
             ShardOpened: self._shard_opened,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
@@ -149,6 +151,8 @@ class Supervisor(Actor):
             return
         if error := ended.note_end():
             self._answer_begin(Begun(error))
+        if ended is self._node.group:
+            self._node.shards.move(here=False)
         pid, process = ended.pid, ended.has_ended()
         ended.log_end(pid, is_ending=self._is_ending)
         if process is not None:
@@ -157,7 +161,7 @@ class Supervisor(Actor):
         if isinstance(ended, WorkerChild) and self._node.workers.take_end(ended):
             self._tell_if_all_left()
         elif ended.back_off(self._host.node.backoff_ms) and not self._is_ending:
-            ended.start(self._host)
+            ended.start_if_due(self._host)
         self._sleep()
 
     def stopping(self) -> None:
@@ -191,6 +195,7 @@ class Supervisor(Actor):
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
         node = self._node
         node.group.runs(opened.pid)
+        node.shards.move(here=opened.is_owner)
         node.workers.tell_all(GroupAt(sender, opened.coordinator_epoch))
         node.group.release_seats(self._host)
         node.repeat_deaths(sender)
@@ -198,6 +203,9 @@ class Supervisor(Actor):
         self._answer_begin_if_ready()  # first: starting the workers takes a while
         if not self._is_ending:
             node.workers.begin()
+
+    def _note_owner(self, report: OwnerAt, _: Address) -> None:
+        self._node.shards.owner = report
 
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
         self._node.shards.register(opened)
@@ -238,6 +246,7 @@ class Supervisor(Actor):
             return
         if self._is_ending:
             self._node.assignor.kill()  # it may hang, and ignore a message
+            self._node.group.give_up(self._host)
         for asker in self._waiting_for_end:
             self.send(asker, AllLeft())
         self._waiting_for_end.clear()
@@ -255,6 +264,7 @@ class Supervisor(Actor):
         if (child := self._node.find(sender)) is not None:
             child.detail = failure.reason
         if isinstance(child, GroupChild):
+            child.has_failed = True
             self._answer_begin(Begun(failure.reason))
 
     def _note_reply(self, reply: CommandReply, _: Address) -> None:

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ....actors.assignors.built_in.catalogue import BUILT_IN
 from ....actors.messages.assignors import Worker
 from ....actors.worker.classic.membership import ClassicMembership
 from ....actors.worker.group_membership import GroupMembership
@@ -89,7 +90,8 @@ def assemble(
     may_lead = bool(order.traits.classic_mode)
     log = MemberFollower(node.group_id, membership.member_id, reader, sees_configured=may_lead)
     cluster = cluster_id(RunFolder(node.data_dir).key())
-    ledger = GroupLedger(node.group_id, folder / "offsets", report, cluster)
+    ids = cluster, node.store_id
+    ledger = GroupLedger(node.group_id, folder / "offsets", report, *ids)
     core = core_of(order, membership, log)
     if opened is None:
         return WorkerParts(core, NoopRunner(report), ledger, log)
@@ -140,7 +142,10 @@ def membership_of(order: StartWorker) -> GroupMembership:
         node=node.node_id,
     )
     if mode := order.traits.classic_mode:
-        return ClassicMembership(identity, node.timing, mode, node.settings.max_delay_ms)
+        first = node.assignors.names[0]
+        users = "" if first in BUILT_IN else first
+        delay_ms = node.settings.max_delay_ms
+        return ClassicMembership(identity, node.timing, mode, delay_ms, users)
     named = () if node.server_assignor else tuple(map(ClientAssignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
 

@@ -34,9 +34,13 @@ class GroupLedger:
         offsets: Path,
         hand_over: Callable[[CommitAsked | BatchPublished | Forgotten], None],
         cluster_id: str = "",
+        store_id: str = "",
     ) -> None:
-        """Use the offset log at a path; `hand_over` passes commits to the worker, thread-safe."""
-        self.cluster_id = cluster_id
+        """Use the offset log at a path; `hand_over` passes commits to the worker, thread-safe.
+
+        `store_id` is that of the store whose copy the log is; empty: it is no copy.
+        """
+        self.cluster_id, self._store_id = cluster_id, store_id
         self._group_id = group_id
         self._path = offsets
         self._hand_over = hand_over
@@ -53,7 +57,12 @@ class GroupLedger:
 
     @property
     def place(self) -> str:
-        """The device and inode of the log, which distinguish it from its copies."""
+        """The device and inode of the log, which distinguish it from its copies.
+
+        The copies of a log in a store are one log: for them it is the store and the group.
+        """
+        if self._store_id:
+            return f"{self._store_id}/{self._group_id}"
         try:
             found = self._path.stat()
         except OSError as error:

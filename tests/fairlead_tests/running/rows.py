@@ -8,7 +8,10 @@ while others have nothing to do.
 from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
-ORDER = ("cluster-spark", "cluster", "spark-second", "spark", "kafka", "spark-last", "postgres")
+ORDER = (
+    *("cluster", "spark-second", "spark", "cluster-spark"),
+    *("kafka", "cluster-second", "spark-last", "postgres"),
+)
 """The rows, the longest first; the last ones begin once a process is through with another."""
 
 

@@ -40,6 +40,7 @@ time is reported once, and replaced by the supervisor; heartbeats never wait for
 from collections.abc import Sequence
 
 from .....actors.messages.assignors import (
+    ComputeAssignment,
     ComputeAssignmentReply,
     DescribeAssignors,
     DescribeAssignorsReply,
@@ -316,6 +317,14 @@ class AssignorClient:
     def notify(self, target: TargetAssignment, share: Resources) -> list[Effect]:
         """Notify the assignor of the worker's share if it has changed."""
         return self._ask(self._notices.notify(target, share)) if self.metadata.has_process else []
+
+    def ask(self, question: ComputeAssignment) -> list[Effect]:
+        """Ask for an assignment that the member itself needs, as a classic leader."""
+        return self._ask(question)
+
+    def report_failure(self, error: str) -> list[Effect]:
+        """Report why the assignor has computed nothing for a classic leader; "" once it has."""
+        return self._report(error)
 
     def _ask(self, message: AssignorMessage | None) -> list[Effect]:
         return [] if message is None or self._pid is None else [AskAssignor(message)]

@@ -25,13 +25,19 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .....actors.messages.assignors import ComputeAssignment, DescribeAssignorsReply, Worker
+from .....actors.messages.assignors import (
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignorsReply,
+    Worker,
+)
 from .....actors.messages.classic import ClassicCall, LeaveGroup, MemberReply
 from .....actors.messages.members import JOIN_EPOCH, CommitReply, Heartbeat, HeartbeatReply
 from .....actors.timing import earliest
 from .....actors.worker.group_membership import GroupMembership
 from .....actors.worker.instructions import (
     Compute,
+    ComputeRound,
     Fence,
     Gone,
     Instruction,
@@ -185,6 +191,11 @@ class WorkerCore:
                 self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
                 self._leave(message, now_ms)
+            case ComputeAssignmentReply() if assigns := self.membership.take_assignment(
+                message, now_ms
+            ):
+                self._effects += self._assignors.report_failure(message.error)
+                self._obey(assigns, now_ms)
             case DescribeAssignorsReply():
                 self._take_assignors(message, now_ms)
             case _:
@@ -322,13 +333,22 @@ class WorkerCore:
                 return self.membership.release(owned - self._starts.abandon(), now_ms)
             case Kill(reason):
                 self._effects.append(Exit(reason))
-            case Compute(epoch):
-                number = self.membership.coordinator_epoch
-                prepare = self._assignors.computing.begin(epoch, now_ms, number)
-                self._effects.append(SendToGroup(prepare))
+            case Compute() | ComputeRound():
+                self._compute(instruction, now_ms)
             case Gone(error):
                 self._effects.append(TellSupervisor(WorkerGone(self._worker.name, error)))
         return []
+
+    def _compute(self, instruction: Compute | ComputeRound, now_ms: int) -> None:
+        """Ask the group for its snapshot, or the assignor at once where the member has one."""
+        if isinstance(instruction, ComputeRound):
+            member_id = self.membership.identity.member_id
+            question = ComputeAssignment(instruction.snapshot, member_id)
+            self._effects += self._assignors.ask(question)
+            return
+        epoch, number = instruction.member_epoch, self.membership.coordinator_epoch
+        prepare = self._assignors.computing.begin(epoch, now_ms, number)
+        self._effects.append(SendToGroup(prepare))
 
     def _send(self, request: Heartbeat | ClassicCall, now_ms: int) -> None:
         """Send a member's request; pending reports and commits are sent before a leave."""
