@@ -86,10 +86,10 @@ $(OLDER)/ready: .venv/ready
 	touch $@
 
 soak: .venv/ready
-	$(BIN)/fairlead simulate --seed 1000 --minutes $(SOAK_MINUTES)
+	for crew in connect classic mixed hosts; do \
+		$(BIN)/fairlead simulate --crew $$crew --seed 1000 --minutes $(SOAK_MINUTES) || exit 1; done
 	CHAOS_SECONDS=$$((60 * $(SOAK_MINUTES))) $(BIN)/pytest --timeout=0 -m soak
-	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors \
-		tests/classic_bytes tests/log tests/planning
+	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough -m "hypothesis and not soak"
 	$(MAKE) types oldest
 	$(MAKE) equal PYARROW=18.0.0
 

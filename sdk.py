@@ -10,6 +10,7 @@ A plugin is a class and an entry point, in a distribution of its own:
 | `fairlead.sinks` | `SinkType`; it makes a `Sink` | `sink.type` |
 | `fairlead.transforms` | `Transform` | `transforms.<name>.type` |
 | `fairlead.assignors` | what `ConnectAssignor` describes | `group.local.assignors` |
+| `fairlead.server_assignors` | a class with its `assign` | `group.remote.assignor` |
 | `fairlead.connectors` | `Connector`, if it is no pipeline | `connector.class` |
 
 The names of this module stay: what is renamed inside of fairlead keeps its name here, and what ends
@@ -22,6 +23,7 @@ from .actors.assignors.sdk import (
     NOTHING,
     Abilities,
     Assignment,
+    AssignorData,
     AssignorFactory,
     ConnectAssignor,
     Demand,
@@ -184,6 +186,7 @@ __all__ = [  # noqa: RUF022  # by subject
     "NOTHING",
     "Abilities",
     "Assignment",
+    "AssignorData",
     "AssignorFactory",
     "ConnectAssignor",
     "Demand",

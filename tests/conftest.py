@@ -5,9 +5,9 @@ each time.
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
 workers with a Spark each, those that share one Spark of their own process (in two rows, of about
-the same length, and a short one), those that start workers without any, which mostly wait, and
-those that share a server. Who is through with such a row takes up the next one, and then what only
-computes.
+the same length, and a short one), those that start workers without any, which mostly wait (in two
+rows), and those that share a server. Who is through with such a row takes up the next one, and then
+what only computes.
 """
 
 import compileall
@@ -53,12 +53,12 @@ compiled code than with it (a row of tests fills 48 MB, and what is swept is com
 collection for the room that classes take, and collections by one thread, since there is always
 other work."""
 
-SERVERS = ("kafka", "postgres")
+SERVERS = ("kafka", "postgres", "stores")
 """The folders of tests that share a server, which each process that runs some of them starts."""
 
 # A change is tried on the same examples as the one before it; `thorough` draws new ones each time.
 settings.register_profile(
-    "brief", settings.default, max_examples=20, deadline=None, derandomize=True
+    "brief", settings.default, max_examples=10, deadline=None, derandomize=True
 )
 settings.register_profile("thorough", settings.default, max_examples=1_000, deadline=None)
 settings.load_profile("brief")
@@ -199,7 +199,9 @@ def _row(item: pytest.Item) -> str:
     folder, kind = item.path.parent.name, _kind(item)
     if kind == {"spark"} and folder in SPARK_ROWS:
         return f"spark-{SPARK_ROWS[folder]}"
-    if kind:
+    if kind == {"cluster"} and folder not in SERVERS:
+        return "cluster" if folder == "cluster" else "cluster-second"
+    if "spark" in kind:
         return "-".join(sorted(kind))
     return folder if folder in SERVERS else ""
 

@@ -62,6 +62,7 @@ ROOMS_LEAN_ON = {
         "actors",
         "actors/transport",
         "actors/messages",
+        "actors/assignors",
         "actors/classic",
         "actors/consumer",
         "actors/group",
@@ -82,8 +83,16 @@ ROOMS_LEAN_ON = {
         "runtime/cluster",
         "runtime/processes",
         "runtime/security",
+        "runtime/kafka",  # nodes speak its protocol with each other
     },
-    "runtime/kafka": {"events", "actors", "projections", "runtime/cluster", "runtime/security"},
+    "runtime/kafka": {
+        "events",
+        "actors",
+        "projections",
+        "runtime/cluster",
+        "runtime/config",  # members may have secrets of connectors
+        "runtime/security",
+    },
     "runtime/planning": {
         "events",
         "actors",
@@ -100,7 +109,14 @@ ROOMS_LEAN_ON = {
         "runtime/cluster",
         "runtime/node",
     },
-    "runtime/demo": {"events", "actors", "projections", "runtime/pipeline", "runtime/cluster"},
+    "runtime/demo": {
+        "events",
+        "actors",
+        "projections",
+        "runtime/pipeline",
+        "runtime/cluster",
+        "runtime/processes",
+    },
     "runtime/interfaces": {
         "events",
         "actors",
@@ -186,6 +202,10 @@ KNOWN_ONLY_TO = {
     "msgspec": (
         "events/entries/*.py",
         "events/log/frame.py",
+        "events/stores/bodies.py",
+        "events/stores/kafka_records.py",
+        "runtime/kafka/wire/calls/ask_bodies.py",
+        "runtime/kafka/wire/calls/carried.py",
         "runtime/node/assignors/sandbox.py",
         FORMATS,
         "runtime/pipeline/stores/kafka/*",
@@ -232,9 +252,13 @@ KNOWN_ONLY_TO = {
         "runtime/demo/*",
         "runtime/interfaces/client/calls/frames.py",
     ),
-    "confluent_kafka": ("runtime/pipeline/stores/kafka/*",),
+    "confluent_kafka": ("events/stores/kafka_clients.py", "runtime/pipeline/stores/kafka/*"),
     "fastavro": ("runtime/pipeline/formats/avro.py", "runtime/pipeline/stores/kafka/avro/*"),
-    "psycopg": ("runtime/pipeline/stores/postgres/*", "runtime/demo/*"),
+    "psycopg": (
+        "events/stores/postgres.py",
+        "runtime/pipeline/stores/postgres/*",
+        "runtime/demo/*",
+    ),
     "adbc_driver_postgresql": ("runtime/pipeline/stores/postgres/*",),
     "adbc_driver_manager": ("runtime/pipeline/stores/postgres/hang_detection.py",),
     "kio": ("runtime/kafka/*",),
@@ -272,7 +296,7 @@ PURE = (
     "events/catalogue.py",
     "events/evolve.py",
     "events/placement.py",
-    "events/retention.py",
+    "events/entries/retention.py",
     "actors/misspelling.py",
     "actors/settings.py",
     "actors/timing.py",
@@ -285,6 +309,8 @@ PURE = (
     "runtime/planning/dry_run.py",
     "actors/worker/**/*.py",
     "runtime/node/worker/core/*.py",
+    "runtime/node/door/claims.py",
+    "runtime/node/door/delivery.py",
     "projections/launches.py",
 )
 """Files that decide, fold or compute: they come without any library."""
@@ -301,6 +327,8 @@ SHELLS = {
     "actors/group/host.py",
     "actors/group/kind.py",
     "actors/group/members/commit.py",
+    "runtime/node/door/connection.py",
+    "runtime/node/door/line.py",
 }
 """Files in a pure folder that look into the log itself, or know a library."""
 

@@ -13,11 +13,8 @@ from fairlead_tests.chaos.secrets import ENV, hold_secrets
 from fairlead_tests.chaos.shared_crew import SharedCrew
 from fairlead_tests.matrix.run import with_points
 
-_lent: list[SharedCrew] = []
-"""The crew, as long as it is there: it goes with the last test of this folder."""
 
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The path of the crew: a folder of all programs that Spark calls, and Java."""
     folder = tmp_path_factory.mktemp("bin")
@@ -29,21 +26,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def crews(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[SharedCrew]:
     folder = tmp_path_factory.mktemp("crews")
     environ = quick_to_start({**os.environ, "PATH": str(programs), "OURS": ENV})
     environ.pop("JAVA_HOME", None)
     shared = SharedCrew(folder, with_points(environ, folder / "points"))
-    _lent.append(shared)
     yield shared
     shared.close()
     assert hold_secrets(folder) == [], "nor did anything that came later"
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """End the crew before tests elsewhere: it would only take memory from them."""
-    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
-        while _lent:
-            _lent.pop().close()

@@ -218,6 +218,7 @@ def run_faults(
     return faults
 
 
+@pytest.mark.soak  # each run: rest/test_secrets.py, and a JVM's in spark_engine/test_shared.py
 def test_a_task_that_fails_over_secrets_leaves_them_in_no_reply_log_or_file(
     crews: SharedCrew, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from fairlead_tests.chaos.faults import RandomFaults, csv_and_json
 from fairlead_tests.chaos.line import flowing
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 
-# Each run sees workers that share a JVM: test_crew.py.
+# Each run sees workers that share a JVM: test_matrix.py.
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(0)]
 
 SHARED = {"engine.kind": "shared", "spark.master": "local[2]"}

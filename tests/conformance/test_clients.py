@@ -167,7 +167,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             ("kafka-connect-py==1.0.0", "click<9", *REQUESTS),
             KAFKA_CONNECT_PY,
             {
-                "plugins": [FULL_CLASS],
+                "plugins": [FULL_CLASS, "fairlead.MemberConnector"],
                 "errors": 0,
                 "created": "c",
                 "life": LIFE,
@@ -182,7 +182,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             ("kafkaconnect==1.3.1", *REQUESTS),
             KAFKACONNECT,
             {
-                "plugins": [FULL_CLASS],
+                "plugins": [FULL_CLASS, "fairlead.MemberConnector"],
                 "errors": 1,
                 "created": "c",
                 "life": LIFE,

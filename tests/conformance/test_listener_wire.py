@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairlead.actors.messages.groups import TellTopics
+from fairlead.runtime.kafka.wire.terms import TopicIds
 from fairlead_tests.conformance.allowed import Allowed, older_groups
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.conformance.conversations import Compared
@@ -34,6 +35,7 @@ async def played(conversation: Case, folder: Path) -> tuple[list[Compared], set[
     async with listening(folder, settings=AS_SHIPPED) as served:
         if topics := topics_in(conversation):
             await served.shard.ask(TellTopics(topics))
+            served.topics.ids = TopicIds(topics)
         replay = WireReplay(served)
         return await replay.play(conversation), replay.epochs.anew
 

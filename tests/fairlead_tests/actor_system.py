@@ -30,6 +30,8 @@ from fairlead_tests.cluster.forks import Fork, fork, fork_server
 from fairlead_tests.system_process import OUTSIDE
 
 PATIENCE_SECONDS = 90.0
+LEAK_SECONDS = 20.0
+"""So long what a system has started may outlive its launcher."""
 
 
 def free_address() -> SystemAddress:
@@ -138,7 +140,7 @@ def launch(folder: Path, address: SystemAddress, **settings: float) -> Running:
 
 def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Process]) -> list[str]:
     """Return what a system has leaked after the end of its launcher."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LEAK_SECONDS
     left = list[psutil.Process]()
     while time.monotonic() < deadline:
         below = set(psutil.Process().children(recursive=True)) - before

@@ -67,9 +67,16 @@ def kafka_jars(
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{modules}</dependencies></ivy-module>"
     )
+    settings = folder / "settings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="central"/>'
+        '<caches lockStrategy="artifact-lock-nio"/>'  # others fetch at the same time
+        '<resolvers><ibiblio name="central" m2compatible="true"/></resolvers></ivysettings>'
+    )
     found = folder / "classpath"
     (ivy,) = SPARK_JARS.glob("ivy-*.jar")
     command = [tool("java"), *QUICK, "-jar", str(ivy), "-ivy", str(wanted)]
+    command += ["-settings", str(settings)]
     command += ["-types", "jar", "bundle", "-cachepath", str(found)]
     run_tool(command, "Kafka's jars could not be had")
     return found.read_text().strip().split(":")

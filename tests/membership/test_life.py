@@ -149,7 +149,9 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
     assert modules.split() == [
         "fairlead.actors",
         "fairlead.actors.messages",
+        "fairlead.actors.messages.assignors",
         "fairlead.actors.messages.classic",
+        "fairlead.actors.messages.computing",
         "fairlead.actors.messages.consumers",
         "fairlead.actors.messages.errors",
         "fairlead.actors.messages.members",

@@ -226,6 +226,7 @@ def test_rows_come_once_each_though_a_python_process_is_killed_in_the_middle_of_
     assert [*staged.rglob("*.parquet")] == []
 
 
+@pytest.mark.soak  # each run has both ways on one host: spark_engine/test_arrow_job.py
 @pytest.mark.timeout(600)
 def test_files_are_copied_by_arrow_where_executors_have_it_and_by_spark_elsewhere(
     on_small_cluster: OnCluster, shared: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture

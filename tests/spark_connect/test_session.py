@@ -203,6 +203,7 @@ def test_a_small_job_does_not_wait_for_a_large_one_of_another_pool(
     assert len(ended) == 1
 
 
+@pytest.mark.soak  # each run refuses what a zombie writes: chaos/test_matrix.py
 def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
     server: ConnectServerProcess, on_server: ConnectEngine, shared: Path, tmp_path: Path
 ) -> None:

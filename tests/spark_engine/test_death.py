@@ -54,7 +54,7 @@ def own(tmp_path: Path) -> Iterator[Own]:
         owner.communicate(timeout=60)
 
 
-@pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_crew.py
+@pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_matrix.py
 def test_the_bundled_java_does_where_there_is_no_other(own: Own, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for tool in ("bash", "chmod", "sh"):  # Hadoop's, for local files
@@ -135,7 +135,7 @@ def test_jobs_hear_at_once_that_their_jvm_was_killed(engine_to_end: Embedded, si
     assert gone([pid, worker.pid])
 
 
-@pytest.mark.soak  # each run sees a killed worker take its JVM along: tests/chaos/test_crew.py
+@pytest.mark.soak  # each run sees a killed worker take its JVM along: tests/demo/test_show.py
 def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_what_is_left(
     own: Own, the_engine: Embedded, engine_folder: Path
 ) -> None:

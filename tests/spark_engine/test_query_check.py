@@ -45,6 +45,7 @@ def jvm(check: QueryCheck) -> psutil.Process | None:
     return psutil.Process(known._process.pid) if known is not None else None
 
 
+@pytest.mark.soak  # each run has it of any process: tests/test_tether.py
 def test_it_ends_with_a_process_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", ASKS], stdout=subprocess.PIPE, text=True) as asks:
         assert asks.stdout is not None

@@ -31,7 +31,7 @@ from fairlead_tests.actor_system import runs, title_of
 from fairlead_tests.cluster.forks import PR_SET_CHILD_SUBREAPER
 
 GROUP = "chaos"
-PATIENCE_S = 150.0
+PATIENCE_S = 400.0
 SESSION_S = 5.0
 SETTINGS: Mapping[str, str] = {
     "group.id": GROUP,

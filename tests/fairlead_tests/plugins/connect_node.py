@@ -143,6 +143,8 @@ class ConnectNode:
         """Return the plugin hosts of all workers, not that of REST."""
         workers = {each.pid for each in self.processes("fairlead: worker ")}
         return [each for each in self.processes("fairlead.plugins.Boot") if each.ppid() in workers]
+
+
 @contextmanager
 def connect_node(
     folder: Path, bootstrap: str, plugins: Path, settings: Mapping[str, object] | None = None
