@@ -153,7 +153,7 @@ def test_an_answer_rests_on_what_counts_and_on_no_less_than_was_told_before() ->
 
 
 def test_whatever_befalls_hosts_somebody_owns_the_group_and_publishes() -> None:
-    world = World(draw(1, Size(crew=Crew.HOSTS)))
+    world = World(draw(3, Size(crew=Crew.HOSTS)))
     schedule_faults(world)
     world.clock.run(world.schedule.end_ms)
     assert world.hosts is not None

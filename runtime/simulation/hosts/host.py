@@ -249,9 +249,30 @@ class SimulatedHost:
             silent_ms = int(self._owner.silent_seconds * 1_000) if self._owner else 0
             self.process.claim(partial(self._claim, silence), silent_ms)
 
-    def _claim(self, silence: float, log: str, at_least: int, answer: object) -> None:
-        silence = silence if log == CONTROL else 0.0
-        self.ask(self.store.claim, log, self._claimant, silence, at_least, answer)
+    def _claim(
+        self, silence: float, log: str, at_least: int, answer: Callable[[int | None], None]
+    ) -> None:
+        """Claim a log; that of the control log only if the owner is still whom this host saw go."""
+        claim = partial(self.ask, self.store.claim, log, self._claimant)
+        if log == CONTROL:
+            after = self._owner.epoch if self._owner else None
+            claim = partial(claim, silence, at_least, answer)
+            look = partial(self._claim_unless_other, after, claim, answer)
+            self.ask(self.store.read, self.ends, 0, look)
+        else:
+            claim(0.0, at_least, answer)
+
+    def _claim_unless_other(
+        self,
+        after: int | None,
+        claim: Callable[[], None],
+        answer: Callable[[int | None], None],
+        seen: StoreAnswer,
+    ) -> None:
+        if seen.owner is not None and seen.owner.epoch != after:
+            answer(None)  # it would be deposed, though it has just begun
+        else:
+            claim()
 
     def _rank(self) -> int:
         owner = self._owner.claimant.node if self._owner else ""
