@@ -337,10 +337,14 @@ class HostActor(Actor, Generic[Q]):
         if isinstance(error, OwnerFencedError):
             LOGGER.warning("another node owns the group now: %s", error)
             self.die(EXIT_FENCED)
-        LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
+        is_of_log = isinstance(error, LogError)  # what to do is in its words
+        if is_of_log:
+            LOGGER.critical("the process of the group ends: %s", error)
+        else:
+            LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
         if sender is not None:
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
-        self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
+        self.die(EXIT_LOG if is_of_log else EXIT_FAILED)
 
     def begin(self, host: GroupHost[Q], now: Now, figures: FiguresFile) -> None:
         """Start to serve: requests go to this host from now on, its work is counted there."""
