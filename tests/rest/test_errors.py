@@ -1,6 +1,14 @@
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+from unittest.mock import AsyncMock
+
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.projections.metrics.processes import RequestMetrics
+from fairlead.runtime.interfaces.rest.app import ENDING, RequestMeter
 from fairlead_tests.rest.client import Client
 
 MALFORMED = "the request is malformed: "
@@ -70,3 +78,31 @@ def test_every_error_is_documented_and_no_other_shape(client: Client) -> None:
         for method, operation in operations.items()
     }
     assert all("default" in codes and "422" not in codes for codes in answers.values()), answers
+
+
+async def cancelled(app: Any) -> list[Any]:
+    """Return what is sent of a request that is cancelled."""
+    send, scope = AsyncMock(), {"type": "http", "method": "PUT", "path": "/", "headers": []}
+    request = asyncio.create_task(RequestMeter(app, RequestMetrics())(scope, AsyncMock(), send))
+    await asyncio.sleep(0)
+    request.cancel()
+    with suppress(asyncio.CancelledError):
+        await request
+    return [each.args[0] for each in send.await_args_list]
+
+
+def test_who_waits_when_the_process_ends_hears_so() -> None:
+    async def waits(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    head, body = asyncio.run(cancelled(waits))
+    assert (head["status"], json.loads(body["body"])) == (503, error(503, ENDING))
+
+
+def test_an_answer_that_has_begun_ends_with_the_process() -> None:
+    async def begins(*end: Any) -> None:
+        await end[-1]({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.Event().wait()
+
+    sent = asyncio.run(cancelled(begins))
+    assert [each["type"] for each in sent] == ["http.response.start"]

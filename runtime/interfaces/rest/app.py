@@ -4,11 +4,13 @@ The middleware measures requests, refuses those that are too large or may come f
 another site (`middleware/origins.py`), and adds what every answer gets (`middleware/answers.py`).
 """
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -56,7 +58,7 @@ from .routes.page import events as page_events
 from .routes.page import files, history, state
 from .server.admission import AdmissionCheck
 from .server.bodies import limited
-from .server.errors import HANDLERS, JSON
+from .server.errors import HANDLERS, JSON, error_reply
 from .server.listeners import DEFAULT, parse
 from .server.openapi import describe
 from .server.paths import ConnectPaths
@@ -65,6 +67,10 @@ from .server.principals import Identify, identify
 from .server.routing import EVENT_STREAM
 from .watch.audit_trail import AuditTrail
 
+ENDING: Final = (
+    "this process ends, and has no answer yet: whether the command was carried out is not known;"
+    " look at what it was about, and repeat the command, which does no harm"
+)
 SUBJECTS = (
     health.routes,
     probes.routes,
@@ -182,7 +188,10 @@ def make_app(
 
 
 class RequestMeter:
-    """ASGI middleware that counts and times requests by the template of their route."""
+    """ASGI middleware that counts and times requests by the template of their route.
+
+    A request that is cancelled, as all are that are left when the process ends, is answered here.
+    """
 
     def __init__(self, app: ASGIApp, requests: RequestMetrics, most_bytes: int = 0) -> None:
         self._app = app
@@ -196,21 +205,25 @@ class RequestMeter:
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})
-        code = int(HTTPStatus.INTERNAL_SERVER_ERROR)
+        code, has_begun = int(HTTPStatus.INTERNAL_SERVER_ERROR), False
         began = time.perf_counter()
 
         stream_seconds: float | None = None
 
         async def note_status(message: Message) -> None:
-            nonlocal code, stream_seconds
+            nonlocal code, has_begun, stream_seconds
             if message["type"] == "http.response.start":
-                code = message["status"]
+                code, has_begun = message["status"], True
                 if _is_stream(message):
                     stream_seconds = time.perf_counter() - began
             await send(message)
 
         try:
             await self._app(scope, limited(scope, receive, self._most_bytes), note_status)
+        except asyncio.CancelledError:
+            if has_begun:
+                raise
+            await error_reply(HTTPStatus.SERVICE_UNAVAILABLE, ENDING)(scope, receive, note_status)
         finally:
             route = getattr(scope.get("route"), "path_format", UNMATCHED)
             seconds = time.perf_counter() - began if stream_seconds is None else stream_seconds
