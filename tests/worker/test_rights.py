@@ -1,11 +1,17 @@
 """Whether a task may write, as its worker's actor knows it: by the log's end and by the clock."""
 
 from threading import Thread
+from typing import Any, cast
 
 import pytest
 
+from fairlead.actors.messages.members import CommitOffsets, CommitReply
 from fairlead.events.model import Resource, RunState, TaskConfig, Token
 from fairlead.events.records import TargetState, TaskConfigs, TaskStatus
+from fairlead.runtime.cluster.messages import GroupAt
+from fairlead.runtime.node.worker import actor
+from fairlead.runtime.node.worker.actor import WorkerActor
+from fairlead.runtime.node.worker.core.contract import PresentAsked, SendToGroup
 from fairlead.runtime.node.worker.plugins import rights
 from fairlead.runtime.node.worker.plugins.rights import ActorRights, RightsQuestion
 from fairlead.runtime.pipeline.tasks.reports import SPLITS_AGAIN, StatusChanged, TaskConfigsChanged
@@ -132,3 +138,82 @@ def test_an_actor_that_hangs_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[RightsQuestion]()
     assert not ActorRights(asked.append).may_write(A0, TOKEN)
     assert len(asked) == 1
+
+
+def test_where_the_log_is_a_copy_the_group_says_first_how_far_it_has_to_be() -> None:
+    driven = running()
+    driven.transcript()
+    driven.report(PresentAsked("first"), PresentAsked("second"))
+    first = driven.last(CommitOffsets)
+    driven.report(PresentAsked("third"))
+    assert driven.last(CommitOffsets).number not in {first.number, 0}
+    driven.hear(CommitReply((), first.number + 1))
+    driven.hear(CommitReply((), first.number))
+    driven.hear(GroupAt(None, 2))
+    assert [each for each in driven.transcript().splitlines() if "heartbeat" not in each] == [
+        "< PresentAsked, PresentAsked",
+        "> commits of nothing, 0 published",
+        "< PresentAsked",
+        "> commits of nothing, 0 published",
+        "< CommitReply",
+        "< CommitReply",
+        "> first may read",
+        "> second may read",
+        "< GroupAt",
+        "> third has no answer",
+    ]
+
+
+class AskedWorker(WorkerActor):
+    """A worker's actor around a core that a test drives; what it sends to the group is kept."""
+
+    def __init__(self, driven: Driven, *, reads_copy: bool) -> None:
+        super().__init__()
+        self.sent = list[object]()
+        self._core, self._is_up, self._reads_copy = driven.core, True, reads_copy
+        self._watchdog = cast("Any", Watched())
+        self._addresses = {SendToGroup: "group"}
+        self._told_name = driven.core.membership.member_id
+
+    def send(self, to: object, message: object) -> None:
+        """Keep what the group gets."""
+        assert to == "group"
+        self.sent.append(message)
+
+    def wake_after(self, seconds: float, payload: object = None) -> None:
+        """Never wake."""
+
+
+class Watched:
+    """Stands for a watchdog."""
+
+    def until(self, end_ms: int | None) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("status", [SPLITS_AGAIN, ""])
+def test_a_copy_that_lags_is_not_read_before_it_has_what_the_owner_says(
+    monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    driven = running()
+    monkeypatch.setattr(actor, "_steady_ms", lambda: driven.now_ms)
+    monkeypatch.setattr(rights, "_WAIT_S", 0.01)
+    worker, anybody = AskedWorker(driven, reads_copy=True), cast("Any", None)
+    posted = list[RightsQuestion]()
+    assert not ActorRights(posted.append).may_write(A0, TOKEN), "nobody has answered yet"
+    (asked,) = posted
+    worker.receive(asked, anybody)
+    assert not asked.answer.done(), "the copy here grants it"
+    (sent,) = worker.sent
+    assert isinstance(sent, CommitOffsets)
+    driven.log.write(TaskStatus(A, RunState.RUNNING, "w", TOKEN, 1, status))  # the copy moves
+    worker.receive(CommitReply((), sent.number), anybody)
+    assert asked.answer.result(0) == (not status)
+
+
+def test_a_log_that_is_no_copy_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    driven = running()
+    monkeypatch.setattr(actor, "_steady_ms", lambda: driven.now_ms)
+    worker = AskedWorker(driven, reads_copy=False)
+    assert ActorRights(lambda asked: worker.receive(asked, cast("Any", None))).may_write(A0, TOKEN)
+    assert worker.sent == []

@@ -27,6 +27,8 @@ from .core.contract import (
     CoreReport,
     Effect,
     Exit,
+    PresentAsked,
+    PresentReached,
     SendToGroup,
     StartResource,
     StopResource,
@@ -74,6 +76,8 @@ class WorkerActor(Actor):
         """The member id last reported to the supervisor; None: not reported yet."""
         self._wake_at_ms: int | None = None
         """When the earliest timer fires; None: there is none."""
+        self._reads_copy = False
+        """Whether the logs here are copies of those in a store, which lag."""
 
     # -- what comes in
 
@@ -85,7 +89,7 @@ class WorkerActor(Actor):
             LOGGER.warning("refused: %s", message.reason)
         elif isinstance(message, RightsQuestion):
             self._settle()  # what that thread has reported before comes first
-            message.answer.set_result(self._is_up and message.ask(self._core, _steady_ms()))
+            self._take_question(message)
         elif self._is_up and not isinstance(message, ReportsWait):
             if isinstance(message, GroupAt):
                 self._addresses[SendToGroup] = message.address
@@ -138,6 +142,17 @@ class WorkerActor(Actor):
         if threading.current_thread() is not threading.main_thread():
             self._tell_of_reports()
 
+    def _take_question(self, question: RightsQuestion) -> None:
+        """Answer a thread, at once or when the log here has all that counts now."""
+        if self._is_up and self._reads_copy and question.is_of_present:
+            asked = PresentAsked(question)
+            self._obey(self._core.report([asked], _steady_ms(), _wall_ms()))
+        else:
+            self._answer(question, may_ask=self._is_up)
+
+    def _answer(self, question: RightsQuestion, *, may_ask: bool) -> None:
+        question.answer.set_result(may_ask and question.ask(self._core, _steady_ms()))
+
     def _tell_of_reports(self) -> None:
         """Post a wake-up for new reports, unless one is pending; thread-safe.
 
@@ -151,7 +166,7 @@ class WorkerActor(Actor):
     # -- beginning
 
     def _begin(self, order: StartWorker, supervisor: Address) -> None:
-        self._name = order.name
+        self._name, self._reads_copy = order.name, order.node.store is not None
         self._addresses = {SendToGroup: order.group, TellSupervisor: supervisor}
         self._core, self._runner, self._ledger, self._log = assemble(
             order, self._report, ActorRights(self.post)
@@ -210,6 +225,8 @@ class WorkerActor(Actor):
                     self.send(to, message)  # else there is no recipient yet: the core repeats it
             case AnswerCommit():
                 self._ledger.answer(effect)
+            case PresentReached(RightsQuestion() as question, is_known):
+                self._answer(question, may_ask=is_known)
             case StartResource() | StopResource() | TurnResource():
                 self._order_runner(effect)
             case AbandonAll(reason):

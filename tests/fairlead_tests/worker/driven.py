@@ -43,6 +43,7 @@ from fairlead.runtime.node.worker.core.contract import (
     CoreReport,
     Effect,
     Exit,
+    PresentReached,
     SendToGroup,
     StartResource,
     StopResource,
@@ -207,7 +208,7 @@ def _effect(effect: Effect) -> str:
     match effect:
         case SendToGroup(message) | AskAssignor(message) | TellSupervisor(message):
             return _message(message)
-        case AnswerCommit() | Exit():
+        case AnswerCommit() | PresentReached() | Exit():
             return _other(effect)
         case StartResource(launch):
             return f"start {launch.resource} under {launch.token}"
@@ -219,11 +220,13 @@ def _effect(effect: Effect) -> str:
             return "abandon all"
 
 
-def _other(effect: AnswerCommit | Exit) -> str:
+def _other(effect: AnswerCommit | PresentReached | Exit) -> str:
     match effect:
         case AnswerCommit(commit_id, verdict, why):
             told = why if verdict is None else verdict.error.value
             return f"commit {commit_id.batch} of {Resource(*commit_id[:2])}: {told}"
+        case PresentReached(asker, is_known):
+            return f"{asker} may read" if is_known else f"{asker} has no answer"
         case Exit(reason):
             return f"exit: {reason}"
 

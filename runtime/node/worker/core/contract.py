@@ -101,6 +101,15 @@ class AnswerCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class PresentReached:
+    """Answer who asked: the log here has all that counted when that was asked."""
+
+    asker: object
+    is_known: bool = True
+    """False: the group has not answered, and what counts now is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """End the process immediately, with all that runs in it."""
 
@@ -116,6 +125,7 @@ Effect = (
     | TurnResource
     | AbandonAll
     | AnswerCommit
+    | PresentReached
     | Exit
 )
 
@@ -143,6 +153,13 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class PresentAsked:
+    """From a thread: say when the log here has all that counts now."""
+
+    asker: object
+
+
+@dataclass(frozen=True, slots=True)
 class EngineStarted:
     """From the runner: its engine has a new process, which ends with the worker process."""
 
@@ -154,7 +171,9 @@ class EngineWarm:
     """From the runner: its engine is warm, and can run work."""
 
 
-CoreReport = Report | CommitAsked | BatchPublished | Forgotten | EngineStarted | EngineWarm
+CoreReport = (
+    Report | CommitAsked | BatchPublished | Forgotten | PresentAsked | EngineStarted | EngineWarm
+)
 
 
 class MemberLog(Protocol):

@@ -65,9 +65,11 @@ from .contract import (
     EngineWarm,
     Exit,
     MemberLog,
+    PresentAsked,
     SendToGroup,
     TellSupervisor,
 )
+from .present_questions import PresentQuestions
 from .starts import Starts
 from .status_reporter import StatusReporter
 
@@ -110,6 +112,7 @@ class WorkerCore:
         self._reporter = StatusReporter(identity.group_id, log)
         self._starts = Starts(log)
         self._commits = CommitQueue(identity.group_id)
+        self._present = PresentQuestions(identity.group_id)
         self._effects: list[Effect] = []
         """The effects of the current call."""
         self._rests_on = 0
@@ -138,10 +141,11 @@ class WorkerCore:
     # -- what threads ask
 
     def may_write(self, resource: Resource, token: Token, now_ms: int) -> bool:
-        """Return whether a task may write under a token, by the log's present end and the clock.
+        """Return whether a task may write under a token, by the log's end here and the clock.
 
-        It may not after the worker's deadline, nor if the log does not grant it, or not as it runs.
-        And it may not while its connector is about to fence the tasks of before (DATA_PLANE §1).
+        That is the present end, or it was reached by a `PresentAsked`. It may not after the
+        worker's deadline, nor if the log does not grant it, or not as it runs. And it may not while
+        its connector is about to fence the tasks of before (DATA_PLANE §1).
         """
         if self.end_ms is None or now_ms >= self.end_ms:
             return False
@@ -183,10 +187,12 @@ class WorkerCore:
                 self._take_reply(message, now_ms)
             case CommitReply():
                 self._effects += self._commits.settle(message, now_ms)
+                self._effects += self._present.settle(message)
             case GroupAt():
                 number = message.coordinator_epoch
                 self._assignors.computing.move_to(number)
                 self._effects += self._commits.lose()
+                self._effects += self._present.lose()
                 self._reporter.repeat()
                 self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
@@ -249,6 +255,8 @@ class WorkerCore:
                 self._commits.add(commit)
             case BatchPublished(commit_id):
                 self._commits.add_published(commit_id)
+            case PresentAsked(asker):
+                self._present.add(asker)
             case Hung():
                 self._effects.append(Exit(f"{report.resource} does not end"))
             case EngineStarted(pid):
@@ -306,8 +314,9 @@ class WorkerCore:
 
     def _tell(self, group: Group, now_ms: int) -> None:
         self._effects += map(SendToGroup, self._reporter.take_due(group, now_ms))
-        if carried := self._commits.carry(self.membership.member_id, now_ms):
-            self._effects.append(SendToGroup(carried))
+        for queue in (self._commits, self._present):
+            if carried := queue.carry(self.membership.member_id, now_ms):
+                self._effects.append(SendToGroup(carried))
 
     # -- what the membership wants
 

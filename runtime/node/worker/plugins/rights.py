@@ -2,7 +2,8 @@
 
 The actor thread alone knows what is sure: it reads the log, and has the worker's deadline. So a
 thread waits for its answer. A worker that hangs, or was stopped for longer than its session, gives
-none in time, or ends: both mean no.
+none in time, or ends: both mean no. So does a group that does not answer in time, where the log
+here is a copy, of which the group has to be asked first how far it should be.
 """
 
 from collections.abc import Callable
@@ -23,6 +24,8 @@ class RightsQuestion:
 
     ask: Callable[[WorkerCore, int], bool]
     """Called on the actor thread with the core and the monotonic time in milliseconds."""
+    is_of_present: bool = False
+    """Whether it has to be answered by all that counts in the log now."""
     answer: "Future[bool]" = field(default_factory=Future[bool])
 
 
@@ -35,7 +38,9 @@ class ActorRights:
 
     def may_write(self, resource: Resource, token: Token) -> bool:
         """Return whether a resource may write under a token, as of now: `WorkerCore.may_write`."""
-        return self._ask(lambda core, now_ms: core.may_write(resource, token, now_ms))
+        return self._ask(
+            lambda core, now_ms: core.may_write(resource, token, now_ms), is_of_present=True
+        )
 
     def has_logged(self, resource: Resource) -> bool:
         """Return whether the log has all that was reported of a resource: `WorkerCore`."""
@@ -45,8 +50,8 @@ class ActorRights:
         """Return whether the log wants a resource no more, as of now: `WorkerCore.has_ended`."""
         return self._ask(lambda core, _: core.has_ended(resource))
 
-    def _ask(self, ask: Callable[[WorkerCore, int], bool]) -> bool:
-        question = RightsQuestion(ask)
+    def _ask(self, ask: Callable[[WorkerCore, int], bool], *, is_of_present: bool = False) -> bool:
+        question = RightsQuestion(ask, is_of_present)
         self._post(question)
         try:
             return question.answer.result(_WAIT_S)
