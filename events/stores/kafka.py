@@ -140,7 +140,9 @@ class KafkaStore:
             raise self._conflict(commits[0].base, owned)
         owned.stored_bytes += sum(len(each.body) for each in commits)
         records = [part for each in commits for part in commit_parts(owned.claim, each)]
-        return self._write(owned, records, commits[-1].end)
+        (*_, last) = self._write(owned, records, commits[-1].end)
+        place = StoreMark(last, digest_of(records[-1]), owned.claim, owned.stored_bytes)
+        return StorePosition(owned.end, pack_mark(place))
 
     def beat(self, epoch: int) -> None:
         """Write a beat into the topic of beats."""
@@ -161,9 +163,8 @@ class KafkaStore:
         if owned.end not in {0, snapshot.end}:
             raise self._conflict(snapshot.end, owned)
         owned.stored_bytes = 0
-        records = snapshot_parts(owned.claim, snapshot)
-        self._write(owned, records, snapshot.end)
-        self._topics.delete_before(owned.next_logged - len(records))
+        first, *_ = self._write(owned, snapshot_parts(owned.claim, snapshot), snapshot.end)
+        self._topics.delete_before(first)
 
     def read(self, position: StorePosition, wait_seconds: float) -> StoredSlice:
         """Return what the reader has from a position on; another position takes a new reader."""
@@ -282,8 +283,8 @@ class KafkaStore:
             raise LogFailedError(f"{self._shown}: of an earlier write, {_UNKNOWN}")
         return owned
 
-    def _write(self, owned: _Owned, records: Sequence[bytes], end: int) -> StorePosition:
-        """Write records of the owner, and return the place behind them once they count."""
+    def _write(self, owned: _Owned, records: Sequence[bytes], end: int) -> list[int]:
+        """Write records of the owner; return their offsets once they count."""
         try:
             with self._translated(LogFailedError):
                 offsets = self._send(self._topics.names.log, records)
@@ -296,15 +297,19 @@ class KafkaStore:
         if self._reader is not None:
             self._reader.forget()
         owned.end, owned.next_logged = end, offsets[-1] + 1
-        place = StoreMark(offsets[-1], digest_of(records[-1]), owned.claim, owned.stored_bytes)
-        return StorePosition(end, pack_mark(place))
+        return offsets
 
     def _require_counted(self, owned: _Owned, offset: int, end: int) -> None:
-        """Wait until the reader has come to a record; raises `OwnerFencedError`."""
+        """Wait until the reader has come to a record; raises `OwnerFencedError`.
+
+        If the owner was succeeded, a commit counts that is within what counted before. A snapshot
+        ends where the log did, so that it may have come too late: it is of no use any more.
+        """
         reader = self._read_to(log=offset + 1)
         fold = reader.fold
         is_last = fold.claim is not None and fold.claim.id == owned.claim.id
-        if not is_last and fold.ends.get(owned.claim.id, 0) < end:
+        counted = fold.ends.get(owned.claim.id, 0)
+        if not is_last and (counted < end or end == owned.end):
             raise self._fenced(reader, owned.claim.epoch)
 
     def _send(self, topic: str, records: Sequence[bytes]) -> list[int]:

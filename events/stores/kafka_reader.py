@@ -235,8 +235,9 @@ class TopicReader:
         digest, mark = digest_of(value), self._mark
         self._mark = None
         if mark is None:
-            claim, content = self.fold.claim, self.fold.take(decode_record(value))
-            if content is not None or self.fold.claim is not claim:
+            record = decode_record(value)
+            content = self.fold.take(record)
+            if self.fold.is_of_owner(record):  # of a large write each part is a sign of life
                 self.heard_at = time.monotonic()
             if content is not None and self.fold.claim is not None and self._is_new(content):
                 place = StoreMark(offset, digest, self.fold.claim, self.fold.stored_bytes)

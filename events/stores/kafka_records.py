@@ -158,6 +158,15 @@ class LogFold:
         self._parts: list[CommitPart | SnapshotPart] = []
         """Those of a commit or snapshot whose last part did not come yet."""
 
+    def is_of_owner(self, record: StoreRecord | None) -> bool:
+        """Return whether a record, which was folded, is of the last claim."""
+        if self.claim is None or record is None:
+            return False
+        if isinstance(record, StoreClaim):
+            return record.id == self.claim.id
+        claim = record.claim if isinstance(record.claim, bytes) else record.claim.id
+        return claim == self.claim.id
+
     def take(self, record: StoreRecord | None) -> StoredCommit | StoreSnapshot | None:
         """Fold the next record; return what counts with it. Raises `MissingCommitsError`."""
         if isinstance(record, StoreClaim):

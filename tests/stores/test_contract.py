@@ -157,6 +157,19 @@ def test_whoever_was_succeeded_appends_beats_and_compacts_in_vain(store: Opened)
     assert read_all(former).commits == kept
 
 
+def test_a_snapshot_that_comes_after_the_next_claim_stands_for_nothing(store: Opened) -> None:
+    former, owner = store(), store()
+    old = claimed(former).epoch
+    former.append(old, commit_at(0, b"of the former"))
+    new = claimed(owner, B).epoch
+    owner.append(new, commit_at(1, b"of the owner"))
+    with pytest.raises(OwnerFencedError):
+        former.compact(old, StoreSnapshot(1, b"late"))
+    fresh = read_all(store())
+    assert fresh.snapshot is None
+    assert fresh.commits == [commit_at(0, b"of the former"), commit_at(1, b"of the owner")]
+
+
 def test_after_a_claim_all_is_read_that_counted_before_it(store: Opened) -> None:
     former, owner = store(), store()
     epoch = claimed(former).epoch

@@ -4,7 +4,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -29,6 +29,7 @@ from fairlead.events.stores.port import (
     Claimed,
     StoreAwayError,
     StoreDiffersError,
+    StoreSnapshot,
 )
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
@@ -82,6 +83,26 @@ def test_records_of_others_in_the_topic_change_nothing(
         owner.beat(epoch)
     assert read_all(store()).commits == commits
     assert read_all(owner).commits == commits
+
+
+def test_a_snapshot_keeps_its_parts_whatever_others_write_between(
+    store: Opened, kafka: KafkaEngine, log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, body = store(), os.urandom(2 * PART_BYTES)
+    epoch = claimed(owner).epoch
+    owner.append(epoch, commit_at(0))
+
+    def in_rounds(records: Sequence[bytes], *_: object) -> Iterator[Sequence[bytes]]:
+        for each in records:
+            yield [each]
+            kafka.write(log, [b"garbage"])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kafka_store, "in_rounds", in_rounds)
+        owner.compact(epoch, StoreSnapshot(1, body))
+    owner.append(epoch, commit_at(1))
+    wait_until(lambda: read_all(store()).snapshot is not None)
+    assert read_all(store())[:2] == (StoreSnapshot(1, body), [commit_at(1)])
 
 
 def test_an_append_that_arrives_after_the_next_claim_does_not_count(
