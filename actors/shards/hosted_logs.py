@@ -1,8 +1,9 @@
 """The two logs of a process that hosts one group or many; only this process writes them.
 
 A process opens both, or, where their commits count in a store, claims both, that of the control
-log first: what it holds decides whose the group is. What it must not lose of time while it appends
-is counted here as well.
+log first: what it holds decides whose the group is. What it holds rests on the offset log, which is
+written first, and copied first. What it must not lose of time while it appends is counted here as
+well.
 """
 
 import logging
@@ -64,6 +65,7 @@ class LogCopies(NamedTuple):
                 for name, kind in zip(("control", "offsets"), kinds, strict=True)
             )
             undo.pop_all()
+        control.beside = offsets
         return cls(control, offsets, is_shared=kinds[0] == SHARED_CONTROL)
 
     def claim(

@@ -11,10 +11,13 @@ Where the store has forgotten the beginning, a copy that has not come so far is 
 snapshot: it is then as a log that was trimmed there (LOG.md §10).
 
 The place in the store is kept in `meta`, in the transaction that writes the commits.
+
+A control log rests on the offset log beside it, which its owner writes first. So does every copy:
+whoever reads of a grant in one has in the other all that was committed before it.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, Self
@@ -46,6 +49,7 @@ from ..log.tables import (
 )
 from ..log.writer import Append, GroupLog
 from .bodies import (
+    CommitContent,
     SnapshotContent,
     in_rounds,
     pack_body,
@@ -84,6 +88,10 @@ class StoredLog(GroupLog):
     _durable: Mark | None = None
     """How far it was before its last commit: as far as no power cut takes it back."""
 
+    beside: "StoredLog | None" = None
+    """The log that this one rests on."""
+    bring_beside: Callable[[int], None] | None = None
+    """Returns once the copy of that log has come to an end; None: it is followed here."""
     _store: LogStore
     _position: StorePosition
     """Where in the store this copy stands."""
@@ -180,7 +188,7 @@ class StoredLog(GroupLog):
         return True
 
     def snapshot(
-        self, upto: int | None = None, summarize: Summarize | None = None
+        self, upto: int | None = None, summarize: Summarize | None = None, rests_on: int = 0
     ) -> StoreSnapshot:
         """Return the latest frames of all keys before the end of a commit; None: the last one.
 
@@ -193,19 +201,25 @@ class StoredLog(GroupLog):
         entries = self.read(low, commit.end - low).entries if summarize else []
         if summarize and entries:
             summary = summarize(summary, entries)
-        return pack_snapshot(SnapshotContent(commit, before, summary, frames))
+        return pack_snapshot(SnapshotContent(commit, before, summary, frames, rests_on))
 
-    def commits(self, start: int) -> Iterator[StoredCommit]:
-        """Yield the commits from the end of one on, as they are; raises `CorruptLogError`."""
-        while rows := self._read_commits(start):
+    def commits(self, start: int, rests_on: int = 0) -> Iterator[StoredCommit]:
+        """Yield the commits from the end of one on, as they are; raises `CorruptLogError`.
+
+        All of them rest on the same end of the other log.
+        """
+        while rows := self._read_commits(start, rests_on):
             yield from rows
             start = rows[-1].end
 
-    def publish(self, claimant: Claimant, summarize: Summarize | None = None) -> int:
+    def publish(
+        self, claimant: Claimant, summarize: Summarize | None = None, rests_on: int = 0
+    ) -> int:
         """Put a log of one host into an empty store, and return its end.
 
-        What was interrupted goes on from where it was. The owner epoch of the claim is above all
-        before. Raises `StoreDiffersError` if the store has another log; nothing is changed then.
+        It rests on an end of the log that was published before it. What was interrupted goes on
+        from where it was. The owner epoch of the claim is above all before. Raises
+        `StoreDiffersError` if the store has another log; nothing is changed then.
         """
         self._check_writable()
         owner = self._store.owner()
@@ -226,24 +240,26 @@ class StoredLog(GroupLog):
             raise StoreAwayError(f"another node has claimed the log of {self.path}: try again")
         low = self.low()
         if low and not position.end:
-            self._store.compact(claimed.epoch, self.snapshot(self._end_of_commit(low), summarize))
+            snapshot = self.snapshot(self._end_of_commit(low), summarize, rests_on)
+            self._store.compact(claimed.epoch, snapshot)
             position = self._store.read(StorePosition(), 0.0).position
-        for some in self._rounds(position.end):
+        for some in self._rounds(position.end, rests_on):
             position = self._store.append(claimed.epoch, *some)
         self._position = position
         self._take_epoch(claimed.epoch)
         return self._end
 
-    def _rounds(self, start: int) -> Iterator[Sequence[StoredCommit]]:
+    def _rounds(self, start: int, rests_on: int) -> Iterator[Sequence[StoredCommit]]:
         """Yield the commits from the end of one on, as many at a time as are sent together."""
-        while rows := self._read_commits(start):
+        while rows := self._read_commits(start, rests_on):
             yield from in_rounds(rows, lambda each: len(each.body), PUBLISHED_BYTES)
             start = rows[-1].end
 
     def _require_same(self, stored: Sequence[StoredCommit]) -> None:
         own = self.commits(stored[0].base) if stored else iter(())
         for theirs in stored:
-            if next(own, None) != theirs:
+            ours = next(own, None)
+            if ours is None or unpack_body(ours)[:2] != unpack_body(theirs)[:2]:
                 raise StoreDiffersError(
                     f"the store has other entries from {theirs.base} on than {self.path}:"
                     " nothing was changed; publish into an empty store"
@@ -290,10 +306,10 @@ class StoredLog(GroupLog):
             for key, packed in cursor:
                 yield unpack_commit(OFFSET.unpack(key)[0], packed)
 
-    def _read_commits(self, start: int) -> list[StoredCommit]:
+    def _read_commits(self, start: int, rests_on: int) -> list[StoredCommit]:
         with self._snapshot() as txn:
             rows = islice(self._commit_rows(txn, start), COMMITS_PER_READ)
-            return [pack_body(commit, self._frames(txn, commit)) for commit in rows]
+            return [pack_body(commit, self._frames(txn, commit), rests_on) for commit in rows]
 
     def _frames(self, txn: Transaction, commit: LogCommit) -> list[bytes]:
         return [self._frame(txn, OFFSET.pack(each)) for each in range(commit.base, commit.end)]
@@ -306,10 +322,12 @@ class StoredLog(GroupLog):
 
     def _apply(self, stored: Sequence[StoredCommit], position: StorePosition) -> None:
         batches: list[Append] = []
-        end, chain = self._end, self._chain
+        end, chain, rests_on = self._end, self._chain, 0
         for each in stored:
-            batches.append(self._unpacked(each, end, chain))
-            end, chain = each.end, batches[-1].commit.chain
+            content = unpack_body(each)
+            batches.append(self._sealed(content, end, chain))
+            end, chain, rests_on = each.end, content.commit.chain, max(rests_on, content.rests_on)
+        self._require_beside(rests_on)
         last = batches[-1].commit
         size = sum(batch.size for batch in batches)
         require_space(self.space, end - self._end, size, into_reserve=True)
@@ -323,9 +341,25 @@ class StoredLog(GroupLog):
         self._write(put)
         self._follow_on(last)
 
-    def _unpacked(self, stored: StoredCommit, end: int, chain: bytes) -> Append:
+    def _require_beside(self, end: int) -> None:
+        """Bring the copy of the log beside this one to an end; raises `StoreDiffersError`."""
+        beside = self.beside
+        if beside is None or beside.end >= end:
+            return
+        if self.bring_beside is not None:
+            self.bring_beside(end)
+        else:
+            while not beside.follow():
+                pass
+        if beside.end < end:
+            raise StoreDiffersError(
+                f"the store has commits of {self.path} that rest on {end} entries of {beside.path},"
+                f" which ends at {beside.end}. {DIFFERS}"
+            )
+
+    def _sealed(self, content: CommitContent, end: int, chain: bytes) -> Append:
         """Return a commit as rows; raises `StoreDiffersError` if it does not follow this chain."""
-        commit, frames = unpack_body(stored)
+        commit, frames, _ = content
         checksums = b"".join([frame[:CHECKSUM_BYTES] for frame in frames])
         if commit.base != end or next_chain(chain, commit, checksums) != commit.chain:
             raise StoreDiffersError(
@@ -342,7 +376,8 @@ class StoredLog(GroupLog):
 
     def _load(self, snapshot: StoreSnapshot, position: StorePosition) -> None:
         """Be as a log that was trimmed at the end of a snapshot."""
-        commit, before, summary, frames = unpack_snapshot(snapshot)
+        commit, before, summary, frames, rests_on = unpack_snapshot(snapshot)
+        self._require_beside(rests_on)
         if commit.end < self._end:
             raise StoreDiffersError(
                 f"the store has a snapshot up to {commit.end}, and {self.path} ends at"
@@ -375,7 +410,8 @@ class StoredLog(GroupLog):
 
     def _settle(self, batch: Append) -> None:
         """Append to the store, and only when that counts to the copy."""
-        stored = pack_body(batch.commit, [frame for _, frame in batch.events])
+        rests_on = self.beside.end if self.beside is not None else 0
+        stored = pack_body(batch.commit, [frame for _, frame in batch.events], rests_on)
         self._position = self._store.append(self.epoch, stored)
         self.stored_bytes += len(stored.body)
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import lmdb
@@ -22,6 +23,7 @@ from fairlead.events.stores.port import (
 from fairlead.events.stores.stored_log import StoredLog
 from fairlead_tests.log.memory_store import MemoryEngine, MemoryStore
 from fairlead_tests.log.samples import TIME_MS, gone, member
+from fairlead_tests.stores.pairs import Engines, engines
 
 HISTORY = [member("W1", 1), member("W2", 1), gone("W1"), member("W2", 2), member("W3", 1)]
 
@@ -63,6 +65,58 @@ def test_a_copy_is_its_owners_log_byte_for_byte(tmp_path: Path) -> None:
     assert tables_of(tmp_path / "n2") == tables_of(tmp_path / "n1")
     with LogReader.open(tmp_path / "n2", "flights") as reader:
         assert reader.end() == 10
+
+
+def write_both(stores: Engines, folder: Path) -> None:
+    """Have an owner write to the offset log, then to the control log, twice."""
+    with closing(stores.copies_at(folder)) as owner:
+        assert owner.claim(claimant("n1"), 0.0)
+        for at in range(2):
+            owner.offsets.append(at, HISTORY[at : at + 1], TIME_MS)
+            owner.control.append(at, HISTORY[at : at + 1], TIME_MS)
+
+
+def test_a_control_log_never_has_what_its_offset_log_lacks(tmp_path: Path) -> None:
+    stores = engines()
+    write_both(stores, tmp_path / "n1")
+    stores.control.most = 1
+    with closing(stores.copies_at(tmp_path / "n2")) as copies:
+        assert not copies.control.follow()
+        assert (copies.control.end, copies.offsets.end) == (1, 2)
+    stores.offsets.is_away = True
+    with closing(stores.copies_at(tmp_path / "n3")) as copies:
+        for _ in range(2):
+            with pytest.raises(StoreAwayError):
+                copies.control.follow()
+        assert copies.control.end == 0
+        stores.offsets.is_away = False
+        assert copies.claim(claimant("n3"), 0.0)
+        assert (copies.control.end, copies.offsets.end) == (2, 2)
+
+
+def test_a_store_whose_offsets_are_older_than_its_control_log_is_refused(tmp_path: Path) -> None:
+    stores = engines()
+    write_both(stores, tmp_path / "n1")
+    del stores.offsets.commits[1:]
+    with closing(stores.copies_at(tmp_path / "n2")) as copies:
+        with pytest.raises(StoreDiffersError, match=r"rest on 2 entries of .* which ends at 1"):
+            copies.control.follow()
+        assert copies.control.end == 0
+
+
+def test_a_published_control_log_rests_on_all_offsets(tmp_path: Path) -> None:
+    stores = engines()
+    for path in (tmp_path / "n1" / "control", tmp_path / "n1" / "offsets"):
+        with GroupLog.open_writer(path, "flights") as log:
+            append_one_by_one(log, HISTORY)
+    with closing(stores.copies_at(tmp_path / "n1")) as own:
+        end = own.offsets.publish(claimant("n1"))
+        own.control.publish(claimant("n1"), rests_on=end)
+        own.control.publish(claimant("n1"))  # what is there already may rest on anything
+    stores.control.most = 1
+    with closing(stores.copies_at(tmp_path / "n2")) as copies:
+        copies.control.follow()
+        assert (copies.control.end, copies.offsets.end) == (1, 5)
 
 
 def test_an_append_counts_in_the_store_before_it_is_in_the_copy(tmp_path: Path) -> None:
@@ -246,7 +300,7 @@ def test_damaged_bytes_of_a_store_are_refused_whole(tmp_path: Path) -> None:
     with owner_at(tmp_path / "n1", engine) as owner:
         append_one_by_one(owner, HISTORY)
     sound = engine.commits[3]
-    cut = sound.body[:-1] + b"\x00"
+    cut = sound.body[:-2] + bytes(2)
     for number, body in enumerate((b"", b"\x92", os.urandom(60), cut, engine.commits[2].body)):
         engine.commits[3] = sound._replace(body=body)
         with copy_at(tmp_path / f"copy {number}", engine) as copy:

@@ -1,8 +1,9 @@
 """Keeps the copies of a group's logs in step with the store, while another node owns the group.
 
 Each copy has a thread, which writes what counts into it and waits for more. That of the control log
-also looks who owns the group. The actor hears of both by messages to itself; before it claims, the
-threads end, and the copies are the actor's alone.
+waits for the other one as well: what it has rests on offsets. It also looks who owns the group. The
+actor hears of both by messages to itself; before it claims, the threads end, and the copies are the
+actor's alone.
 """
 
 import logging
@@ -91,6 +92,11 @@ class StoreFollower:
         """When each copy had all, at last, monotonic clock."""
         self._clock_ms: int | None = None
         """How far this host's clock is ahead of the owner's; None: it was not compared yet."""
+        self._looked = threading.Condition()
+        """Notified after each look of the offset log's thread, and at the end."""
+        self._whole_looks = 0
+        """How often that has found all."""
+        copies.control.bring_beside = self._wait_for_offsets
         self._threads = [
             threading.Thread(target=self._follow, args=(log, log is copies.control), daemon=True)
             for log in (copies.control, copies.offsets)
@@ -112,8 +118,29 @@ class StoreFollower:
     def stop(self) -> None:
         """End the threads; the copies stay open."""
         self._is_over.set()
+        with self._looked:
+            self._looked.notify_all()
         for each in self._threads:
             each.join()
+        self._copies.control.bring_beside = None
+
+    def _wait_for_offsets(self, end: int) -> None:
+        """Wait until the copy of the offsets has come to an end, or the store has no more of them.
+
+        Raises `StoreAwayError` when the threads end.
+        """
+        with self._looked:
+            # One look may have begun before the commit was read that rests on these offsets.
+            enough = self._whole_looks + 2
+            while self._copies.offsets.end < end and self._whole_looks < enough:
+                if self._is_over.is_set():
+                    raise StoreAwayError("it is not followed any more")
+                self._looked.wait()
+
+    def _note_look(self, *, is_whole: bool) -> None:
+        with self._looked:
+            self._whole_looks += is_whole
+            self._looked.notify_all()
 
     def _follow(self, log: StoredLog, sees_owner: bool) -> None:  # noqa: FBT001
         last_error = ""
@@ -122,6 +149,8 @@ class StoreFollower:
                 self._look(log, sees_owner=sees_owner)
                 last_error = ""
             except (StoreAwayError, LowSpaceError) as error:
+                if self._is_over.is_set():
+                    return
                 if str(error) != last_error:
                     LOGGER.warning("%s does not follow for now: %s", log.path, error)
                     self._tell(StoreLost())
@@ -136,11 +165,14 @@ class StoreFollower:
         before, was_whole = log.end, self._is_whole
         whole_at = self._whole_at.get(log)
         is_settled = was_whole and 0 < self._settled_at < time.monotonic()
-        if log.follow(WAIT_SECONDS if is_settled else BRIEF_SECONDS):
+        is_whole = log.follow(WAIT_SECONDS if is_settled else BRIEF_SECONDS)
+        if is_whole:
             self._whole.add(log)
             self._whole_at[log] = time.monotonic()
         else:
             self._whole.discard(log)
+        if log is self._copies.offsets:
+            self._note_look(is_whole=is_whole)
         if log.end != before:
             if whole_at is not None and time.monotonic() - whole_at < 2 * WAIT_SECONDS:
                 self._clock_ms = time.time_ns() // 1_000_000 - log.written_ms
@@ -148,8 +180,9 @@ class StoreFollower:
             self._trim(log)
         if sees_owner and time.monotonic() > self._check_at:
             self._check_store(log)
+        # Asked while much is to be read, a store may have to read it twice.
         is_due = not was_whole or time.monotonic() - self._seen_at > WAIT_SECONDS
-        if sees_owner and is_due:
+        if sees_owner and is_whole and is_due:
             self._look_at_owner(log)
 
     def _trim(self, log: StoredLog) -> None:

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 from ......events.entries.history import summarizer
@@ -46,18 +47,23 @@ def publish(options: LocalReadOptions, to: Annotated[StoreKind | None, TO] = Non
     with stopped_node(config.data_path) as is_stopped:
         if not is_stopped:
             raise Failed(f"the node on {config.data_path} runs: end it first (`fairlead down`)")
-        places = [*find_logs(options, None, every=True)]
+        found = find_logs(options, None, every=True)
+        places = sorted(found, key=lambda each: each.is_control)  # these rest on the others
         rows: list[tuple[str, str]] = []
+        ends: dict[Path, int] = {}
         with show_progress("logs published", len(places)) as advance:
             for place in places:
-                rows.append((place.name, str(_publish(place, store))))
+                end = _publish(place, store, ends.get(place.path.parent, 0))
+                ends[place.path.parent] = end
+                rows.append((place.name, str(end)))
                 advance(len(rows))
+        rows.sort()
     done = [{"log": name, "entries": int(end)} for name, end in rows]
     show(options.output, done, [Table(("LOG", "END"), rows)])
 
 
-def _publish(place: LogPlace, store: StoreSpec) -> int:
-    """Publish one log, and return its end; raises `Failed`."""
+def _publish(place: LogPlace, store: StoreSpec, rests_on: int) -> int:
+    """Publish one log, which rests on the end of another, and return its end; raises `Failed`."""
     try:
         with LogReader.open(place.path) as reader:
             log_id = reader.log_id
@@ -66,6 +72,6 @@ def _publish(place: LogPlace, store: StoreSpec) -> int:
         now_ms = time.time_ns() // 1_000_000
         summarize = summarizer(now_ms, is_shared=place.is_shared) if place.is_control else None
         with StoredLog.open_copy(place.path, log_id, kind, opened) as log:
-            return log.publish(store.claimant, summarize)
+            return log.publish(store.claimant, summarize, rests_on)
     except LogError as error:
         raise Failed(f"{place.name}: {error}") from None
