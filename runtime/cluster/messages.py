@@ -251,6 +251,15 @@ class OwnershipView:
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """From this node's process of a group, whose owner did not answer: send the message again."""
+
+    reason: str
+    is_sent: bool = False
+    """Whether it was sent to a node, which may have carried it out."""
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeNode:
     """To the supervisor: return the state of all processes (`NodeView`)."""
 

@@ -199,10 +199,12 @@ def test_what_was_sent_to_an_owner_that_is_none_any_more_is_given_up(
     sender.line.move(None)
     assert sender.hears() == LineAnswer("m3", None, why="another node owns the group now")
     assert sender.asks(put("2")) == LineAnswer(
-        "worker", None, why="the node that owns the group is not known yet"
+        "worker", None, why="the node that owns the group is not known yet", is_sent=False
     )
     sender.line.move(HostPort("127.0.0.1", 9))
-    assert "Connect call failed" in sender.asks(put("2")).why
+    dead = sender.asks(put("2"))
+    assert "Connect call failed" in dead.why
+    assert not dead.is_sent
     sender.line.move(owner.address)
     assert isinstance(sender.asks_on(put("2")).reply, CommandReply)
     member.leaves()
@@ -251,6 +253,7 @@ def test_nothing_is_sent_to_an_owner_without_the_name_of_a_node(owner: Owner) ->
         None,
         why=f"127.0.0.1:{owner.node.port} is no node of this cluster: members.principal has no"
         " User:CN=owner",
+        is_sent=False,
     )
 
 

@@ -42,7 +42,7 @@ from ....events.stores.opening import StoreSpec
 from ....events.stores.port import StoreAwayError, StoreOwner
 from ....events.stores.stored_log import StoredLog
 from ...cluster.kafka_security import KafkaSecurity
-from ...cluster.messages import DescribeOwnership, OwnerAt, OwnershipView
+from ...cluster.messages import DescribeOwnership, OwnerAt, OwnershipView, Undecided
 from ..assignors.serving import Served, ServingGroupActor
 from .claims import RANKS, RANKS_PER_SILENCE, ClaimRule, RoleEnding, RoleTracker, Sight
 from .delivery import AnswersAhead, LogEnds
@@ -339,15 +339,15 @@ class ClusterGroupActor(ServingGroupActor):
         elif door.line.carries(message):
             door.line.send(message, sender)
         else:
-            self._refuse(sender, f"a group does not understand {type(message).__name__}")
+            self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
 
-    def _refuse(self, sender: Address, why: str) -> None:
+    def _refuse(self, sender: Address, why: str, *, is_sent: bool = False) -> None:
         """Answer that a message is not decided; the supervisor repeats its own to the next owner.
 
         What that hears of as a failure is one of this process.
         """
         if address_key(sender) != address_key(self._supervisor):
-            self.send(sender, Failure(why))
+            self.send(sender, Undecided(why, is_sent))
 
     def _take_answer(self, door: Door, answer: "LineAnswer") -> None:
         if answer.sender is None:  # the answer to this node's own heartbeat, if there is one
@@ -357,7 +357,8 @@ class ClusterGroupActor(ServingGroupActor):
             for each in door.answers.arrive(answer, answer.ends):
                 self.send(each.sender, each.reply)
         elif answer.why:
-            self._refuse(answer.sender, f"the owner of the group did not answer: {answer.why}")
+            why = f"the owner of the group did not answer: {answer.why}"
+            self._refuse(answer.sender, why, is_sent=answer.is_sent)
 
     def _take_news(self, news: News) -> None:
         door = self._door

@@ -70,6 +70,8 @@ class LineAnswer(NamedTuple):
     """The ends of the logs that it rests on."""
     why: str = ""
     """Why it is given up; "": it is not."""
+    is_sent: bool = True
+    """Whether the owner may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class OwnerConnection:
             frame = self._encode(message)
         except (TypeError, ValueError, OverflowError) as error:
             why = f"{type(message).__name__} cannot be sent to the owner: {error}"
-            self._deliver(LineAnswer(sender, None, why=why))
+            self._deliver(LineAnswer(sender, None, why=why, is_sent=False))
             return
         if self._pending and self._lane is Lane.ROUNDS:
             self.close("its sender asks again")
@@ -189,12 +191,13 @@ class OwnerConnection:
 
     def _hang_up(self, why: str) -> None:
         stream, self._stream = self._stream, None
+        is_sent = stream is not None  # what arrives before it is open waits for that
         if stream is not None:
             stream.transport.abort()
         given_up = [*self._pending]
         self._pending.clear()
         for each in given_up:
-            self._deliver(LineAnswer(each.sender, None, why=why))
+            self._deliver(LineAnswer(each.sender, None, why=why, is_sent=is_sent))
 
 
 def _read_answer(sender: Address, response: Any) -> LineAnswer:  # noqa: ANN401  # of kio

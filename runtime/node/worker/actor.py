@@ -17,7 +17,7 @@ from ....events.commits import Commit
 from ....events.model import Resource, RunState
 from ....projections.follow.member import MemberFollower
 from ....projections.watch.lines import fields_about
-from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
+from ...cluster.messages import AssignorAt, GroupAt, StartWorker, Undecided, WorkerUp
 from ...pipeline.tasks.reports import BatchDone, StatusChanged, Warned
 from .assembly import assemble
 from .core.contract import (
@@ -85,7 +85,7 @@ class WorkerActor(Actor):
         """Handle a message: an order, an answer, or a wake-up by the runner's threads."""
         if isinstance(message, StartWorker):
             self._begin(message, sender)
-        elif isinstance(message, Failure):
+        elif isinstance(message, Failure | Undecided):
             LOGGER.warning("refused: %s", message.reason)
         elif isinstance(message, RightsQuestion):
             self._settle()  # what that thread has reported before comes first

@@ -1,7 +1,6 @@
 """One thread's connection to the supervisor and the groups of a node.
 
-A command without a reply is sent once more: all commands here are idempotent, and the `Outcome`
-says that it was repeated. The address of a group is cached while its process lives.
+The address of a group is cached while its process lives.
 """
 
 import time
@@ -37,6 +36,7 @@ from ....cluster.messages import (
     DescribeOwnership,
     OwnershipView,
     ShardsAt,
+    Undecided,
     Whereabouts,
     WhereAreShards,
     WhereIs,
@@ -46,7 +46,7 @@ from ..server.errors import Unanswered
 
 QUESTION_SECONDS = 2.0
 """The time limit for an answer of the supervisor."""
-_PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.1
 UNKNOWN = (
     "the group did not answer in time: whether the command was carried out is not known; look at"
     " what it was about, and repeat the command, which does no harm"
@@ -83,25 +83,27 @@ class Connection:
         """Closes the actor system's context with the connection."""
 
     def carry_out(
-        self, requested: RequestedCommand, deadline: float, *, is_of_clients: bool = False
-    ) -> Outcome:
-        """Send a command, and repeat it once if there is no reply; raises `Unanswered`.
+        self,
+        requested: RequestedCommand,
+        deadline: float,
+        *,
+        is_of_clients: bool = False,
+        is_repeated: bool = False,
+    ) -> CommandReply | Undecided:
+        """Send a command; one that may be repeated is waited for half of the time that is left.
 
         It is for a group of the node's workers, or for one `is_of_clients`, which is in a shard.
+        Raises `Unanswered` if it could not be sent.
         """
         group_id = requested.command.group_id
         find = self._find_shard if is_of_clients else self._find_group
         address = self._await_group(group_id, deadline, find)
-        half = (deadline - time.monotonic()) / 2
-        if reply := self._ask_group(group_id, address, requested, CommandReply, half):
-            return Outcome(reply)
-        time.sleep(_PAUSE_SECONDS)
-        with suppress(Unanswered):
-            address = self._await_group(group_id, deadline, find)
-            left = deadline - time.monotonic()
-            if reply := self._ask_group(group_id, address, requested, CommandReply, left):
-                return Outcome(reply, repeated=True)
-        raise Unanswered(UNKNOWN)
+        left = deadline - time.monotonic()
+        answer = self._ask(address, requested, object, left if is_repeated else left / 2)
+        if isinstance(answer, CommandReply | Undecided):
+            return answer
+        self._groups.pop(group_id, None)
+        return Undecided(UNKNOWN, is_sent=True)
 
     def traffic(self, group_id: str, deadline: float) -> Traffic:
         """Ask a group's actor for its traffic counters; raises `Unanswered`."""
@@ -143,7 +145,7 @@ class Connection:
         """Ask the supervisor, or the new one that replaced it; raises `Unanswered`."""
         is_known = self._supervisor is not None
         answer = self._ask_once(question, kind, deadline)
-        if answer is None and is_known and time.monotonic() < deadline - _PAUSE_SECONDS:
+        if answer is None and is_known and time.monotonic() < deadline - PAUSE_SECONDS:
             answer = self._ask_once(question, kind, deadline)
         if answer is None:
             raise Unanswered(_NO_SUPERVISOR)
@@ -162,7 +164,7 @@ class Connection:
         while (address := find(group_id, deadline)) is None:
             if time.monotonic() > deadline:
                 raise Unanswered(_not_served(group_id, self._data_dir))
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
         return address
 
     def _find_group(self, group_id: str, deadline: float) -> Address | None:
@@ -193,7 +195,7 @@ class Connection:
     def _ask_once(self, question: object, kind: type[T], deadline: float) -> T | None:
         if self._supervisor is None:
             self._dial()
-        left = max(_PAUSE_SECONDS, min(QUESTION_SECONDS, deadline - time.monotonic()))
+        left = max(PAUSE_SECONDS, min(QUESTION_SECONDS, deadline - time.monotonic()))
         answer = self._ask(self._supervisor, question, kind, left)
         if answer is None:
             self.hang_up()

@@ -2,6 +2,10 @@
 
 A connection of the actor system belongs to one thread. So requests are queued here, each with its
 deadline; a request whose deadline has passed when it reaches the thread is not sent.
+
+A command without a reply is sent once more: all commands here are idempotent, and the `Outcome`
+says that it was repeated. While no node that owns the group is reached, nothing is sent: the
+command is tried again until its deadline, and others go on between.
 """
 
 import asyncio
@@ -15,6 +19,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from .....actors.messages.commands import (
+    CommandReply,
     CompactHistory,
     CompactionProgress,
     DescribeCompaction,
@@ -28,14 +33,21 @@ from ....cluster.messages import (
     NodeView,
     OwnershipView,
     StopWorker,
+    Undecided,
     Whereabouts,
     WhereIs,
     WorkerAdded,
 )
 from ..server.errors import Unanswered
-from .connection import QUESTION_SECONDS, UNKNOWN, Command, Connection, Outcome
+from .connection import PAUSE_SECONDS, QUESTION_SECONDS, UNKNOWN, Command, Connection, Outcome
 
 COMMAND_SECONDS = 10.0
+LEAST_SECONDS = 0.5
+"""A command with less time left is not sent: its answer would come too late."""
+_NO_OWNER = (
+    f"no node that owns the group was reached within {COMMAND_SECONDS:g} s: nothing was changed,"
+    " try again"
+)
 _NOT_LET_GO = (
     "the group was told, but the supervisor of this node does not answer: whether the worker's"
     " process ends is not known; look at `get workers`, and repeat the command, which does no harm"
@@ -63,11 +75,24 @@ class CommandGateway:
     async def carry_out(self, command: Command, *, is_of_clients: bool = False) -> Outcome:
         """Send a command to a group of workers, or one `is_of_clients`; raises `Unanswered`."""
         requested = RequestedCommand(command, request_id.get())
+        end, sent, why = time.monotonic() + COMMAND_SECONDS, 0, ""
 
-        def run(connection: Connection, deadline: float) -> Outcome:
-            return connection.carry_out(requested, deadline, is_of_clients=is_of_clients)
+        def run(connection: Connection, deadline: float) -> CommandReply | Undecided:
+            how = {"is_of_clients": is_of_clients, "is_repeated": sent > 0}
+            return connection.carry_out(requested, deadline, **how)
 
-        return await self._submit(run, COMMAND_SECONDS)
+        while sent <= 1 and (left := end - time.monotonic()) > LEAST_SECONDS:
+            try:
+                answer = await self._submit(run, left)
+            except Unanswered:
+                if sent:
+                    break  # that nothing was changed is true of the second time alone
+                raise
+            if isinstance(answer, CommandReply):
+                return Outcome(answer, repeated=sent > 0)
+            sent, why = sent + answer.is_sent, answer.reason
+            await asyncio.sleep(PAUSE_SECONDS)
+        raise Unanswered(UNKNOWN if sent else f"{_NO_OWNER}; {why}")
 
     async def locate(self, group_id: str) -> Whereabouts:
         """Ask for the current address of a group; raises `Unanswered`."""
