@@ -57,7 +57,7 @@ class Stored:
             self.clock, story, 1, None, LifecycleInvariants(Exclusivity(story))
         )
         sink, checks = SimulatedSink(), HostInvariants()
-        self.store = SimulatedStore(self.clock, story, self.durable, checks, sink)
+        self.store = SimulatedStore(self.clock, story, self.durable, checks, sink, 1)
         self.answers: list[object] = []
 
     def claim(self, claimant: Claimant, silence_seconds: float = 0.0, log: str = CONTROL) -> object:

@@ -50,7 +50,7 @@ class SimulatedHosts:
         self._rng = random_stream(seed, "doors")
         self._clock = clock
         self._new_owner: list[Callable[[SimulatedHost], None]] = []
-        store = SimulatedStore(clock, story, durable_state, self.checks, self.sink)
+        store = SimulatedStore(clock, story, durable_state, self.checks, self.sink, seed)
         hosts: dict[str, SimulatedHost] = {}
         shared = clock, story, settings, durable_state, store, self.wires, self.checks, hosts
         cluster = Cluster(*shared, self._tell)

@@ -10,6 +10,7 @@ host waits, and what arrives at one that is down is lost.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from ....actors.group.members.request_filter import first_epoch
@@ -208,7 +209,9 @@ class SimulatedHost:
         for entry in answer.offsets:
             if entry.offset == self.offsets.end:
                 self.offsets.copy(entry)
-        self._copy_control(each for each in answer.control if each.offset >= self.control.end)
+        rests_on = dict(zip((each.offset for each in answer.control), answer.rests_on, strict=True))
+        ready = takewhile(lambda each: self._may_copy(rests_on[each.offset]), answer.control)
+        self._copy_control(each for each in ready if each.offset >= self.control.end)
         self._see_copies()
 
     def copy(self, log: str, entries: Sequence[Entry]) -> None:
@@ -220,6 +223,10 @@ class SimulatedHost:
                 self.offsets.copy(entry)
         self._see_copies()
 
+    def _may_copy(self, rests_on: int) -> bool:
+        """Return whether an entry of the control log may be copied before more of the offsets."""
+        return rests_on <= self.offsets.end
+
     def _copy_control(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             self.control.copy(entry)
@@ -230,6 +237,8 @@ class SimulatedHost:
     def _see_copies(self) -> None:
         for each in self._copies.values():
             each.check()
+        if self.control.end:
+            self._cluster.checks.copy(self.ends, self.store.rests_on[self.control.end - 1])
         for deed in self._ahead.advance(self.ends):
             deed()
         if self._known != self.generation and isinstance(self.group.ownership, OwnerBegan):

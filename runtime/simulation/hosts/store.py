@@ -11,12 +11,14 @@ from ....events.group import Group
 from ....events.log.frame import Entry, NewEntry
 from ....events.stores.port import Claimant, StoreOwner
 from ...node.door.delivery import LogEnds
-from ..environment.clock import SimulatedClock, Story
+from ..environment.clock import SimulatedClock, Story, random_stream
 from ..group.durable_state import DurableState
 from ..invariants.hosts import HostInvariants, SimulatedSink
 
 SLICE: Final = 200
 """So many entries of each log are read at once."""
+LATE: Final = 0.2
+"""The share of reads in which nothing of the offset log comes."""
 CONTROL: Final = "control"
 OFFSETS: Final = "offsets"
 
@@ -26,6 +28,8 @@ class StoreAnswer(NamedTuple):
 
     control: Sequence[Entry]
     offsets: Sequence[Entry]
+    rests_on: Sequence[int]
+    """How far the offset log was when each entry of the control log was written."""
     is_whole: bool
     """Whether that is all that counted at that moment."""
     owner: StoreOwner | None
@@ -48,9 +52,13 @@ class SimulatedStore:
         durable_state: DurableState,
         checks: HostInvariants,
         sink: SimulatedSink,
+        seed: int,
     ) -> None:
         self._clock, self._story, self._durable_state = clock, story, durable_state
         self._checks, self._sink = checks, sink
+        self._rng = random_stream(seed, "store")
+        self.rests_on: list[int] = []
+        """How far the offset log was when each entry of the control log was written."""
         self._claims: dict[str, _LastClaim] = {}
         self._readers: list[tuple[LogEnds, Callable[[StoreAnswer], None]]] = []
         """Who waits for more, and from where on."""
@@ -103,6 +111,7 @@ class SimulatedStore:
         self._hear(log)
         if log == CONTROL:
             appended = self._durable_state.write(entries, live)
+            self.rests_on += [self.ends.offsets] * len(appended)
         else:
             appended = self._durable_state.write_offsets(entries)
             self._sink.see(appended)
@@ -148,12 +157,16 @@ class SimulatedStore:
             reader[1](self._slice(reader[0]))
 
     def _slice(self, ends: LogEnds) -> StoreAnswer:
-        control, offsets = ends.control + SLICE, ends.offsets + SLICE
+        """Return what comes next; each log is read by itself, and one may be late."""
+        count = 0 if self._rng.random() < LATE else SLICE
+        upto = LogEnds(ends.control + SLICE, ends.offsets + count)
+        control = slice(ends.control, upto.control)
         parts = (
-            self._durable_state.control.entries[ends.control : control],
-            self._durable_state.offsets.entries[ends.offsets : offsets],
+            self._durable_state.control.entries[control],
+            self._durable_state.offsets.entries[ends.offsets : upto.offsets],
+            self.rests_on[control],
         )
-        return StoreAnswer(*parts, LogEnds(control, offsets).have(self.ends), self._owner())
+        return StoreAnswer(*parts, upto.have(self.ends), self._owner())
 
     def _owner(self) -> StoreOwner | None:
         last = self._claims.get(CONTROL)

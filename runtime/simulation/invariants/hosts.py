@@ -62,6 +62,12 @@ class HostInvariants:
             raise Violation(f"13: owner {epoch} writes after owner {last}")
         self._last_writer[log] = epoch
 
+    @staticmethod
+    def copy(ends: LogEnds, rests_on: int) -> None:
+        """Check that a host has the offsets that its control log rests on; raises `Violation`."""
+        if ends.offsets < rests_on:
+            raise Violation(f"12: copies end at {ends}, and rest on {rests_on} entries of offsets")
+
     def tell(self, rests_on: LogEnds, stored: LogEnds, before: LogEnds) -> None:
         """Check an answer as it leaves its owner; raises `Violation`.
 

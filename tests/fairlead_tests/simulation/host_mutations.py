@@ -48,6 +48,10 @@ def copy_before_the_store(patch: Patch) -> None:
     patch.setattr(SimulatedHost, "copy", lambda *_: None)
 
 
+def copy_each_log_by_itself(patch: Patch) -> None:
+    always(patch, SimulatedHost, "_may_copy", answer=True)
+
+
 def go_on_after_an_unknown_outcome(patch: Patch) -> None:
     append = OwnerProcess._append
 

@@ -133,6 +133,13 @@ OF_HOSTS = (
         crew=Crew.HOSTS,
     ),
     Mutation(
+        "copy_each_log_by_itself",
+        "11.12",
+        "A host copies the offsets before what was written to the control log after them.",
+        hosts.copy_each_log_by_itself,
+        crew=Crew.HOSTS,
+    ),
+    Mutation(
         "go_on_after_an_unknown_outcome",
         "11.11",
         "An owner ends if it does not know what became of a write.",
