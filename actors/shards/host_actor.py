@@ -257,6 +257,7 @@ class HostActor(Actor, Generic[Q]):
         self.send_answers(answers)
         self._wake_in_time(host, now)
         figures.observe(WorkPhase.ANSWER, time.perf_counter() - drained_at)
+        self._logs.compact_store()  # it may take seconds, and nobody waits for it
 
     def confirmed(
         self, answers: Sequence[AddressedReply], *, has_written: bool

@@ -24,7 +24,7 @@ from ...events.log.space import DiskSpace
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
 from ...events.stores.opening import StoreSpec
-from ...events.stores.port import Claimant
+from ...events.stores.port import Claimant, StoreAwayError
 from ...events.stores.stored_log import StoredLog
 from ..timing import Now
 from .figures import FiguresFile, WorkPhase
@@ -160,8 +160,6 @@ class HostedLogs:
         if entries:
             self._append(self.offsets, entries, now)
             self.trim_offsets()
-            if isinstance(self.offsets, StoredLog) and self.offsets.compact_store():
-                LOGGER.info("the store has a snapshot of the offsets up to %d", self.offsets.end)
 
     def trim_offsets(self) -> None:
         """Trim the oldest entries of the offset log, if there are enough of them."""
@@ -169,6 +167,17 @@ class HostedLogs:
         if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
             self._offsets_low = self.offsets.trim(keep_from)
             LOGGER.info("the offset log is compacted: it begins at %d now", self._offsets_low)
+
+    def compact_store(self) -> None:
+        """Put a snapshot of the offsets in the place of their commits in the store, if it is due.
+
+        Raises as an append.
+        """
+        try:
+            if isinstance(self.offsets, StoredLog) and self.offsets.compact_store(self.beat):
+                LOGGER.info("the store has a snapshot of the offsets up to %d", self.offsets.end)
+        except StoreAwayError as error:
+            LOGGER.warning("the commits in the store are not compacted for now: %s", error)
 
     @property
     def ends(self) -> tuple[int, int]:

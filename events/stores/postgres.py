@@ -47,6 +47,8 @@ except ImportError:
 
 ANSWER_S: Final = 4.0
 """How long a call waits for its answer: a server that fails over may need some of it."""
+_BYTES_PER_S: Final = 4 << 20
+"""A snapshot has so much more time by its size: the server compresses it."""
 _LOOK_S: Final = 0.3
 """How often a reader looks without a notification, which may be lost."""
 _PAGE_COMMITS: Final = 1_000
@@ -100,7 +102,7 @@ class _BoundedConnection(psycopg.Connection[Any]):
             while True:
                 ready = yield wanted
                 if not ready and self.deadline and time.monotonic() > self.deadline:
-                    raise psycopg.OperationalError(f"no answer for {ANSWER_S:.0f} s")
+                    raise psycopg.OperationalError("no answer in time")
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
@@ -325,7 +327,9 @@ class PostgresStore:
     def _run(
         self, line: _BoundedConnection, statement: LiteralString, values: Mapping[str, object]
     ) -> Sequence[tuple[Any, ...]]:
-        line.deadline, line.warning = time.monotonic() + ANSWER_S, ""
+        size = sum(len(each) for each in values.values() if isinstance(each, bytes))
+        line.deadline = time.monotonic() + ANSWER_S + size / _BYTES_PER_S
+        line.warning = ""
         try:
             with line.cursor(binary=True) as cursor:
                 cursor.execute(self._statement(statement), {"log": self._log, **values})

@@ -17,10 +17,11 @@ whoever reads of a grant in one has in the other all that was committed before i
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from ..log.errors import CorruptLogError
 from ..log.files import Mark
@@ -71,12 +72,17 @@ from .port import (
 )
 
 LOGGER = logging.getLogger(__name__)
+_F = TypeVar("_F")
 POSITION_KEY: Final = b"store-position"
 SNAPSHOT_BYTES: Final = 64 << 20
 """So many bytes of commits a store keeps, at least, before a snapshot takes their place."""
 SNAPSHOT_TIMES: Final = 3
 """So many times the size of their snapshot it keeps of them, at least."""
 COMMITS_PER_READ: Final = 1_000
+SAMPLE: Final = 1_000
+"""By so many frames the size of a snapshot is estimated."""
+BEAT_SECONDS: Final = 0.5
+"""The interval at which an owner is heard of while it makes a snapshot."""
 PUBLISHED_BYTES: Final = 4 << 20
 """So many bytes of commits go to the store in one round when a log is published, or one commit."""
 
@@ -172,31 +178,42 @@ class StoredLog(GroupLog):
         """Confirm that this process is the owner; raises `OwnerFencedError`, `StoreAwayError`."""
         self._store.beat(self.epoch)
 
-    def compact_store(self) -> bool:
+    def compact_store(self, beat: Callable[[], None]) -> bool:
         """Put a snapshot in the place of all commits in the store, if they are three times as big.
 
-        Return whether that was due. Raises as `append`.
+        Return whether that was due. A large one takes longer than its owner may be silent: `beat`
+        is called meanwhile, and what it raises goes on. Raises as `append` otherwise.
         """
         if self.stored_bytes < self._weigh_at:
             return False
-        snapshot = self.snapshot()
+        self._weigh_at = max(SNAPSHOT_BYTES, SNAPSHOT_TIMES * self._snapshot_bytes())
+        if self.stored_bytes < self._weigh_at:
+            return False
+        beat()
+        snapshot = self.snapshot(beat=beat)
         self._weigh_at = max(SNAPSHOT_BYTES, SNAPSHOT_TIMES * len(snapshot.body))
         if self.stored_bytes < self._weigh_at:
             return False
+        beat()
         self._store.compact(self.epoch, snapshot)
         self.stored_bytes = 0
         return True
 
     def snapshot(
-        self, upto: int | None = None, summarize: Summarize | None = None, rests_on: int = 0
+        self,
+        upto: int | None = None,
+        summarize: Summarize | None = None,
+        rests_on: int = 0,
+        beat: Callable[[], object] = bool,
     ) -> StoreSnapshot:
         """Return the latest frames of all keys before the end of a commit; None: the last one.
 
         With `summarize` the entries up to there are added to the summary of what was trimmed.
+        `beat` is called now and then.
         """
         with self._snapshot() as txn:
             before, commit = self._commit_that_ends(txn, self._end if upto is None else upto)
-            frames = sorted(self._latest_frames(txn, commit.end))
+            frames = sorted(_with_beats(self._latest_frames(txn, commit.end), beat))
             low, summary = trimmed(txn, self._tables)
         entries = self.read(low, commit.end - low).entries if summarize else []
         if summarize and entries:
@@ -274,6 +291,13 @@ class StoredLog(GroupLog):
     def _stored_mark(self) -> bytes:
         with self._snapshot() as txn:
             return txn.get(POSITION_KEY, b"", db=self._tables.meta)
+
+    def _snapshot_bytes(self) -> int:
+        """Estimate the size of a snapshot by that of some of its frames."""
+        with self._snapshot() as txn:
+            some = [len(each) for _, each in islice(self._latest_frames(txn, self._end), SAMPLE)]
+            entries: int = txn.stat(self._tables.view)["entries"]
+        return entries * sum(some) // max(1, len(some))
 
     def _latest_frames(self, txn: Transaction, upto: int) -> Iterator[tuple[int, bytes]]:
         for _, row in self._rows(txn, b""):
@@ -452,3 +476,13 @@ class StoredLog(GroupLog):
         """Release the copy, and close the store; a second time does nothing."""
         super().close()
         self._store.close()
+
+
+def _with_beats(frames: Iterable[_F], beat: Callable[[], object]) -> Iterator[_F]:
+    """Yield frames, and beat now and then."""
+    due = time.monotonic() + BEAT_SECONDS
+    for each in frames:
+        yield each
+        if time.monotonic() > due:
+            beat()
+            due = time.monotonic() + BEAT_SECONDS

@@ -221,7 +221,7 @@ def test_where_the_store_begins_later_a_copy_is_replaced_by_a_snapshot(
         append_one_by_one(owner, HISTORY[:before])
         assert copy.follow()
         append_one_by_one(owner, HISTORY * 20)
-        while not owner.compact_store():
+        while not owner.compact_store(owner.beat):
             append_one_by_one(owner, HISTORY)
         low = owner.end
         append_one_by_one(owner, HISTORY)
@@ -246,7 +246,32 @@ def test_a_snapshot_is_due_only_when_the_commits_are_three_times_its_size(
     with owner_at(tmp_path / "n1", engine) as owner:
         for number in range(30):
             owner.append(owner.end, [member(f"W{number}", 1)], TIME_MS)
-            assert not owner.compact_store()
+            assert not owner.compact_store(owner.beat)
+
+
+def test_an_owner_is_heard_of_while_it_makes_a_large_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_log, "SNAPSHOT_BYTES", 1)
+    monkeypatch.setattr(StoredLog, "_weigh_at", 1)
+    monkeypatch.setattr(stored_log, "BEAT_SECONDS", 0.0)
+    engine, beats = MemoryEngine(), list[int]()
+    with owner_at(tmp_path / "n1", engine) as owner:
+        append_one_by_one(owner, HISTORY * 20)
+        assert owner.compact_store(lambda: beats.append(len(engine.commits)))
+    assert engine.commits == []
+    assert beats == [100] * (1 + 2 + 1), "at the begin, after each frame, and before it is sent"
+
+
+def test_a_snapshot_that_is_not_due_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_log, "SNAPSHOT_BYTES", 1)
+    monkeypatch.setattr(StoredLog, "_weigh_at", 1)
+    monkeypatch.setattr(StoredLog, "snapshot", None)
+    with owner_at(tmp_path / "n1", MemoryEngine()) as owner:
+        owner.append(0, [member(f"W{each}", 1) for each in range(50)], TIME_MS)
+        assert not owner.compact_store(owner.beat)
 
 
 def published_elsewhere(tmp_path: Path) -> MemoryEngine:
