@@ -212,6 +212,8 @@ class MoveOwner:
     group_id: str
     to: str = ""
     principal: str | None = None
+    epoch: int = 0
+    """The owner epoch that is to end: a later owner keeps the group. 0: whichever it is."""
 
 
 @dataclass(frozen=True, slots=True)

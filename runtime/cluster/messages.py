@@ -239,6 +239,8 @@ class OwnershipView:
     owner_address: str = ""
     silent_ms: int = 0
     """How long nothing has been heard of the owner."""
+    owner_epoch: int = 0
+    """That of its claim; 0: none is known."""
     copies: CopiesView | None = None
     """None: this node owns the group."""
     nodes: tuple[NodeReport, ...] = ()

@@ -61,7 +61,7 @@ def test_whom_the_owner_named_when_it_resigned_claims_at_once_and_others_after_a
     assert RULE.silence_of_claim(silent(3.0, for_other)) == 3.0
 
 
-def test_if_it_named_nobody_all_claim_each_in_its_turn() -> None:
+def test_if_it_named_nobody_all_others_claim_each_in_its_turn() -> None:
     first = silent(0.25, replace(SIGHT, record=OwnerResigned(7, "n1")))
     third = replace(first, rank=2)
     assert RULE.silence_of_claim(first) == 0.0
@@ -74,6 +74,15 @@ def test_who_resigned_itself_does_not_take_the_group_back_from_whom_it_named() -
     given_up = replace(SIGHT, owner=mine, record=OwnerResigned(7, "n2", "n1"))
     assert RULE.silence_of_claim(given_up) is None
     assert RULE.silence_of_claim(replace(given_up, owner=mine._replace(silent_seconds=3.0))) == 3.0
+
+
+def test_who_resigned_without_naming_anybody_comes_after_all_others() -> None:
+    mine = StoreOwner(7, Claimant("n2", "h2:9094", "folder 2"), 0.6)
+    given_up = replace(SIGHT, owner=mine, record=OwnerResigned(7, "n2"))
+    assert RULE.silence_of_claim(given_up) is None, "though its turn is the first"
+    alone = replace(given_up, owner=mine._replace(silent_seconds=3.0))
+    assert RULE.silence_of_claim(alone) == 3.0
+    assert ClaimRule("n3", "folder 3", 3.0).silence_of_claim(replace(given_up, rank=3)) == 0.5625
 
 
 def test_a_resignation_before_the_last_claim_says_nothing_of_it() -> None:

@@ -16,6 +16,7 @@ FOLLOWS = OwnershipView(
     *("n2", "10.0.0.2:9094", "1.2.3"),
     *("n1", "10.0.0.1:9094"),
     silent_ms=40,
+    owner_epoch=2,
     copies=CopiesView(3, 250, -1_500),
     nodes=(
         NodeReport("n1", "10.0.0.1:9094", "10.0.0.1:8083", "1.2.3", heard_ms=700),
@@ -130,7 +131,7 @@ def test_the_owner_is_told_to_give_the_group_up(follower: RestApi) -> None:
             "message": "node n1 gives the group up, to node n2",
         },
     )
-    assert follower.gateway.sent == [MoveOwner("connect", "n2", "rest 127.0.0.1")]
+    assert follower.gateway.sent == [MoveOwner("connect", "n2", "rest 127.0.0.1", 2)]
     events = follower.client.get("/groups/connect/events").json()["events"]
     assert events[-1]["text"] == "node n1, owner 2, gives the group up to node n2"
 
@@ -140,6 +141,15 @@ def test_the_group_may_go_to_any_other_node_and_stays_where_it_is_to_be(follower
     assert stays["message"] == "node n1 owns the group already"
     moved = follower.client.post("/groups/connect/owner").json()
     assert moved["message"] == "node n1 gives the group up, to any other node"
+
+
+def test_an_owner_that_came_since_keeps_the_group(follower: RestApi) -> None:
+    follower.group.ask("write", OwnerBegan(3, "n5", "10.0.0.5:9094"))
+    for query in ("", "?to=n1", "?to=n2"):
+        moved = follower.client.post(f"/groups/connect/owner{query}").json()
+        assert moved["message"] == "node n5 has claimed the group since"
+    events = follower.client.get("/groups/connect/events").json()["events"]
+    assert "gives the group up" not in events[-1]["text"]
 
 
 def test_a_move_is_refused_to_a_node_that_nobody_knows_and_without_a_store(

@@ -18,10 +18,14 @@ ON_ONE_HOST: Final = (
 
 
 def move_owner(group: Group, soft: SoftState, command: MoveOwner, now_ms: int) -> Decision:
-    """Resign, unless the node that is named owns the group already; it costs no epoch."""
+    """Resign, unless the node that is named owns the group already; it costs no epoch.
+
+    An owner that came after the one that is to go has nothing to do: the order was repeated.
+    """
     owner = group.ownership
-    if not isinstance(owner, OwnerBegan):
+    if owner is None:
         return refuse(soft, Error.INVALID_REQUEST, ON_ONE_HOST)
-    if command.to == owner.node:
+    is_meant = command.epoch in {0, owner.epoch}
+    if not isinstance(owner, OwnerBegan) or not is_meant or command.to == owner.node:
         return accept(group, soft, ())
     return accept(group, soft, [OwnerResigned(owner.epoch, owner.node, command.to, now_ms)])

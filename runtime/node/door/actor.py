@@ -171,9 +171,9 @@ class Door:
         view = replace(describe_node(self.store), owner="", owner_address="", copies=copies)
         if self.owner is None:
             return view
-        node, address, _ = self.owner.claimant
-        silent_ms = round(self.owner.silent_seconds * 1_000)
-        return replace(view, owner=node, owner_address=address, silent_ms=silent_ms)
+        epoch, (node, address, _), silent_seconds = self.owner
+        view = replace(view, owner=node, owner_address=address, owner_epoch=epoch)
+        return replace(view, silent_ms=round(silent_seconds * 1_000))
 
     def close(self) -> "Sequence[LineAnswer]":
         """Close the line; return the end of all messages under way. The copies stay open."""
@@ -247,7 +247,7 @@ class ClusterGroupActor(ServingGroupActor):
         if isinstance(message, News):
             self._take_news(message)
         elif isinstance(message, DescribeOwnership):
-            view = self._door.describe() if self._door else describe_node(self._store)
+            view = self._door.describe() if self._door else self._describe_own()
             self.send(sender, replace(view, nodes=self._nodes.reports(clocks().steady_ms)))
         elif self._door is None:
             super().receive(message, sender)
@@ -466,6 +466,11 @@ class ClusterGroupActor(ServingGroupActor):
         self.serve(door.order, hosted, began)
         self.wake_after(CHECK_SECONDS, CheckStore(door.copies.control))
         self.send(self._supervisor, self.opened(door.order))
+
+    def _describe_own(self) -> OwnershipView:
+        """Return the ownership of the group here."""
+        view = describe_node(self._store)
+        return replace(view, owner_epoch=self._logs.control.epoch) if view.store else view
 
     def _write_claim(self, logs: HostedLogs, store: StoreSpec, silent_seconds: float) -> None:
         now, epoch, who = clocks(), logs.control.epoch, store.claimant

@@ -10,6 +10,7 @@ Nodes have ranks, so that not all of them claim at once: each next one waits a s
 owner's silence longer, and one that finds a new owner follows that. A node has its rank from its
 folder alone, since it does not know which others live: steps are short, as the first may be lost.
 One whose listener does not take connections yet comes after all others: it could not serve them.
+So does one that has given the group up itself: another one is to have it.
 """
 
 from dataclasses import dataclass
@@ -64,10 +65,13 @@ class ClaimRule:
             return None
         if sight.owner is None:  # of several first ones, one counts: its owner is not silent then
             return self.silence_seconds
-        if not sight.has_resigned and sight.owner.claimant.folder == self.folder:
+        if not sight.has_resigned and self._was_owner(sight):
             return 0.0
         silence = self._patience(sight)
         return silence if sight.owner.silent_seconds >= silence else None
+
+    def _was_owner(self, sight: Sight) -> bool:
+        return sight.owner is not None and sight.owner.claimant.folder == self.folder
 
     def _patience(self, sight: Sight) -> float:
         """Return for how long the owner has to be silent before this node claims."""
@@ -75,7 +79,7 @@ class ClaimRule:
         if sight.has_resigned and isinstance(sight.record, OwnerResigned):
             if sight.record.to == self.node:
                 return 0.0
-            if not sight.record.to:
+            if not sight.record.to and not self._was_owner(sight):
                 return self.silence_seconds * turn
         return self.silence_seconds * (1 + turn)
 

@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ......actors.group.orders.move_owner import ON_ONE_HOST
 from ......actors.messages.orders import MoveOwner
+from ......events.records import OwnerBegan
 from .....cluster.messages import OwnershipView
 from .....security.rights import Right
 from ....replies.building.nodes import describe_nodes
@@ -70,7 +71,10 @@ async def move_owner(
     if to:
         names = [each.name for each in (await find_nodes(service, here)).nodes]
         _require_known(to, names)
-    await carry_out(service, MoveOwner(group, to, principal), lambda _: None)
+    order = MoveOwner(group, to, principal, here.owner_epoch)
+    found = await carry_out(service, order, lambda group: group.ownership)
+    if isinstance(found, OwnerBegan) and found.epoch > here.owner_epoch:
+        return OwnerMove(group, here.owner, to, f"node {found.node} has claimed the group since")
     if to and to == here.owner:
         return OwnerMove(group, to, to, f"node {to} owns the group already")
     owner = f"node {here.owner}" if here.owner else "its owner"
