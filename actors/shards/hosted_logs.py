@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 from ...events.entries.compaction import Compactor
 from ...events.entries.group_keys import SHARED_CONTROL
 from ...events.entries.retention import UNLIMITED, Retention
-from ...events.log.errors import OwnerFencedError
+from ...events.log.errors import CopiedLogError, OwnerFencedError
 from ...events.log.files import data_bytes
 from ...events.log.frame import NewEntry
 from ...events.log.owner import require_log
@@ -94,8 +94,8 @@ def open_logs(
     """Open both logs, or create them; the first kind is that of the control log.
 
     With a store they are claimed there, whoever owns them: raises `OwnerFencedError` unless this
-    node owns the workers' group. Without, raises `NoLogError` if one is
-    missing beside the other: without its offsets a group would have all rows read again.
+    node owns the workers' group. Without, raises `NoLogError` if one is missing beside the other,
+    as without its offsets a group would have all rows read again; and `CopiedLogError`.
     """
     if store is not None:
         return _claim_logs(folder, log_id, kinds, store)
@@ -130,7 +130,15 @@ def _require_owner(log_id: str, store: StoreSpec) -> None:
 def _open_log(path: Path, log_id: str, kind: LogKind, *, had_logs: bool) -> GroupLog:
     if had_logs:
         require_log(path)
-    return GroupLog.open_writer(path, log_id, kind)
+    log = GroupLog.open_writer(path, log_id, kind)
+    if log.store_mark:
+        log.close()
+        raise CopiedLogError(
+            f"{path} is a copy of a log in a store, which may have more, and log.store is not set:"
+            " nothing was changed. Set log.store as it was; or end all nodes of the cluster and run"
+            " `fairlead log withdraw` here, which makes it the log of one host with all that counts"
+        )
+    return log
 
 
 class HostedLogs:

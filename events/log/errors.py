@@ -41,6 +41,10 @@ class InvalidEntryError(LogError):
     """An entry cannot be stored: nothing was written, the log is unchanged."""
 
 
+class CopiedLogError(LogError):
+    """The log is a copy of one in a store, which may have more: it was not opened as its own."""
+
+
 class CorruptLogError(LogError):
     """The log is damaged: keep it, and restore from a backup."""
 

@@ -33,6 +33,7 @@ EPOCH_KEY: Final = b"epoch"
 LOW_KEY: Final = b"low"
 CHAIN_KEY: Final = b"chain-before"
 SUMMARY_KEY: Final = b"summary"
+POSITION_KEY: Final = b"store-position"
 
 _KIND = struct.Struct(">H")
 

@@ -42,6 +42,7 @@ from .reader import LogReader, ReadableLog
 from .space import LMDB_LOCK_NAME, RESERVE_BYTES, DiskSpace, disk_space_at, require_space
 from .tables import (
     EPOCH_KEY,
+    POSITION_KEY,
     LogKind,
     Summarize,
     Transaction,
@@ -123,6 +124,12 @@ class GroupLog(ReadableLog):
     def space(self) -> DiskSpace:
         """The space left for writes; asks the disk, which takes microseconds."""
         return disk_space_at(self.path, self._reserve_bytes)
+
+    @property
+    def store_mark(self) -> bytes:
+        """Where it stands in the store that it is a copy of, by that one's name; empty: in none."""
+        with self._snapshot() as txn:
+            return txn.get(POSITION_KEY, b"", db=self._tables.meta)
 
     def append(
         self,

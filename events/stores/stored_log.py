@@ -39,6 +39,7 @@ from ..log.tables import (
     CHAIN_KEY,
     EPOCH_KEY,
     LOW_KEY,
+    POSITION_KEY,
     LogKind,
     Summarize,
     Transaction,
@@ -73,7 +74,6 @@ from .port import (
 
 LOGGER = logging.getLogger(__name__)
 _F = TypeVar("_F")
-POSITION_KEY: Final = b"store-position"
 SNAPSHOT_BYTES: Final = 64 << 20
 """So many bytes of commits a store keeps, at least, before a snapshot takes their place."""
 SNAPSHOT_TIMES: Final = 3
@@ -116,7 +116,7 @@ class StoredLog(GroupLog):
         """
         log = cls.open_writer(path, log_id, kind)
         log._store = store  # noqa: SLF001  # its own
-        log._position = StorePosition(log.end, log._stored_mark())  # noqa: SLF001
+        log._position = StorePosition(log.end, log.store_mark)  # noqa: SLF001
         return log
 
     def owner(self) -> StoreOwner | None:
@@ -266,6 +266,15 @@ class StoredLog(GroupLog):
         self._take_epoch(claimed.epoch)
         return self._end
 
+    def withdraw(self) -> None:
+        """Be a log of one host from the next opening on: nothing more is taken from the store."""
+
+        def put(txn: Transaction) -> None:
+            txn.delete(POSITION_KEY, db=self._tables.meta)
+
+        self._write(put)
+        self._env.sync(True)  # noqa: FBT003  # a copy does not flush its root page otherwise
+
     def _rounds(self, start: int, rests_on: int) -> Iterator[Sequence[StoredCommit]]:
         """Yield the commits from the end of one on, as many at a time as are sent together."""
         while rows := self._read_commits(start, rests_on):
@@ -287,10 +296,6 @@ class StoredLog(GroupLog):
         with self._snapshot() as txn:
             rows = self._commit_rows(txn, 0)
             return next(row.end for row in rows if row.end >= offset)
-
-    def _stored_mark(self) -> bytes:
-        with self._snapshot() as txn:
-            return txn.get(POSITION_KEY, b"", db=self._tables.meta)
 
     def _snapshot_bytes(self) -> int:
         """Estimate the size of a snapshot by that of some of its frames."""

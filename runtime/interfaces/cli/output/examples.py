@@ -91,6 +91,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "log backup": ("log backup /backup/fairlead",),
     "log compact": ("log compact --dry-run", "log compact connect --keep-days 30"),
     "log publish": ("log publish --to postgres --config node.toml",),
+    "log withdraw": ("log withdraw --config node.toml",),
     "log replay": ("log replay", "log replay --until 100 -o json"),
     "create": (
         "create -f flights.yaml --wait",

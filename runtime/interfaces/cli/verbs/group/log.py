@@ -43,6 +43,7 @@ from ...requests.options import LocalOptions, LocalReadOptions, select_group, wi
 from ...tables.groups import tabulate_group
 from .compact import compact
 from .publish import publish
+from .withdraw import withdraw
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")
@@ -283,6 +284,7 @@ VERBS: Final = {
     "backup": backup,
     "compact": compact,
     "publish": publish,
+    "withdraw": withdraw,
     "replay": replay,
 }
 """The verbs of `fairlead log`."""

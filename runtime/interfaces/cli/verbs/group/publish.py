@@ -1,10 +1,12 @@
 """The verb `log publish`: it puts the logs of one host into the store of a cluster (LOG.md §13)."""
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from ......events.entries.history import summarizer
 from ......events.log.errors import LogError
@@ -16,6 +18,9 @@ from ...output.printing import Failed, Misused, Table, show
 from ...output.progress import show_progress
 from ...requests.options import LocalReadOptions, with_options
 from .compact import LogPlace, find_logs, stopped_node
+
+if TYPE_CHECKING:
+    from .....config.load import Config
 
 
 class StoreKind(StrEnum):
@@ -35,18 +40,7 @@ def publish(options: LocalReadOptions, to: Annotated[StoreKind | None, TO] = Non
     Then set log.store on this node, and start it and others. Its own logs stay as they are, and are
     copies from then on. What was interrupted goes on where it was.
     """
-    if to is not None:
-        options = replace(options, overrides=[*(options.overrides or ()), f"log.store={to.value}"])
-    config = options.load_config()
-    from .....cluster.identity import identity_of  # noqa: PLC0415  # it is slow
-
-    store = config.store()
-    if store is None:
-        raise Misused("where to? --to postgres or --to kafka, or set log.store")
-    store = replace(store, folder=identity_of(config.data_path / "run"))
-    with stopped_node(config.data_path) as is_stopped:
-        if not is_stopped:
-            raise Failed(f"the node on {config.data_path} runs: end it first (`fairlead down`)")
+    with stopped_with_store(options, to, "where to? --to") as (_, store):
         found = find_logs(options, None, every=True)
         places = sorted(found, key=lambda each: each.is_control)  # these rest on the others
         rows: list[tuple[str, str]] = []
@@ -60,6 +54,26 @@ def publish(options: LocalReadOptions, to: Annotated[StoreKind | None, TO] = Non
         rows.sort()
     done = [{"log": name, "entries": int(end)} for name, end in rows]
     show(options.output, done, [Table(("LOG", "END"), rows)])
+
+
+@contextmanager
+def stopped_with_store(
+    options: LocalReadOptions, engine: StoreKind | None, question: str
+) -> "Generator[tuple[Config, StoreSpec]]":
+    """Keep a node that is down from starting; yield its settings, and the store of an engine."""
+    if engine is not None:
+        given = options.overrides or ()
+        options = replace(options, overrides=[*given, f"log.store={engine.value}"])
+    config = options.load_config()
+    from .....cluster.identity import identity_of  # noqa: PLC0415  # it is slow
+
+    store = config.store()
+    if store is None:
+        raise Misused(f"{question} postgres or kafka, or set log.store")
+    with stopped_node(config.data_path) as is_stopped:
+        if not is_stopped:
+            raise Failed(f"the node on {config.data_path} runs: end it first (`fairlead down`)")
+        yield config, replace(store, folder=identity_of(config.data_path / "run"))
 
 
 def _publish(place: LogPlace, store: StoreSpec, rests_on: int) -> int:
