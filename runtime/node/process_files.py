@@ -24,7 +24,7 @@ LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
 END_SECONDS: Final = 10.0
 REMEMBERED: Final = 64
-"""How many of the last reports are repeated to a new group process; reports are idempotent."""
+"""How many of the last reports are repeated to a new owner of the group; they are idempotent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Deaths:
 
     A member is reported once neither its process nor its engine runs: then its work may be
     reassigned. The last reports are repeated to each new process of the group, since the former one
-    may have failed before it wrote them.
+    may have failed before it wrote them, and while one of them is not decided.
     """
 
     def __init__(self, group_id: str, files: ProcessFiles) -> None:
@@ -169,5 +169,5 @@ class Deaths:
             self._files.remove([each.process])
 
     def repeated(self) -> tuple[EndMember, ...]:
-        """Return the last reports, for a new process of the group."""
+        """Return the last reports."""
         return tuple(self._reported)

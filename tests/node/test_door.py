@@ -1,21 +1,29 @@
 """What a group's process answers while another node owns the group, or none."""
 # pyright: basic
 
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from thespian.actors import ActorAddress
 
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply, RequestedCommand
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.orders import PutConnector
+from fairlead.actors.messages.orders import EndMember, PutConnector
+from fairlead.actors.shards.host_actor import GroupOpened, OpenGroup
 from fairlead.actors.transport.actor import Failure
+from fairlead.actors.transport.ports import HostPort
+from fairlead.events.stores.opening import StoreSpec
 from fairlead.events.stores.port import Claimant, StoreOwner
-from fairlead.runtime.cluster.messages import Undecided
-from fairlead.runtime.node.door.actor import ClusterGroupActor
+from fairlead.runtime.cluster.messages import OwnerAt, Undecided
+from fairlead.runtime.node.door.actor import ClusterGroupActor, Door
+from fairlead.runtime.node.door.claims import ClaimRule, RoleTracker
 from fairlead.runtime.node.door.connection import LineAnswer
 from fairlead.runtime.node.door.delivery import AnswersAhead, LogEnds
+from fairlead.runtime.node.door.following import CopiesMoved, OwnerSeen, StoreLost
 from fairlead.runtime.node.door.line import OwnerLine
 
 PUT = RequestedCommand(PutConnector("connect", "a", {"name": "a"}), "r1")
@@ -36,6 +44,9 @@ class Line:
         self.sent: list[tuple[object, object]] = []
         self.lost: list[LineAnswer] = []
 
+    def move(self, owner: HostPort | None) -> None:
+        """There is one line."""
+
     def send(self, message: object, sender: object) -> None:
         self.sent.append((message, sender))
 
@@ -44,68 +55,111 @@ class Line:
         return answers
 
 
-class DoorOf(ClusterGroupActor):
-    """The process of the node n2; keeps what it says."""
+class DoorHere(Door):
+    """The door of the node n2, without copies and a store."""
+
+    def __init__(self, line: Line, actor: ClusterGroupActor) -> None:
+        self.order = OpenGroup("connect", Path(), GroupSettings())
+        self.store = StoreSpec("postgres", "fairlead", node="n2", folder="folder of n2")
+        self.line = cast("Any", line)
+        self.copies = cast("Any", SimpleNamespace(control=SimpleNamespace(end=0)))
+        self.role = RoleTracker(ClaimRule("n2", "folder of n2", 3.0))
+        self.owner = None
+        self.answers = AnswersAhead[LineAnswer](LogEnds())
+        self._actor = actor
+
+    def ends(self) -> LogEnds:
+        return LogEnds()
+
+    def _last_record(self) -> tuple[None, int]:
+        return None, 0
+
+
+class Process(ClusterGroupActor):
+    """The process of the group at n2; keeps what it says."""
 
     def __init__(self) -> None:
         super().__init__()
         self.said: list[tuple[object, object]] = []
         self._supervisor = SUPERVISOR
         self.line = Line()
-        self._door = cast(
-            "Any",
-            SimpleNamespace(
-                line=self.line,
-                owner=None,
-                store=SimpleNamespace(folder="folder of n2"),
-                answers=AnswersAhead[LineAnswer](LogEnds()),
-            ),
-        )
+        self._door = DoorHere(self.line, self)
 
     def send(self, to: object, message: object) -> None:
         self.said.append((to, message))
-
-    def knows(self, owner: StoreOwner | None) -> None:
-        cast("Any", self._door).owner = owner
 
     def hears(self, *answers: LineAnswer) -> None:
         self.line.lost += answers
         self.readable([0])
 
+    def sees(self, owner: StoreOwner | None) -> None:
+        self.receive(OwnerSeen(owner, is_whole=False), None)
+
+    def tells_supervisor(self) -> list[object]:
+        """Return what it has told the supervisor since the last call, but for clients' places."""
+        said, self.said = self.said, []
+        return [each for to, each in said if to is SUPERVISOR and not isinstance(each, OwnerAt)]
+
 
 @pytest.fixture
-def door() -> DoorOf:
-    return DoorOf()
+def process() -> Process:
+    return Process()
 
 
 @pytest.mark.parametrize("owner", [None, claimed_by("n2")], ids=["nobody", "a former process here"])
 def test_while_nobody_owns_the_group_a_sender_hears_that_nothing_was_sent(
-    door: DoorOf, owner: StoreOwner | None
+    process: Process, owner: StoreOwner | None
 ) -> None:
-    door.knows(owner)
-    door.receive(PUT, REST)
-    assert (door.said, door.line.sent) == ([(REST, NOBODY)], [])
+    process.sees(owner)
+    process.said.clear()
+    process.receive(PUT, REST)
+    assert (process.said, process.line.sent) == ([(REST, NOBODY)], [])
 
 
-def test_a_sender_hears_whether_the_owner_may_have_what_it_did_not_answer(door: DoorOf) -> None:
-    door.knows(claimed_by("n1"))
-    door.receive(PUT, REST)
-    assert (door.said, door.line.sent) == ([], [(PUT, REST)])
-    door.hears(
+def test_a_sender_hears_whether_the_owner_may_have_what_it_did_not_answer(process: Process) -> None:
+    process.sees(claimed_by("n1"))
+    process.said.clear()
+    process.receive(PUT, REST)
+    assert (process.said, process.line.sent) == ([], [(PUT, REST)])
+    process.hears(
         LineAnswer(REST, None, why="nobody listens", is_sent=False),
         LineAnswer(REST, None, why="it hung up"),
         LineAnswer(REST, None),
         LineAnswer(REST, CommandReply(Error.NONE, log_offset=0)),
     )
     lost = "the owner of the group did not answer"
-    assert door.said == [
+    assert process.said == [
         (REST, Undecided(f"{lost}: nobody listens")),
         (REST, Undecided(f"{lost}: it hung up", is_sent=True)),
         (REST, CommandReply(Error.NONE, log_offset=0)),
     ]
 
 
-def test_what_no_group_understands_is_refused_for_good(door: DoorOf) -> None:
-    door.knows(claimed_by("n1"))
-    door.receive("a word", REST)
-    assert door.said == [(REST, Failure("a group does not understand str"))]
+def test_what_no_group_understands_is_refused_for_good(process: Process) -> None:
+    process.sees(claimed_by("n1"))
+    process.said.clear()
+    process.receive("a word", REST)
+    assert process.said == [(REST, Failure("a group does not understand str"))]
+
+
+def test_what_the_supervisor_reports_is_answered_as_undecided_as_well(process: Process) -> None:
+    report = EndMember("connect", "W1", "i1")
+    process.receive(report, SUPERVISOR)
+    process.sees(claimed_by("n1"))
+    process.said.clear()
+    process.hears(LineAnswer(SUPERVISOR, None, why="it hung up"))
+    process.receive(report, SUPERVISOR)
+    lost = Undecided("the owner of the group did not answer: it hung up", is_sent=True)
+    assert (process.tells_supervisor(), process.line.sent) == ([lost], [(report, SUPERVISOR)])
+
+
+@pytest.mark.parametrize("news", [StoreLost(), CopiesMoved(), OwnerSeen(None, is_whole=False)])
+def test_the_supervisor_hears_of_each_owner_also_of_the_first(
+    process: Process, news: object
+) -> None:
+    is_open = GroupOpened("connect", 0, os.getpid(), is_owner=False)
+    process.receive(news, None)
+    assert process.tells_supervisor() == [is_open], "before it knows an owner"
+    for epoch, told in ((7, [is_open]), (7, []), (8, [is_open])):
+        process.sees(claimed_by("n1", epoch))
+        assert process.tells_supervisor() == told

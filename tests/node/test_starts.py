@@ -26,6 +26,7 @@ from fairlead.runtime.cluster.messages import (
     ShutDown,
     StartWorker,
     StopWorker,
+    Undecided,
     Whereabouts,
     WhereIs,
     WorkerUp,
@@ -117,6 +118,12 @@ class Supervisor(real.Supervisor):
         timer = min(self.timers, key=lambda each: each[0])
         self.timers.remove(timer)
         self.woken(timer[1])
+
+    def repeat(self) -> None:
+        """Fire the timer for reports."""
+        (timer,) = (each for each in self.timers if each[1] is real.REPEAT)
+        self.timers.remove(timer)
+        self.woken(real.REPEAT)
 
     def start_group(self) -> None:
         """Start the group's process if it is not started, however long that would wait."""
@@ -223,6 +230,24 @@ def test_a_group_that_ends_before_it_heard_of_a_worker_is_started_again_and_told
     assert supervisor.described().groups[0].state == "starting"
     supervisor.receive(GroupOpened("connect", 0, 2), Address("connect"))
     assert supervisor.ended == ["id of w0"]
+
+
+def test_reports_that_no_owner_decides_are_repeated_after_a_pause(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path, {"w0": 1 << 30})
+    supervisor.hears_from("w0")
+    supervisor.child_exited(Address("w0"))
+    set_before = len(supervisor.timers)
+    for _ in range(3):
+        supervisor.receive(Undecided("no node owns the group"), Address("connect"))
+    supervisor.receive(Undecided("another child's"), Address(ASSIGNOR))
+    assert len(supervisor.timers) == set_before + 1, "one is enough for all"
+    for times in (2, 3):
+        supervisor.repeat()
+        assert supervisor.ended == ["id of w0"] * times
+        supervisor.receive(Undecided("no node owns the group"), Address("connect"))
+    supervisor.child_exited(Address("connect"))
+    supervisor.repeat()
+    assert supervisor.ended == ["id of w0"] * 3, "nobody is there to hear it"
 
 
 def test_a_group_whose_processes_die_as_they_open_its_logs_is_told_as_damaged(

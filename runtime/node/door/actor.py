@@ -32,7 +32,7 @@ from ....actors.shards.host_actor import (
     clocks,
 )
 from ....actors.shards.hosted_logs import HostedLogs, LogCopies
-from ....actors.transport.actor import Address, Failure, address_key
+from ....actors.transport.actor import Address, Failure
 from ....actors.transport.ports import HostPort
 from ....events.catalogue import GENERATION, entry_key
 from ....events.entries.codec import CONTROL, OFFSETS, decode, encode
@@ -342,12 +342,8 @@ class ClusterGroupActor(ServingGroupActor):
             self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
 
     def _refuse(self, sender: Address, why: str, *, is_sent: bool = False) -> None:
-        """Answer that a message is not decided; the supervisor repeats its own to the next owner.
-
-        What that hears of as a failure is one of this process.
-        """
-        if address_key(sender) != address_key(self._supervisor):
-            self.send(sender, Undecided(why, is_sent))
+        """Answer that a message is not decided: its sender asks again."""
+        self.send(sender, Undecided(why, is_sent))
 
     def _take_answer(self, door: Door, answer: "LineAnswer") -> None:
         if answer.sender is None:  # the answer to this node's own heartbeat, if there is one
@@ -369,18 +365,18 @@ class ClusterGroupActor(ServingGroupActor):
             self.send(self._supervisor, Failure(str(news.error)))
             self.wake_after(LAST_WORDS_SECONDS, EndProcess(EXIT_LOG))
             return
-        if not self._is_open:
-            self._is_open = True
+        was_open, self._is_open = self._is_open, True
+        if not was_open:
             self.send(self._supervisor, self.opened(door.order))
         for each in door.answers.advance(door.ends()):
             self.send(each.sender, each.reply)
         if isinstance(news, OwnerSeen):
-            former = door.owner
+            former = door.owner.epoch if door.owner else 0
             silence = door.take_sight(news)
             self._tell_clients()
             if silence is not None:
                 self._claim(door, silence)
-            elif former is not None and news.owner is not None and news.owner.epoch > former.epoch:
+            elif was_open and door.owner is not None and door.owner.epoch > former:
                 self.send(self._supervisor, self.opened(door.order))  # what it has said is repeated
 
     # -- the nodes

@@ -175,10 +175,12 @@ class NodeChildren:
             self._host.actor.send(group, report)
         return self._deaths.is_waiting
 
-    def repeat_deaths(self, group: Address) -> None:
-        """Repeat the last reports to a new process of the group."""
-        for report in self._deaths.repeated():
-            self._host.actor.send(group, report)
+    def repeat_reports(self) -> None:
+        """Tell the group, if it is open, which seats are left here, and the last ended members."""
+        if (group := self.group.whereabouts(self.group.name).address) is not None:
+            self.group.release_seats(self._host)
+            for report in self._deaths.repeated():
+                self._host.actor.send(group, report)
 
     def view(self) -> NodeView:
         """Return the state of all children."""

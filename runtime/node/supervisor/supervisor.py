@@ -33,6 +33,7 @@ from ...cluster.messages import (
     ShutDown,
     StartWorker,
     StopWorker,
+    Undecided,
     WhereAreShards,
     WhereIs,
     WorkerGone,
@@ -49,6 +50,9 @@ LOGGER = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
 """The payload of the timer that checks whether the engines of ended workers have ended."""
+REPEAT_SECONDS: Final = 1.0
+REPEAT: Final = "repeat"
+"""The payload of the timer for reports that no owner of the group has decided."""
 
 
 class Supervisor(Actor):
@@ -66,6 +70,8 @@ class Supervisor(Actor):
         """Whether the node shuts down: nothing is started any more."""
         self._tick_at = inf
         """When the earliest timer fires, monotonic clock; infinite: there is none."""
+        self._is_to_repeat = False
+        """Whether that timer is set."""
         self._waiting_for_begin: list[Address] = []
         """The recipients of the `Begun` reply."""
         self._waiting_for_end: list[Address] = []
@@ -93,6 +99,7 @@ class Supervisor(Actor):
             DescribeNode: self._describe,
             ShutDown: self._shut_down,
             Failure: self._note_failure,
+            Undecided: self._repeat_later,
             CommandReply: self._note_reply,
             Pong: self._group_answers,
         }
@@ -113,6 +120,9 @@ class Supervisor(Actor):
         """Look after the children, or the engines of ended workers; a replaced timer is ignored."""
         if payload is LOOK:
             self._report_deaths()
+        elif payload is REPEAT:
+            self._is_to_repeat = False
+            self._node.repeat_reports()
         elif payload == self._tick_at:
             self._tick_at = inf
             try:
@@ -197,8 +207,7 @@ class Supervisor(Actor):
         node.group.runs(opened.pid)
         node.shards.move(here=opened.is_owner)
         node.workers.tell_all(GroupAt(sender, opened.coordinator_epoch))
-        node.group.release_seats(self._host)
-        node.repeat_deaths(sender)
+        node.repeat_reports()
         self._report_deaths()
         self._answer_begin_if_ready()  # first: starting the workers takes a while
         if not self._is_ending:
@@ -215,6 +224,12 @@ class Supervisor(Actor):
         """Report to the group the members whose processes and engines have ended."""
         if self._node.report_deaths():
             self.wake_after(LOOK_SECONDS, LOOK)
+
+    def _repeat_later(self, _: Undecided, sender: Address) -> None:
+        """Repeat all reports after a pause, as one was not decided; they are idempotent."""
+        if self._node.find(sender) is self._node.group and not self._is_to_repeat:
+            self._is_to_repeat = True
+            self.wake_after(REPEAT_SECONDS, REPEAT)
 
     def _group_answers(self, _: Pong, sender: Address) -> None:
         child = self._node.find(sender)
