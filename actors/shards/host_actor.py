@@ -187,6 +187,8 @@ class HostActor(Actor, Generic[Q]):
         """For when a timer is set for the next such word, steady clock; None: none is set."""
         self._is_store_lost = False
         """Whether the store did not answer the last time, which is logged once."""
+        self._confirmed_ms = 0
+        """When the last beat began that the store has confirmed, steady clock."""
         self._requested: RequestedCompaction | None = None
         """The compaction that was asked for last; None before the first."""
 
@@ -286,7 +288,8 @@ class HostActor(Actor, Generic[Q]):
 
     def _beat(self) -> None:
         """Be heard of in the store, and send what waits for that; what fails is tried again."""
-        self._unconfirmed.begin_beat(clocks().steady_ms)
+        began_ms = clocks().steady_ms
+        self._unconfirmed.begin_beat(began_ms)
         try:
             self._logs.beat()
         except StoreAwayError as error:
@@ -295,9 +298,14 @@ class HostActor(Actor, Generic[Q]):
                 LOGGER.warning("nothing is answered until the store is back: %s", error)
             self._is_store_lost = True
         else:
-            self._is_store_lost = False
+            self._is_store_lost, self._confirmed_ms = False, began_ms
             self.send_answers(self._unconfirmed.confirm())
         self._confirm_in_time()
+
+    @property
+    def unconfirmed_ms(self) -> int:
+        """For how long the store has not confirmed that this is the owner; 0 while it answers."""
+        return clocks().steady_ms - self._confirmed_ms if self._is_store_lost else 0
 
     def _compact(self, payload: Compact) -> None:
         has_more = self._logs.compact(clocks())
@@ -354,6 +362,7 @@ class HostActor(Actor, Generic[Q]):
         self._wake_in_time(host, now)
         self.wake_after(FIRST_LOOK, Compact())
         if self._logs.is_stored:
+            self._confirmed_ms = now.steady_ms
             self.wake_after(BEAT_SECONDS, Beat())
         gc.collect()
         gc.freeze()  # the host lives as long as the process: no collection has to walk it

@@ -238,18 +238,13 @@ class OwnershipView:
     """The name of the node that has claimed the group last; empty: none is known."""
     owner_address: str = ""
     silent_ms: int = 0
-    """How long nothing has been heard of the owner."""
+    """How long nothing has been heard of the owner; at the owner, how long it heard no store."""
     owner_epoch: int = 0
     """That of its claim; 0: none is known."""
     copies: CopiesView | None = None
-    """None: this node owns the group."""
+    """None: this node owns the group, as far as it knows."""
     nodes: tuple[NodeReport, ...] = ()
     """The nodes that the owner has heard of since it began, and those that this one knew before."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this node owns the group."""
-        return self.copies is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 # pyright: basic
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,12 +14,14 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply, RequestedCommand
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import EndMember, PutConnector
+from fairlead.actors.shards import host_actor
 from fairlead.actors.shards.host_actor import GroupOpened, OpenGroup
+from fairlead.actors.timing import Now
 from fairlead.actors.transport.actor import Failure
 from fairlead.actors.transport.ports import HostPort
 from fairlead.events.stores.opening import StoreSpec
-from fairlead.events.stores.port import Claimant, StoreOwner
-from fairlead.runtime.cluster.messages import OwnerAt, Undecided
+from fairlead.events.stores.port import Claimant, StoreAwayError, StoreOwner
+from fairlead.runtime.cluster.messages import DescribeOwnership, OwnerAt, OwnershipView, Undecided
 from fairlead.runtime.node.door.actor import ClusterGroupActor, Door
 from fairlead.runtime.node.door.claims import ClaimRule, RoleTracker
 from fairlead.runtime.node.door.connection import LineAnswer
@@ -29,6 +32,17 @@ from fairlead.runtime.node.door.line import OwnerLine
 PUT = RequestedCommand(PutConnector("connect", "a", {"name": "a"}), "r1")
 REST, SUPERVISOR = ActorAddress("rest"), ActorAddress("supervisor")
 NOBODY = Undecided("no node owns the group at this moment: ask again")
+
+
+class Store:
+    """Logs of an owner; their store is away, or answers."""
+
+    is_stored, is_away = True, False
+    control = SimpleNamespace(epoch=7)
+
+    def beat(self) -> None:
+        if self.is_away:
+            raise StoreAwayError("no answer")
 
 
 def claimed_by(node: str, epoch: int = 7) -> StoreOwner:
@@ -163,3 +177,29 @@ def test_the_supervisor_hears_of_each_owner_also_of_the_first(
     for epoch, told in ((7, [is_open]), (7, []), (8, [is_open])):
         process.sees(claimed_by("n1", epoch))
         assert process.tells_supervisor() == told
+
+
+def test_an_owner_that_does_not_reach_the_store_owns_nothing_once_another_node_may_claim(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ms, store = 0, Store()
+    monkeypatch.setattr(host_actor, "clocks", lambda: Now(0, now_ms))
+    monkeypatch.setattr(process, "send_answers", lambda _: None)
+    own = StoreSpec("postgres", "fairlead", node="n1", address="n1:9094", silence_seconds=3.0)
+    process._door, process._store, process._logs = None, own, cast("Any", store)
+    owns = OwnershipView(*("postgres", "n1", "n1:9094", ""), "n1", "n1:9094", owner_epoch=7)
+    nobody = replace(owns, owner="", owner_address="", owner_epoch=0)
+
+    def described() -> object:
+        process._beat()
+        process.receive(DescribeOwnership("connect"), REST)
+        return process.said.pop()[1]
+
+    now_ms += 750
+    assert described() == owns
+    store.is_away, now_ms = True, now_ms + 2_999
+    assert described() == replace(owns, silent_ms=2_999)
+    now_ms += 1
+    assert described() == replace(nobody, silent_ms=3_000)
+    store.is_away = False
+    assert described() == owns

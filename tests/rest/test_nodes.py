@@ -191,6 +191,7 @@ def test_a_node_is_ready_while_an_owner_is_known_and_its_copies_are_in_step(
     in_step = CopiesView(0, 250, None)
     assert reasons(follows(in_step)) == []
     assert reasons(OwnershipView("postgres", "n2", owner="n2")) == []
+    assert reasons(OwnershipView("postgres", "n2", silent_ms=3_000)) == ["owner"]
     assert reasons(follows(in_step, owner="")) == ["owner"]
     assert reasons(follows(in_step, silent_ms=10_001)) == ["owner"]
     assert reasons(follows(CopiesView(0, None, None))) == ["copies"]
@@ -209,3 +210,21 @@ def test_metrics_tell_the_owner_the_takeovers_and_how_far_copies_are(follower: R
         "fairlead_log_copy_in_step_seconds 0.25",
         "fairlead_node_owns_group 0.0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("owner", "silent_ms", "told"),
+    [
+        ("n1", 700, {"owns_group": 1.0, "in_step": 0.0}),
+        ("", 3_500, {"owns_group": 0.0, "in_step": 3.5}),
+    ],
+)
+def test_an_owner_that_lost_the_store_counts_as_one_until_another_node_may_claim(
+    follower: RestApi, owner: str, silent_ms: int, told: dict[str, float]
+) -> None:
+    follower.gateway.owned = OwnershipView("postgres", "n1", owner=owner, silent_ms=silent_ms)
+    follower.client.get("/metrics")
+    lines = follower.client.get("/metrics").text.splitlines()
+    for name, value in told.items():
+        (line,) = (each for each in lines if name in each and not each.startswith("#"))
+        assert float(line.split()[1]) == value

@@ -464,9 +464,13 @@ class ClusterGroupActor(ServingGroupActor):
         self.send(self._supervisor, self.opened(door.order))
 
     def _describe_own(self) -> OwnershipView:
-        """Return the ownership of the group here."""
-        view = describe_node(self._store)
-        return replace(view, owner_epoch=self._logs.control.epoch) if view.store else view
+        """Return the ownership of the group here; another node may have it if the store is lost."""
+        view, silent_ms = describe_node(self._store), self.unconfirmed_ms
+        if self._store is None:
+            return view
+        if silent_ms >= self._store.silence_seconds * 1_000:
+            return replace(view, owner="", owner_address="", silent_ms=silent_ms)
+        return replace(view, owner_epoch=self._logs.control.epoch, silent_ms=silent_ms)
 
     def _write_claim(self, logs: HostedLogs, store: StoreSpec, silent_seconds: float) -> None:
         now, epoch, who = clocks(), logs.control.epoch, store.claimant

@@ -91,7 +91,8 @@ def _measure_copies(view: OwnershipView | None) -> CopyFigures | None:
     if view is None or not view.store:
         return None
     if view.copies is None:
-        return CopyFigures(is_owner=True)
+        is_owner = view.owner != ""
+        return CopyFigures(is_owner, in_step_seconds=0 if is_owner else view.silent_ms / 1_000)
     seconds = math.inf if view.copies.in_step_ms is None else view.copies.in_step_ms / 1_000
     return CopyFigures(
         is_owner=False, behind_entries=view.copies.behind_entries, in_step_seconds=seconds

@@ -81,8 +81,10 @@ async def _ask_for_owner(service: Service) -> Missing | None:
         )
     except Unanswered:
         return None  # if that lasts, its process is `SILENT`
-    if view.copies is None:
+    if not view.store:
         return None
+    if view.copies is None:
+        return None if view.owner else Missing.OWNER
     if not view.owner or view.silent_ms > SILENT_MS:
         return Missing.OWNER
     is_late = view.copies.in_step_ms is None or view.copies.in_step_ms > LATE_MS
