@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .port import Claimant, LogStore
+from .port import Claimant, LogStore, StoreSettingsError
 
 LMDB: Final = "lmdb"
 POSTGRES: Final = "postgres"
@@ -60,6 +60,10 @@ class StoreSpec:
         else:
             from . import kafka  # noqa: F401, PLC0415
 
+    def check(self) -> None:
+        """Raise `StoreSettingsError` if a file that it names cannot be read."""
+        self._client()
+
     def open(self, name: str) -> LogStore:
         """Return the store of one log; raises `LogError`."""
         log = topic_part(name)
@@ -74,7 +78,14 @@ class StoreSpec:
     def _client(self) -> Mapping[str, str]:
         settings = {"bootstrap.servers": self.servers}
         if self.client_file:
-            lines = Path(self.client_file).read_text(encoding="utf-8").splitlines()
+            try:
+                lines = Path(self.client_file).read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise StoreSettingsError(
+                    f"the file of log.store.client.config, {self.client_file}, cannot be read:"
+                    f" {error}. Put it there, for the user of fairlead to read, or leave the"
+                    " setting out"
+                ) from None
             pairs = (line.partition("=") for line in lines if line.strip() and line[0] not in "#!")
             settings |= {key.strip(): value.strip() for key, _, value in pairs}
         return settings

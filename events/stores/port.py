@@ -33,6 +33,10 @@ class StoreDiffersError(LogError):
     """
 
 
+class StoreSettingsError(LogError):
+    """A file that the settings of the store name cannot be used; the message says what to do."""
+
+
 class StoreUnsafeError(LogError):
     """The engine is set up so that it may lose what it has acknowledged; the message says how."""
 

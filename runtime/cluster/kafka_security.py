@@ -6,6 +6,8 @@ from typing import Any, Final, Self
 
 KAFKA_TLS: Final = "kafka.ssl."
 """The prefix of the settings of TLS of the listener."""
+NODES_UNSET: Final = "set kafka.listeners with SSL and members.principal, as on the other nodes"
+"""What a node has to do that reaches no other one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

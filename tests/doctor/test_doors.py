@@ -2,9 +2,17 @@
 
 from pathlib import Path
 
+import pytest
+
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.interfaces.doctor.doors import check_certificates, check_users, ports_of
+from fairlead.runtime.interfaces.doctor.doors import (
+    check_certificates,
+    check_store,
+    check_users,
+    ports_of,
+)
 from fairlead.runtime.interfaces.doctor.findings import ok
+from fairlead.runtime.node.launcher.commands import FAILED, up
 from fairlead_tests.certificates import Authority
 
 
@@ -53,3 +61,18 @@ def test_a_file_of_users_is_told_when_it_cannot_be_used(tmp_path: Path) -> None:
     (finding,) = check_users(tmp_path)
     assert (finding.check, finding.level.value) == ("users", "fail")
     assert str(path) in finding.text
+
+
+def test_a_store_whose_file_is_missing_or_that_no_other_node_reaches_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    store = ["log.store=kafka", "log.store.bootstrap.servers=b:1", f"data.dir={tmp_path}/data"]
+    alone = load_config(None, {}, store)
+    assert [(each.check, each.level.value) for each in check_store(alone)] == [("store", "warn")]
+    config = load_config(None, {}, [*store, f"log.store.client.config={tmp_path}/none"])
+    missing, _ = check_store(config)
+    assert (missing.check, missing.level.value) == ("store", "fail")
+    assert f"the file of log.store.client.config, {tmp_path}/none, cannot be read" in missing.text
+    assert up(config) == FAILED
+    assert f"not started: {missing.text}" in capfd.readouterr().err
+    assert [*check_store(load_config(None, {}, [f"data.dir={tmp_path}"]))] == []

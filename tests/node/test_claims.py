@@ -122,3 +122,15 @@ def test_a_claim_that_is_due_is_seen_before_it_is_made_and_the_first_of_all_wait
     unheard = replace(silent(5.9), rank=RANKS_PER_SILENCE)
     assert tracker.look(unheard) is None  # its listener does not take connections yet
     assert tracker.look(silent(6.0, unheard)) == 6.0
+
+
+def test_a_node_that_no_other_reaches_takes_nothing_over_from_one_that_is_reached() -> None:
+    alone = ClaimRule("n2", "folder 2", 3.0, is_reachable=False)
+    assert alone.silence_of_claim(silent(60.0)) is None
+    unreached = OTHER._replace(claimant=Claimant("n1", "", "folder 1"), silent_seconds=6.0)
+    assert alone.silence_of_claim(replace(SIGHT, owner=unreached)) == 6.0, "its folder was lost"
+    mine = StoreOwner(7, Claimant("n2", "h2:9094", "folder 2"), 0.1)
+    assert alone.silence_of_claim(replace(SIGHT, owner=mine)) == 0.0
+    given_up = replace(SIGHT, record=OwnerResigned(7, "n1"))
+    assert alone.silence_of_claim(silent(2.9, given_up)) is None, "all others come first"
+    assert alone.silence_of_claim(silent(3.0, given_up)) == 3.0

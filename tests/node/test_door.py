@@ -11,7 +11,12 @@ import pytest
 from thespian.actors import ActorAddress
 
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.messages.commands import CommandReply, RequestedCommand
+from fairlead.actors.messages.commands import (
+    CommandReply,
+    CopiesView,
+    NodeHeartbeat,
+    RequestedCommand,
+)
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import EndMember, PutConnector
 from fairlead.actors.shards import host_actor
@@ -21,13 +26,15 @@ from fairlead.actors.transport.actor import Failure
 from fairlead.actors.transport.ports import HostPort
 from fairlead.events.stores.opening import StoreSpec
 from fairlead.events.stores.port import Claimant, StoreAwayError, StoreOwner
+from fairlead.runtime.cluster.kafka_security import NODES_UNSET
 from fairlead.runtime.cluster.messages import DescribeOwnership, OwnerAt, OwnershipView, Undecided
-from fairlead.runtime.node.door.actor import ClusterGroupActor, Door
+from fairlead.runtime.node.door.actor import BeatToOwner, ClusterGroupActor, Door
 from fairlead.runtime.node.door.claims import ClaimRule, RoleTracker
 from fairlead.runtime.node.door.connection import LineAnswer
 from fairlead.runtime.node.door.delivery import AnswersAhead, LogEnds
 from fairlead.runtime.node.door.following import CopiesMoved, OwnerSeen, StoreLost
 from fairlead.runtime.node.door.line import OwnerLine
+from fairlead.runtime.node.door.line_opening import LineOpening
 
 PUT = RequestedCommand(PutConnector("connect", "a", {"name": "a"}), "r1")
 REST, SUPERVISOR = ActorAddress("rest"), ActorAddress("supervisor")
@@ -75,6 +82,7 @@ class DoorHere(Door):
     def __init__(self, line: Line, actor: ClusterGroupActor) -> None:
         self.order = OpenGroup("connect", Path(), GroupSettings())
         self.store = StoreSpec("postgres", "fairlead", node="n2", folder="folder of n2")
+        self.lines = LineOpening(None, Path())
         self.line = cast("Any", line)
         self.copies = cast("Any", SimpleNamespace(control=SimpleNamespace(end=0)))
         self.role = RoleTracker(ClaimRule("n2", "folder of n2", 3.0))
@@ -84,6 +92,9 @@ class DoorHere(Door):
 
     def ends(self) -> LogEnds:
         return LogEnds()
+
+    def describe_copies(self) -> CopiesView:
+        return CopiesView(0, 0, None)
 
     def _last_record(self) -> tuple[None, int]:
         return None, 0
@@ -101,6 +112,9 @@ class Process(ClusterGroupActor):
 
     def send(self, to: object, message: object) -> None:
         self.said.append((to, message))
+
+    def wake_after(self, seconds: float, payload: object = None) -> None:
+        """Never wake."""
 
     def hears(self, *answers: LineAnswer) -> None:
         self.line.lost += answers
@@ -147,6 +161,27 @@ def test_a_sender_hears_whether_the_owner_may_have_what_it_did_not_answer(proces
         (REST, Undecided(f"{lost}: it hung up", is_sent=True)),
         (REST, CommandReply(Error.NONE, log_offset=0)),
     ]
+
+
+def test_a_node_without_a_line_says_that_and_not_that_there_is_no_owner(process: Process) -> None:
+    process.sees(claimed_by("n1"))
+    process.said.clear()
+    cast("Any", process)._door.line = None
+    process.receive(PUT, REST)
+    why = f"this node has no line to n1 at n1:9094, which owns the group: {NODES_UNSET}"
+    assert process.said == [(REST, Undecided(why))]
+
+
+def test_a_line_that_could_not_be_opened_is_tried_with_each_heartbeat(process: Process) -> None:
+    door = cast("Any", process)._door
+    lines = [process.line, None]
+    door.line, door.lines = None, SimpleNamespace(open=lines.pop)
+    process._store = door.store
+    process.sees(claimed_by("n1"))
+    process.woken(BeatToOwner())
+    assert (door.line, process.line.sent) == (None, [])
+    process.woken(BeatToOwner())
+    assert [type(each) for each, _ in process.line.sent] == [NodeHeartbeat]
 
 
 def test_what_no_group_understands_is_refused_for_good(process: Process) -> None:

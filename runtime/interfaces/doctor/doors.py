@@ -7,16 +7,17 @@ from shlex import quote
 
 from ....actors.transport.ports import LOOPBACK, HostPort, PortTakenError, check_free
 from ....events.log.process import is_alive
+from ....events.stores.port import StoreSettingsError
 from ...cluster.node_files import read_node
 from ...config.load import Config
 from ...config.references.resolving import ReferenceBroken
 from ...config.references.rest_brief import open_tls
-from ...node.launcher.kafka_process import check_kafka_tls
+from ...node.launcher.kafka_process import check_kafka_tls, flaw_in_reach
 from ...security.followed_files import FileRefused
 from ...security.kafka.listeners import parse_kafka_listener
 from ...security.proofs.entries import entries_path, read_entries
 from ...security.tls import TlsRefusedError
-from .findings import Finding, fail, ok
+from .findings import Finding, fail, ok, warn
 
 
 def check_ports(config: Config) -> Iterator[Finding]:
@@ -73,6 +74,18 @@ def _check_certificate(whose: str, store: str, open_store: Callable[[], object])
         return fail("certificate", str(error), mend)
     text = f"key and certificate of the listener for {whose} fit together, and are valid now"
     return ok("certificate", text)
+
+
+def check_store(config: Config) -> Iterator[Finding]:
+    """Yield whether the store of the log can be opened by its settings, and other nodes reached."""
+    if (store := config.store()) is None:
+        return
+    try:
+        store.check()
+    except StoreSettingsError as error:
+        yield fail("store", str(error), f"ls -l {quote(store.client_file)}")
+    if flaw := flaw_in_reach(config):
+        yield warn("store", flaw, "fairlead docs many-hosts")
 
 
 def check_users(data_dir: Path) -> Iterator[Finding]:

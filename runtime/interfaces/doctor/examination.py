@@ -6,7 +6,7 @@ from pathlib import Path
 from ...config.load import Config
 from ...config.node_keys.kinds import bytes_of
 from ...pipeline.engines.settings import is_connect
-from .doors import check_certificates, check_ports, check_users
+from .doors import check_certificates, check_ports, check_store, check_users
 from .findings import Finding
 from .folder import check_access, check_disk, check_node, check_times, nearest_folder, read_disk
 from .machine import MachineFacts, read_machine
@@ -34,6 +34,7 @@ def examine(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from examine_folder(config.data_path, machine)
     yield from check_ports(config)
     yield from check_certificates(config)
+    yield from check_store(config)
     yield from check_users(config.data_path)
 
 

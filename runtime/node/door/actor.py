@@ -54,6 +54,7 @@ from .following import (
     StoreFollower,
     StoreLost,
 )
+from .line_opening import LineOpening
 from .nodes import (
     BEAT_SECONDS,
     OTHERS_LIVED_MS,
@@ -65,7 +66,6 @@ from .nodes import (
 
 if TYPE_CHECKING:
     from .connection import LineAnswer
-    from .line import OwnerLine
 
 LOGGER = logging.getLogger(__name__)
 News = CopiesMoved | OwnerSeen | StoreLost | FollowingFailed
@@ -122,13 +122,15 @@ class Door:
         self,
         order: OpenGroup,
         store: StoreSpec,
-        line: "OwnerLine | None",
+        lines: LineOpening,
         actor: "ClusterGroupActor",
     ) -> None:
         """Open the copies, and follow the store; raises `LogError`."""
-        self.order, self.store, self.line = order, store, line
+        self.order, self.store = order, store
+        self.lines, self.line = lines, lines.open()
         self.copies = LogCopies.open(order.folder, order.group_id, (CONTROL, OFFSETS), store)
-        self.role = RoleTracker(ClaimRule(store.node, store.folder, store.silence_seconds))
+        rule = ClaimRule(store.node, store.folder, store.silence_seconds, lines.is_set)
+        self.role = RoleTracker(rule)
         self.owner: StoreOwner | None = None
         """The last claim that was seen."""
         self._actor = actor
@@ -174,6 +176,12 @@ class Door:
         epoch, (node, address, _), silent_seconds = self.owner
         view = replace(view, owner=node, owner_address=address, owner_epoch=epoch)
         return replace(view, silent_ms=round(silent_seconds * 1_000))
+
+    def retry_line(self) -> None:
+        """Open the line if that was not possible before."""
+        if self.line is None and (line := self.lines.open()) is not None:
+            self.line = line
+            line.move(self.owner_place)
 
     def close(self) -> "Sequence[LineAnswer]":
         """Close the line; return the end of all messages under way. The copies stay open."""
@@ -307,20 +315,9 @@ class ClusterGroupActor(ServingGroupActor):
             super().open_group(order, sender)
         elif self._door is None and self._group_host is None:
             self._store, self.listener = order.store, OwnListener(_place(order.store.address))
-            self._door = Door(order, order.store, self._open_line(order), self)
+            lines = LineOpening(self._security, order.folder.parent.parent)
+            self._door = Door(order, order.store, lines, self)
             self.wake_after(0, BeatToOwner())
-
-    def _open_line(self, order: OpenGroup) -> "OwnerLine | None":
-        """Return the line to owners; None without a listener that knows nodes by certificates."""
-        if self._security is None or not self._security.nodes:
-            return None
-        # Libraries that a node alone need not have, or load.
-        from ...config.references.resolving import resolve  # noqa: PLC0415
-        from .line import LineSecurity, OwnerLine  # noqa: PLC0415
-
-        data_dir = order.folder.parent.parent
-        tls = resolve(self._security.tls, own=str(data_dir))
-        return OwnerLine(LineSecurity.open(replace(self._security, tls=tls)))
 
     def opened(self, order: OpenGroup) -> GroupOpened:
         """Return that this process takes requests."""
@@ -334,8 +331,12 @@ class ClusterGroupActor(ServingGroupActor):
         if isinstance(message, FindStream):
             at = f"{owner.node} at {owner.address}" if owner else "another node"
             self._refuse(sender, f"the group is owned by {at}")
-        elif door.line is None or owner is None or owner.folder == door.store.folder:
+        elif owner is None or owner.folder == door.store.folder:
             self._refuse(sender, "no node owns the group at this moment: ask again")
+        elif door.line is None:
+            at = f"{owner.node} at {owner.address}" if owner.address else owner.node
+            why = f"this node has no line to {at}, which owns the group: {door.lines.flaw}"
+            self._refuse(sender, why)
         elif door.line.carries(message):
             door.line.send(message, sender)
         else:
@@ -394,7 +395,9 @@ class ClusterGroupActor(ServingGroupActor):
         self._note_nodes((own,))
         if door is None:
             self._give_up_unserved(self._store)
-        elif door.line is not None and door.owner_place is not None:
+            return
+        door.retry_line()
+        if door.line is not None and door.owner_place is not None:
             door.line.send(NodeHeartbeat(door.order.group_id, own), None)
 
     def _give_up_unserved(self, store: StoreSpec) -> None:

@@ -58,6 +58,9 @@ class ClaimRule:
     """The identity of its data folder."""
     silence_seconds: float
     """`owner.silence.ms`: after how much silence the first node claims."""
+    is_reachable: bool = True
+    """Whether other nodes can reach this one: one that is set up to be alone takes nothing over
+    from a node that others reach, unless that one has resigned, and then after all others."""
 
     def silence_of_claim(self, sight: Sight) -> float | None:
         """Return after how much silence a claim may count, if one is to be made now; else None."""
@@ -67,6 +70,8 @@ class ClaimRule:
             return self.silence_seconds
         if not sight.has_resigned and self._was_owner(sight):
             return 0.0
+        if not (sight.has_resigned or self.is_reachable) and sight.owner.claimant.address:
+            return None
         silence = self._patience(sight)
         return silence if sight.owner.silent_seconds >= silence else None
 
@@ -75,7 +80,7 @@ class ClaimRule:
 
     def _patience(self, sight: Sight) -> float:
         """Return for how long the owner has to be silent before this node claims."""
-        turn = sight.rank / RANKS_PER_SILENCE
+        turn = sight.rank / RANKS_PER_SILENCE + (0 if self.is_reachable else 1)
         if sight.has_resigned and isinstance(sight.record, OwnerResigned):
             if sight.record.to == self.node:
                 return 0.0

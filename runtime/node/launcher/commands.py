@@ -22,6 +22,7 @@ from ....actors.transport.log_format import FILE
 from ....actors.transport.ports import LOOPBACK, PortTakenError, check_free
 from ....actors.transport.system import System, UnreachableError, connect
 from ....events.log.process import ProcessId, is_alive, kill
+from ....events.stores.port import StoreSettingsError
 from ...cluster.data_version import NewerDataError, note_data_version, require_known_data
 from ...cluster.lease import require_free
 from ...cluster.messages import (
@@ -51,7 +52,7 @@ from ...security.followed_files import FileRefused, read_owned
 from ..process_files import ProcessFiles
 from .actor_system import NodeFailedError
 from .detached import run_detached
-from .kafka_process import check_kafka_tls, kafka_spec
+from .kafka_process import check_kafka_tls, flaw_in_reach, kafka_spec
 from .launcher import Launcher
 from .other_users import list_other_users, warn_of_other_users
 from .rest_process import DEFAULTS, RestStart, prepare_rest
@@ -60,6 +61,8 @@ OK, FAILED, UNREACHABLE = 0, 1, 3
 DOWN_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
+_REFUSALS = KeyRefusedError, PortTakenError, FileRefused, ReferenceBroken, StoreSettingsError
+"""With which a node does not start; each says what to do."""
 
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
@@ -150,22 +153,30 @@ def _claim_and_run(
         config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
-        if config.needs_tls:
-            open_tls(config.tls_values(), config.data_path)
-        check_kafka_tls(config)
+        _check_files(config)
         if config.cluster_key_file:
             shared = Path(config.cluster_key_file).expanduser().absolute()
             folder.copy_key(read_owned(shared, is_secret=True), shared, may_replace=new_key)
         folder.key(may_replace=new_key)
         note_data_version(config.data_path)
-        for warning in folder_mode_warnings(config.data_path):
+        reach = [f"warning: {flaw}"] if (flaw := flaw_in_reach(config)) else []
+        for warning in (*folder_mode_warnings(config.data_path), *reach):
             _say(warning)
         return _run(config, prepare_rest(config, sources), folder, service, end_hint)
-    except (KeyRefusedError, PortTakenError, FileRefused, ReferenceBroken) as error:
+    except _REFUSALS as error:
         _say(f"not started: {error}")
         return FAILED
     finally:
         folder.release()
+
+
+def _check_files(config: Config) -> None:
+    """Raise one of the refusals if a file that the settings name cannot be used."""
+    if config.needs_tls:
+        open_tls(config.tls_values(), config.data_path)
+    check_kafka_tls(config)
+    if store := config.store():
+        store.check()
 
 
 def _check_ports(config: Config) -> None:

@@ -11,7 +11,14 @@ from typing import Final
 from ....actors.group.state.settings import ShardLimits
 from ....events.log.process import ProcessId
 from ....events.placement import split_list
-from ...cluster.kafka_security import KAFKA_TLS, BearerSpec, KafkaSecurity, UpstreamSpec
+from ....events.stores.opening import LMDB
+from ...cluster.kafka_security import (
+    KAFKA_TLS,
+    NODES_UNSET,
+    BearerSpec,
+    KafkaSecurity,
+    UpstreamSpec,
+)
 from ...cluster.spec import KafkaSpec, NodeSpec
 from ...config.load import Config
 from ...config.node_keys.kafka import BY_BROKER
@@ -220,6 +227,19 @@ def check_kafka_tls(config: Config) -> None:
     if spec is not None and spec.security.tls:
         tls = resolve_secrets(spec, config.data_path).security.tls
         ServerTls(tls_settings(tls, KAFKA_TLS))
+
+
+def flaw_in_reach(config: Config) -> str:
+    """Return why a node whose log counts in a store is no part of a cluster of many; "" if it is.
+
+    It may be the only node.
+    """
+    if config.log_store == LMDB or config.members_principal:
+        return ""
+    return (
+        f"log.store = {config.log_store} without members.principal: this node reaches no other one,"
+        f" and none reaches it. To be one of many, {NODES_UNSET}"
+    )
 
 
 def _upstream(config: Config) -> UpstreamSpec:
