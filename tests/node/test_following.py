@@ -11,6 +11,7 @@ from fairlead.actors.shards.hosted_logs import LogCopies
 from fairlead.events.entries.retention import UNLIMITED
 from fairlead.events.stores.port import Claimant
 from fairlead.runtime.node.door.following import CopiesMoved, OwnerSeen, StoreFollower
+from fairlead_tests.log.memory_store import MemoryStore
 from fairlead_tests.log.samples import TIME_MS, member
 from fairlead_tests.stores.pairs import Engines, engines
 
@@ -72,3 +73,17 @@ def test_the_threads_end_while_one_waits_for_the_other(
         stores.offsets.is_away = False
         assert copies.claim(Claimant("n2", "n2:9092", "n2"), 0.0)
         assert (copies.control.end, copies.offsets.end) == (1, 1)
+
+
+def test_the_owner_is_asked_for_once_all_is_read(
+    tmp_path: Path, stores: Engines, owner: LogCopies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(5):
+        owner.control.append(at, [ENTRY], TIME_MS)
+    stores.control.most, asked = 1, list[int]()
+    with closing(stores.copies_at(tmp_path / "n2")) as copies:
+        monkeypatch.setattr(MemoryStore, "owner", lambda _: asked.append(copies.control.end))
+        follower = StoreFollower(copies, UNLIMITED, lambda _: None, is_unsafe=True)
+        until(lambda: bool(asked))
+        follower.stop()
+    assert {*asked} == {5}
