@@ -25,6 +25,7 @@ from ...actors.messages.groups import (
     FindStream,
     GroupCalls,
     GroupReplies,
+    NodeCall,
     PackedCall,
     StreamAt,
     pack_numbers,
@@ -393,6 +394,8 @@ class ShardConnection:
             self._fail_all()
 
     def _fail_all(self) -> None:
+        unsent = [each.number for each in self._calls if isinstance(each, NodeCall)]
+        self._fail(unsent, Error.COORDINATOR_LOAD_IN_PROGRESS)  # nobody has them
         unaccepted = self._take_unaccepted()
         self._packet = None
         self._stream_number += 1

@@ -343,6 +343,11 @@ class Silent:
             while len(self.frames) < frames or len(self.answers) < answers:
                 await asyncio.sleep(0.001)
 
+    def refuses(self, frame: bytes, code: int) -> None:
+        """Answer a message with an error."""
+        response = wire.ConnectGroupAskResponse(error_code=code, error_message="no process")
+        self.writers[-1].write(write_response(read_head(frame), response))
+
     def tells(self, frame: bytes, reply: Any) -> None:
         """Answer a message."""
         kind, body = write_message(reply)
@@ -424,6 +429,21 @@ def test_messages_are_answered_in_their_order_on_one_connection() -> None:
     silent = against(play)
     assert [each.reply for each in silent.answers] == [CommitReply((), n) for n in range(3)]
     assert len(silent.writers) == 1
+
+
+def test_an_error_says_whether_the_group_may_have_the_message() -> None:
+    async def play(silent: Silent) -> None:
+        others = silent.connection(Lane.OTHERS)
+        for _ in range(2):
+            others.send(COMMIT, "m")
+        await silent.until(frames=2)
+        for frame, code in zip(silent.frames, (14, 15), strict=True):
+            silent.refuses(frame, code)
+        await silent.until(answers=2)
+        others.close("")
+
+    unsent = LineAnswer("m", None, why="no process", is_sent=False)
+    assert against(play).answers == [unsent, unsent._replace(is_sent=True)]
 
 
 GARBAGE = {

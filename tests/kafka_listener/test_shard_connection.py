@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from fairlead.actors.messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
+from fairlead.actors.messages.commands import DescribeTraffic
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
     EndHold,
     GroupCalls,
     GroupReplies,
+    NodeCall,
     pack_numbers,
 )
 from fairlead.actors.transport.ports import HostPort
@@ -23,6 +25,7 @@ from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
 from fairlead.runtime.kafka.shard_connection import OpenStream, ShardConnection
 
 HOST = 7
+OF_NODE = NodeCall("connect", DescribeTraffic("connect"))
 SECONDS = 60.0
 
 
@@ -218,18 +221,23 @@ def test_the_answer_to_a_call_that_was_given_up_goes_to_nobody() -> None:
 def test_accepted_and_other_calls_fail_with_different_errors_when_a_stream_ends() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
         taken, sent, waiting = Handler(), Handler(), Handler()
+        sent_of_node, waiting_of_node = Handler(), Handler()
         shard.start()
         process = await lookup.process()
         shard.send(beat("taken"), taken)
         process.send(GroupReplies((await process.packet()).number))
         shard.send(beat("sent"), sent)
+        shard.send(OF_NODE, sent_of_node)
         await process.packet()
         shard.send(beat("waiting"), waiting)
+        shard.send(OF_NODE, waiting_of_node)
         lookup.is_there = False
         process.close()
         assert await taken.next() is Error.NOT_COORDINATOR
         assert await sent.next() is Error.COORDINATOR_NOT_AVAILABLE
         assert await waiting.next() is Error.COORDINATOR_NOT_AVAILABLE
+        assert await sent_of_node.next() is Error.COORDINATOR_NOT_AVAILABLE
+        assert await waiting_of_node.next() is Error.COORDINATOR_LOAD_IN_PROGRESS
 
     play(steps)
 
@@ -239,6 +247,8 @@ def test_without_a_process_clients_are_told_to_retry() -> None:
         lookup.is_there = False
         with pytest.raises(CallLost, match=Error.COORDINATOR_NOT_AVAILABLE.value):
             await shard.ask(beat("m"))
+        with pytest.raises(CallLost, match=Error.COORDINATOR_LOAD_IN_PROGRESS.value):
+            await shard.ask(OF_NODE)
 
     play(steps)
 

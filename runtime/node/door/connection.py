@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from ....actors.messages.classic import ClassicHeartbeat, JoinGroup, SyncGroup
 from ....actors.messages.commands import RequestedCommand
-from ....actors.messages.errors import MEANINGS
+from ....actors.messages.errors import MEANINGS, Error
 from ....actors.messages.members import Heartbeat
 from ....actors.transport.actor import Address
 from ...kafka.client.stream import Stream
@@ -38,6 +38,8 @@ UNUSED_SECONDS: Final = IDLE_SECONDS / 10
 PAUSE_SECONDS: Final = 0.1
 """The pause after a connection that failed, before the next one is made."""
 CLIENT_ID: Final = "fairlead-node"
+_UNSENT: Final = MEANINGS[Error.COORDINATOR_LOAD_IN_PROGRESS].code
+"""The owner's node had a message, and no process of the group was sent it."""
 _REASONS: Final = {meaning.code: error.value for error, meaning in MEANINGS.items()}
 
 
@@ -206,6 +208,7 @@ def _read_answer(sender: Address, response: Any) -> LineAnswer:  # noqa: ANN401 
         return LineAnswer(sender, None)
     if response.error_code:
         reason = _REASONS.get(response.error_code, f"error {response.error_code}")
-        return LineAnswer(sender, None, why=response.error_message or reason)
+        why, is_sent = response.error_message or reason, response.error_code != _UNSENT
+        return LineAnswer(sender, None, why=why, is_sent=is_sent)
     reply = read_reply(response.kind, response.body)
     return LineAnswer(sender, reply, LogEnds(response.control_end, response.offsets_end))
