@@ -135,6 +135,27 @@ def test_it_is_refused_while_another_node_is_heard_of_as_the_owner(
         nodes.ends("connect")
 
 
+def test_it_is_refused_if_a_node_lives_that_takes_the_group_over(
+    nodes: Nodes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.write("n1", 1, "connect")
+    other, sleep = nodes.copies("n2"), time.sleep
+
+    def take_over(seconds: float) -> None:
+        owner = other.control.owner()
+        if owner is not None and owner.claimant.folder not in {"n1", "n2"}:
+            assert other.claim(Claimant("n2", "n2:9094", "n2"), 0.0)
+        sleep(seconds)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("time.sleep", take_over)
+        assert nodes.withdraw() == 1
+    other.close()
+    assert "the node n2 at n2:9094 owns the group and was heard of" in capsys.readouterr().err
+    with pytest.raises(CopiedLogError):
+        nodes.ends("connect")
+
+
 def test_a_store_without_logs_is_not_taken_for_an_end(
     nodes: Nodes, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FROM: Final = Option("--from", help="The engine; default: log.store.", show_default=False)
 LOOK_SECONDS: Final = 0.1
+PATIENCE: Final = 1.5
+"""So many times the silence of an owner after the claim, a node that lives has taken over."""
 OWN: Final[LogKinds] = (LogName.CONTROL.kind, LogName.OFFSETS.kind)
 SHARED: Final[LogKinds] = (LogName.CONTROL.shared, LogName.OFFSETS.shared)
 
@@ -40,7 +42,7 @@ class PairPlace(NamedTuple):
 def withdraw(options: LocalReadOptions, engine: Annotated[StoreKind | None, FROM] = None) -> None:
     """Make the logs of a node that is down those of one host, with all that counts in the store.
 
-    End all nodes of the cluster first: it is refused while one of them is heard of as the owner.
+    End all nodes of the cluster first: it is refused while one of them owns the group, or takes it.
     Then set log.store=lmdb on this node, and start no other one. The store stays as it is.
     """
     node = stopped_with_store(options, engine, "where from? --from")
@@ -58,6 +60,7 @@ def withdraw(options: LocalReadOptions, engine: Annotated[StoreKind | None, FROM
                     done[place] = copies
                     stack.callback(copies.close)
                 advance(len(done))
+        _require_alone(next(iter(done.values())), store.silence_seconds)
         for copies in reversed(done.values()):  # the first ones are asked for at a start
             copies.offsets.withdraw()
             copies.control.withdraw()
@@ -109,6 +112,16 @@ def _claim(copies: LogCopies, store: StoreSpec, silence_seconds: float) -> None:
             owner = copies.control.owner()
             raise Failed(f"{_describe(owner)}: end all nodes first (`fairlead down`)")
         time.sleep(LOOK_SECONDS)
+
+
+def _require_alone(copies: LogCopies, silence_seconds: float) -> None:
+    """Raise `Failed` if a node that lives, and did not own the group, takes it over."""
+    until = time.monotonic() + PATIENCE * silence_seconds
+    while time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+        owner = copies.control.owner()
+        if owner is None or owner.epoch != copies.control.epoch:
+            raise Failed(f"{_describe(owner)}: end all nodes first (`fairlead down`)")
 
 
 def _describe(owner: StoreOwner | None) -> str:
