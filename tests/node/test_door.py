@@ -35,6 +35,7 @@ from fairlead.runtime.node.door.delivery import AnswersAhead, LogEnds
 from fairlead.runtime.node.door.following import CopiesMoved, OwnerSeen, StoreLost
 from fairlead.runtime.node.door.line import OwnerLine
 from fairlead.runtime.node.door.line_opening import LineOpening
+from fairlead_tests.log.memory_store import MemoryEngine, MemoryStore
 
 PUT = RequestedCommand(PutConnector("connect", "a", {"name": "a"}), "r1")
 REST, SUPERVISOR = ActorAddress("rest"), ActorAddress("supervisor")
@@ -170,6 +171,23 @@ def test_a_node_without_a_line_says_that_and_not_that_there_is_no_owner(process:
     process.receive(PUT, REST)
     why = f"this node has no line to n1 at n1:9094, which owns the group: {NODES_UNSET}"
     assert process.said == [(REST, Undecided(why))]
+
+
+@pytest.mark.parametrize("is_reached", [False, True])
+def test_a_door_claims_nothing_of_another_node_unless_others_reach_this_one(
+    process: Process, is_reached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StoreSpec, "open", lambda *_: MemoryStore(MemoryEngine()))
+    monkeypatch.setattr(process, "post", lambda _: None, raising=False)
+    store = StoreSpec("postgres", "fairlead", node="n2", folder="folder of n2")
+    order = OpenGroup("connect", tmp_path, GroupSettings(), store=store)
+    lines = SimpleNamespace(open=lambda: None, is_set=is_reached)
+    door = Door(order, store, cast("Any", lines), process)
+    silent = claimed_by("n1")._replace(silent_seconds=60.0)
+    claims = door.take_sight(OwnerSeen(silent, is_whole=True))
+    door.stop_following()
+    door.copies.close()
+    assert (claims is not None) is is_reached
 
 
 def test_a_line_that_could_not_be_opened_is_tried_with_each_heartbeat(process: Process) -> None:

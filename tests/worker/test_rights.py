@@ -1,6 +1,7 @@
 """Whether a task may write, as its worker's actor knows it: by the log's end and by the clock."""
 
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -8,16 +9,18 @@ import pytest
 from fairlead.actors.messages.members import CommitOffsets, CommitReply
 from fairlead.events.model import Resource, RunState, TaskConfig, Token
 from fairlead.events.records import TargetState, TaskConfigs, TaskStatus
+from fairlead.events.stores.opening import StoreSpec
 from fairlead.runtime.cluster.messages import GroupAt
 from fairlead.runtime.node.worker import actor
 from fairlead.runtime.node.worker.actor import WorkerActor
-from fairlead.runtime.node.worker.core.contract import PresentAsked, SendToGroup
+from fairlead.runtime.node.worker.core.contract import PresentAsked
 from fairlead.runtime.node.worker.plugins import rights
 from fairlead.runtime.node.worker.plugins.rights import ActorRights, RightsQuestion
 from fairlead.runtime.pipeline.tasks.reports import SPLITS_AGAIN, StatusChanged, TaskConfigsChanged
 from fairlead_tests.membership.driver import SESSION_MS
 from fairlead_tests.worker.driven import Driven
 
+STORE = StoreSpec("postgres", "fairlead")
 A, A0, TOKEN = Resource("A"), Resource("A", 0), Token(1, 1)
 
 
@@ -167,18 +170,23 @@ def test_where_the_log_is_a_copy_the_group_says_first_how_far_it_has_to_be() -> 
 class AskedWorker(WorkerActor):
     """A worker's actor around a core that a test drives; what it sends to the group is kept."""
 
-    def __init__(self, driven: Driven, *, reads_copy: bool) -> None:
+    def __init__(
+        self, driven: Driven, monkeypatch: pytest.MonkeyPatch, store: StoreSpec | None
+    ) -> None:
         super().__init__()
         self.sent = list[object]()
-        self._core, self._is_up, self._reads_copy = driven.core, True, reads_copy
-        self._watchdog = cast("Any", Watched())
-        self._addresses = {SendToGroup: "group"}
-        self._told_name = driven.core.membership.member_id
+        monkeypatch.setattr(actor, "_steady_ms", lambda: driven.now_ms)
+        monkeypatch.setattr(actor, "Watchdog", Watched)
+        monkeypatch.setattr(actor, "assemble", lambda *_: (driven.core, None, None, None))
+        monkeypatch.setattr(driven.core, "begin", lambda _: [])  # it has begun
+        node = SimpleNamespace(store=store)
+        order = SimpleNamespace(name="w", node=node, group="group", assignor=None)
+        self._begin(cast("Any", order), "supervisor")
 
     def send(self, to: object, message: object) -> None:
         """Keep what the group gets."""
-        assert to == "group"
-        self.sent.append(message)
+        if to == "group":
+            self.sent.append(message)
 
     def wake_after(self, seconds: float, payload: object = None) -> None:
         """Never wake."""
@@ -196,9 +204,8 @@ def test_a_copy_that_lags_is_not_read_before_it_has_what_the_owner_says(
     monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
     driven = running()
-    monkeypatch.setattr(actor, "_steady_ms", lambda: driven.now_ms)
     monkeypatch.setattr(rights, "_WAIT_S", 0.01)
-    worker, anybody = AskedWorker(driven, reads_copy=True), cast("Any", None)
+    worker, anybody = AskedWorker(driven, monkeypatch, STORE), cast("Any", None)
     posted = list[RightsQuestion]()
     assert not ActorRights(posted.append).may_write(A0, TOKEN), "nobody has answered yet"
     (asked,) = posted
@@ -213,7 +220,6 @@ def test_a_copy_that_lags_is_not_read_before_it_has_what_the_owner_says(
 
 def test_a_log_that_is_no_copy_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     driven = running()
-    monkeypatch.setattr(actor, "_steady_ms", lambda: driven.now_ms)
-    worker = AskedWorker(driven, reads_copy=False)
+    worker = AskedWorker(driven, monkeypatch, None)
     assert ActorRights(lambda asked: worker.receive(asked, cast("Any", None))).may_write(A0, TOKEN)
     assert worker.sent == []
