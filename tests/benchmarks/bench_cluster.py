@@ -1,5 +1,5 @@
 # pyright: basic
-"""Nodes of one cluster: heartbeats and commits from other hosts, a killed group, what rest costs.
+"""Nodes of one cluster: heartbeats, commits from other hosts, copies, a killed group, rest.
 
     python tests/benchmarks/bench_cluster.py [postgres|kafka ...]
 
@@ -10,12 +10,13 @@ tells more than the clock while the machine does other work.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Container, Generator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fairlead.events.log.reader import LogReader
 from fairlead_tests import TESTS
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.benchmarks.figures import percentile, tell
@@ -38,11 +40,13 @@ from fairlead_tests.stores.nodes import Cluster, ClusterNode
 CONNECTIONS: Final = 64
 SECONDS: Final = 5.0
 COMMITS: Final = 300
+LOOK_SECONDS: Final = 0.0002
 KILLS: Final = 10
 PAUSE_SECONDS: Final = 3.0
 """Between two deaths of a process: those in a row are followed by longer and longer pauses."""
 CONNECTORS: Final = 100
 IDLE_SECONDS: Final = 20.0
+_SEGMENTS: Final = re.compile(r"\bdata_segs_out:(\d+)")
 CONFIG: Final = {
     "connector.class": "SparkPipeline",
     "source.format": "csv",
@@ -64,6 +68,7 @@ def main(*kinds: str) -> None:
                 owner, others = owner_of(nodes)
                 heartbeats(kind, cluster, owner)
                 commits(kind, others[0])
+                copies(kind, owner, others[0])
                 kills(kind, owner, others[0])
             with cluster.nodes("n1", "n2", "n3", workers=1) as nodes:
                 rests(kind, nodes, asked)
@@ -108,6 +113,28 @@ def commits(kind: str, node: ClusterNode) -> None:
     for share in (0.1, 0.5, 0.99):
         name = f"{kind}: commit p{share * 100:.0f}"
         tell(name, percentile(taken, share) * 1e3, "ms", conditions=where)
+
+
+def copies(kind: str, owner: ClusterNode, other: ClusterNode) -> None:
+    """Tell how long after the owner's answer to a commit another node's copy has it."""
+    put(owner, "b")
+    with closing(NodeMember(owner, "behind")) as member, other.log("offsets") as copy:
+        member.works_on("b")
+        with owner.log("offsets") as log:
+            taken = sorted(seconds_behind(member, log, copy) for _ in range(COMMITS))
+    where = "from the answer to a commit at the owner until the copy of another node has it"
+    for share in (0.5, 0.99):
+        name = f"{kind}: copy behind p{share * 100:.0f}"
+        tell(name, percentile(taken, share) * 1e3, "ms", conditions=where)
+
+
+def seconds_behind(member: NodeMember, log: LogReader, copy: LogReader) -> float:
+    """Commit, and return how long the copy needs for what the owner's log has then."""
+    member.commit("b")
+    begun, end = time.perf_counter(), log.end()
+    while copy.end() < end:
+        time.sleep(LOOK_SECONDS)
+    return time.perf_counter() - begun
 
 
 def kills(kind: str, owner: ClusterNode, other: ClusterNode) -> None:
@@ -188,11 +215,26 @@ def in_postgres(folder: Path) -> Generator[Prepared]:
 
 @contextmanager
 def in_kafka(folder: Path) -> Generator[Prepared]:
-    """Yield a cluster with three brokers, which do not tell what they were asked."""
+    """Yield a cluster with three brokers, and how many requests nodes have sent them so far."""
     (folder / "brokers").mkdir()
     with trio_at(folder / "brokers") as trio:
         store = {"log.store": "kafka", "log.store.bootstrap.servers": trio.bootstrap}
-        yield Cluster(folder, store), lambda: float("nan")
+        ports = {each.rpartition(":")[2] for each in trio.bootstrap.split(",")}
+        yield Cluster(folder, store), lambda: segments_to(ports)
+
+
+def segments_to(ports: Container[str]) -> float:
+    """Return how many segments with data open connections of nodes have sent to these ports.
+
+    A small request is one. Brokers, which speak with each other at the same ports, are left out.
+    """
+    listed = subprocess.run(["ss", "-tinpHO"], capture_output=True, text=True, check=True).stdout
+    return sum(
+        float(found[1])
+        for line in listed.splitlines()
+        if line.split()[4].rpartition(":")[2] in ports and 'users:(("java"' not in line
+        if (found := _SEGMENTS.search(line))
+    )
 
 
 STORES: Mapping[str, Callable[[Path], AbstractContextManager[Prepared]]] = {
