@@ -232,11 +232,11 @@ class KafkaStore:
 
     def _read_to_ends(self) -> TopicReader | None:
         """Return a reader that has read all there is now; None if there is no log yet."""
-        found = self._reading(self._topics.ranges)
+        found = self._reading(self._topics.ends)
         if found is None:
             return None
-        reader, ((_, log_end), (_, beats_end)) = found
-        reader.wait_for(log_end, beats_end)
+        reader, ends = found
+        reader.wait_for(*ends)
         return reader
 
     def _read_to(self, log: int = 0, beats: int = 0) -> TopicReader:

@@ -18,6 +18,7 @@ from .port import StoreAwayError
 
 try:
     from confluent_kafka import (
+        OFFSET_END,
         Consumer,
         KafkaError,
         KafkaException,
@@ -73,7 +74,7 @@ _CONSUMER: Final[Settings] = {
     "auto.offset.reset": "error",
     "fetch.error.backoff.ms": 50,
     "fetch.queue.backoff.ms": 20,
-    "fetch.wait.max.ms": 200,
+    "fetch.wait.max.ms": 1_000,  # of what comes it is told at once
     "fetch.message.max.bytes": 4 << 20,
     "queued.max.messages.kbytes": 16 << 10,
 }
@@ -207,18 +208,31 @@ class StoreTopics:
         """
         return [self._range(each, asker) for each in self.names]
 
+    def ends(self) -> Sequence[int]:
+        """Return the ends of the log and of the beats, as they are now.
+
+        It takes half of the requests that their ranges take. Raises `MissingTopicError`.
+        """
+        return self._ends(*self.names)
+
     def log_end(self) -> int:
         """Return the end of the log; raises `MissingTopicError`."""
-        return self._range(self.names.log)[1]
+        (end,) = self._ends(self.names.log)
+        return end
+
+    def _ends(self, *topics: str) -> Sequence[int]:
+        places = [TopicPartition(each, 0, OFFSET_END) for each in topics]
+        with _missing_if_gone():
+            found = self._clients.asker().offsets_for_times(places, timeout=ANSWER_S)
+            for each in found:
+                if each.error is not None:
+                    raise KafkaException(each.error)
+        return [each.offset for each in found]
 
     def _range(self, topic: str, asker: Consumer | None = None) -> tuple[int, int]:
         place, asker = TopicPartition(topic, 0), asker or self._clients.asker()
-        try:
+        with _missing_if_gone():
             low, end = asker.get_watermark_offsets(place, ANSWER_S, cached=False)
-        except KafkaException as error:
-            if error.args[0].code() not in GONE:
-                raise
-            raise MissingTopicError(error.args[0].str()) from None
         return low, end
 
     def are_missing(self) -> bool:
@@ -299,6 +313,16 @@ class StoreTopics:
             self._clients.close()  # the next one does not go by what this one has heard
             return False
         return True
+
+
+@contextmanager
+def _missing_if_gone() -> Generator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        if error.args[0].code() not in GONE:
+            raise
+        raise MissingTopicError(error.args[0].str()) from None
 
 
 def _copies(config: Mapping[str, str], replicas: int) -> Sequence[str]:

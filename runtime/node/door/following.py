@@ -27,6 +27,12 @@ WAIT_SECONDS: Final = 0.3
 """How long a thread waits for news, and so how long its end may take."""
 CHECK_SECONDS: Final = 3_600.0
 """How often the set-up of the engine is looked at."""
+OWNER_SECONDS: Final = 1.0
+"""How often it looks who owns the group while that one is heard of; else after each wait."""
+SILENT_SECONDS: Final = 1.5
+"""An owner that was not heard of for so long may be gone: there is a beat every 0.75 s."""
+CHANGE_SECONDS: Final = 2.0
+"""For so long after a record there may be another owner: who resigns, or begins, writes one."""
 BRIEF_SECONDS: Final = 0.02
 """How long it waits until both copies have all: a node that may claim waits for that alone."""
 SETTLING_SECONDS: Final = 0.5
@@ -84,6 +90,8 @@ class StoreFollower:
         """When the engine is checked next, monotonic clock."""
         self._seen_at = 0.0
         """When the owner was looked up last, monotonic clock."""
+        self._looks_until = 0.0
+        """Until when it is looked up each time, monotonic clock."""
         self._settled_at = 0.0
         """When the node does not claim at once what it has owned, monotonic clock; 0: not known."""
         self._whole: set[StoredLog] = set()
@@ -178,11 +186,11 @@ class StoreFollower:
                 self._clock_ms = time.time_ns() // 1_000_000 - log.written_ms
             self._tell(CopiesMoved())
             self._trim(log)
+            self._looks_until = time.monotonic() + CHANGE_SECONDS
         if sees_owner and time.monotonic() > self._check_at:
             self._check_store(log)
         # Asked while much is to be read, a store may have to read it twice.
-        is_due = not was_whole or time.monotonic() - self._seen_at > WAIT_SECONDS
-        if sees_owner and is_whole and is_due:
+        if sees_owner and is_whole and (not was_whole or self._is_owner_due()):
             self._look_at_owner(log)
 
     def _trim(self, log: StoredLog) -> None:
@@ -198,11 +206,18 @@ class StoreFollower:
         self._check_at = time.monotonic() + CHECK_SECONDS
         log.check_store(is_unsafe=self._is_unsafe)
 
+    def _is_owner_due(self) -> bool:
+        now = time.monotonic()
+        return now - self._seen_at > (WAIT_SECONDS if now < self._looks_until else OWNER_SECONDS)
+
     def _look_at_owner(self, log: StoredLog) -> None:
         self._seen_at, is_whole = time.monotonic(), self._is_whole
         if is_whole and not self._settled_at:
             self._settled_at = self._seen_at + SETTLING_SECONDS
-        self._tell(OwnerSeen(log.owner(), is_whole))
+        owner = log.owner()
+        if owner is None or owner.silent_seconds > SILENT_SECONDS:
+            self._looks_until = time.monotonic() + CHANGE_SECONDS
+        self._tell(OwnerSeen(owner, is_whole))
 
     @property
     def _is_whole(self) -> bool:
