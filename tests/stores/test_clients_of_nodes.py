@@ -15,6 +15,7 @@ from fairlead.events.entries.codec import decode
 from fairlead.events.entries.group_keys import by_group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.records import ClassicGroup, GroupMetadata
+from fairlead.runtime.kafka.broker.responses import COORDINATOR_ID
 from fairlead_tests.cluster.node import eventually
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
@@ -115,24 +116,36 @@ def epochs_at(node: ClusterNode, group: str) -> list[int]:
     return found
 
 
-def committed_at(reader: Reader, servers: str) -> dict[int, int]:
-    """Ask a listener for the committed offsets of a group."""
-    own = str(reader.files / "node.pem")
+@contextmanager
+def client_at(files: Path, servers: str, group: str) -> Generator[Any]:
+    own = str(files / "node.pem")
     client = Consumer(
         {
             "bootstrap.servers": servers,
-            "group.id": reader.group,
+            "group.id": group,
             "security.protocol": "SSL",
-            "ssl.ca.location": str(reader.files / "ca.pem"),
+            "ssl.ca.location": str(files / "ca.pem"),
             "ssl.certificate.location": own,
             "ssl.key.location": own,
         }
     )
-    places = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     try:
-        return {each.partition: each.offset for each in client.committed(places, timeout=30)}
+        yield client
     finally:
         client.close()
+
+
+def committed_at(reader: Reader, servers: str) -> dict[int, int]:
+    """Ask a listener for the committed offsets of a group."""
+    places = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
+    with client_at(reader.files, servers, reader.group) as client:
+        return {each.partition: each.offset for each in client.committed(places, timeout=30)}
+
+
+def named_at(files: Path, servers: str) -> int:
+    """Return how many nodes a listener names, the owner among them."""
+    with client_at(files, servers, "looks") as client:
+        return sum(each >= COORDINATOR_ID for each in client.list_topics(timeout=30).brokers)
 
 
 def goes_on(reader: Reader) -> Callable[[], bool]:
@@ -154,6 +167,10 @@ def test_consumers_outlive_the_node_that_owns_their_groups(
         readers = [
             Reader(group, servers, tmp_path, GROUPS[group]) for group in ("old", "new", "new")
         ]
+        # Clients know those nodes that their first Metadata names, and look again after minutes.
+        eventually(
+            lambda: named_at(tmp_path, servers.split(",")[0]) == len(nodes), "both are named"
+        )
         stack.enter_context(writing(broker))
         for each in readers:
             stack.enter_context(each.running())
