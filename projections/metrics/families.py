@@ -23,7 +23,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Exemplar
 
 from ...events.commits import Lag
-from ...events.group import Group
+from ...events.group import Group, Member
 from ...events.model import (
     GroupState,
     GroupType,
@@ -32,6 +32,7 @@ from ...events.model import (
     Resources,
     Why,
 )
+from ...events.placement import last_part
 from ..progress import TasksProgress
 from ..traces.spans import epoch_context
 from ..views import (
@@ -242,24 +243,43 @@ def logs(groups: Groups) -> Iterator[Metric]:
 
 
 def workers(groups: Groups) -> Iterator[Metric]:
-    """Yield the families of workers: the resources of each, and the losses."""
+    """Yield the families of workers: the resources of each, and the losses.
+
+    Workers of one name are counted together: a series is told once.
+    """
     labels = ("group", "worker")
     held = gauge("worker_resources", "What a worker holds, by kind.", *labels, "kind")
     lost = counter("worker_losses", "How often a worker was lost, by cause.", *labels, "cause")
     for each in groups:
-        group = each.group
-        for member in group.workers():
-            if member.state is MemberState.AWAY:
-                continue
-            worker = member.metadata.worker_url.rpartition("/")[2]
-            tasks = sum(resource.is_task for resource in member.current.assigned)
-            connectors = len(member.current.assigned) - tasks
-            for kind, count in (("connector", connectors), ("task", tasks)):
-                held.add_metric([group.group_id, worker, kind], count)
-            for why in (Why.PROCESS_ENDED, Why.SESSION_EXPIRED):
-                count = each.failures.get((member.metadata.worker_url, why), 0)
-                lost.add_metric([group.group_id, worker, why.value], count)
+        group_id, present = each.group.group_id, each.group.workers()
+        there = [member for member in present if member.state is not MemberState.AWAY]
+        for (worker, kind), count in _held_by(there).items():
+            held.add_metric([group_id, worker, kind], count)
+        for (worker, why), count in _losses_of(there, each.failures).items():
+            lost.add_metric([group_id, worker, why.value], count)
     yield from (held, lost)
+
+
+def _held_by(members: Iterable[Member]) -> Counter[tuple[str, str]]:
+    """Count the connectors and the tasks that workers hold, by name and kind."""
+    held: Counter[tuple[str, str]] = Counter()
+    for each in members:
+        worker, assigned = last_part(each.metadata.worker_url), each.current.assigned
+        tasks = sum(resource.is_task for resource in assigned)
+        held[worker, "connector"] += len(assigned) - tasks
+        held[worker, "task"] += tasks
+    return held
+
+
+def _losses_of(
+    members: Iterable[Member], failures: Mapping[tuple[str, Why], int]
+) -> Counter[tuple[str, Why]]:
+    """Count the losses of workers that are there, by name and cause."""
+    losses: Counter[tuple[str, Why]] = Counter()
+    for url in sorted({each.metadata.worker_url for each in members}):
+        for why in (Why.PROCESS_ENDED, Why.SESSION_EXPIRED):
+            losses[last_part(url), why] += failures.get((url, why), 0)
+    return losses
 
 
 def durations(groups: Groups, cluster_id: str = "") -> Iterator[Metric]:

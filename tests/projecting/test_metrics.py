@@ -31,7 +31,7 @@ from fairlead.projections.metrics.processes import RequestMetrics
 from fairlead.projections.traces.spans import epoch_context
 from fairlead.projections.views import LogFigures, Progress
 from fairlead.projections.watch.group import SECONDS, Durations, WatchCounts
-from fairlead_tests.decider import Decider
+from fairlead_tests.decider import JOIN, Decider
 
 Labels = tuple[tuple[str, str], ...]
 Samples = dict[tuple[str, Labels], float]
@@ -98,6 +98,23 @@ def by_bound_and_state() -> Samples:
         expected["fairlead_group_move_seconds_bucket", of(le=le)] = float(bound >= 0.25)
     expected["fairlead_connector_state", of(connector="A", state="unassigned")] = 1
     return expected
+
+
+def test_a_series_is_told_once_also_of_workers_that_share_a_name() -> None:
+    decider = Decider()
+    decider.configure("A A-0 A-1")
+    for number, node in enumerate(("n1", "n2", "n2")):  # the former process of n2's is not gone yet
+        decider.join(f"W{number}", replace(JOIN, url=f"{node}:8083/w1"))
+    decider.settle()
+    losses = {(f"{node}:8083/w1", Why.SESSION_EXPIRED): 2 for node in ("n1", "n2")}
+    figures = replace(busy(), group=decider.group, failures=losses)
+    text, _ = scrape([figures])
+    series = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+    assert max(Counter(series).values()) == 1
+    told = samples(text)
+    assert told["fairlead_worker_resources", of(worker="w1", kind="task")] == 2
+    assert told["fairlead_worker_resources", of(worker="w1", kind="connector")] == 1
+    assert told["fairlead_worker_losses_total", of(worker="w1", cause="session-expired")] == 4
 
 
 def test_a_group_is_measured() -> None:
