@@ -1,5 +1,6 @@
 """The specification of a node: its group, workers, engine, assignors and Kafka listener."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,10 @@ from ..pipeline.spi.context import NO_LIMITS, AccessLimits
 from .kafka_security import NO_SECURITY, KafkaSecurity
 
 RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
+"""What the name of a node may have and that of a worker may not."""
+_LONGEST_NODE: Final = 48
+"""How much of a node's name its workers' names have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,15 @@ class NodeSpec:
     """Which plugins of Kafka Connect there are."""
     store: StoreSpec | None = None
     """Where the commits of its logs count; None: in its data folder."""
+
+    def name_worker(self, number: int) -> str:
+        """Return the name of one of its workers that was given none.
+
+        Where there may be other nodes it begins with this one's: a worker is shown by its name.
+        """
+        if self.store is None:
+            return f"w{number}"
+        return f"{_NO_NAME.sub('-', self.store.node)[:_LONGEST_NODE]}-w{number}"
 
     @property
     def store_id(self) -> str:

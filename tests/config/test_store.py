@@ -44,6 +44,15 @@ def test_workers_of_several_nodes_are_told_apart_by_the_names_of_these() -> None
     assert load_config(None, {}, ("node.name=n1",)).place() == "127.0.0.1:8083"
 
 
+def test_the_name_of_a_worker_begins_with_that_of_its_node_where_there_are_several() -> None:
+    def names(*overrides: str) -> tuple[str, ...]:
+        return node_spec(load_config(None, {}, (*overrides, "workers=2")), 8083).workers
+
+    assert names() == ("w1", "w2")
+    assert names(*IN_POSTGRES, "node.name=n1.example") == ("n1.example-w1", "n1.example-w2")
+    assert names(*IN_POSTGRES, "node.name=rack 1/n1") == ("rack-1-n1-w1", "rack-1-n1-w2")
+
+
 def test_the_name_of_the_host_is_the_default_of_the_node(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     config = load_config(

@@ -55,6 +55,7 @@ def test_nodes_are_those_that_owned_the_group_that_the_owner_has_heard_of_and_th
     follower.group.ask("seat", "w2")
     for member_id, place in (("W5", "n5:8083"), ("W6", "n4:8083"), ("W7", "10.0.0.1:8083")):
         follower.group.ask("join_at", member_id, f"{place}/{member_id.lower()}")
+    follower.group.ask("join_at", "W8", "n5:8083/w5")  # the next process of a worker
     follower.gateway.workers = (ProcessView("w1", 7, W1, "running", 0),)
     follower.gateway.workers += (ProcessView("w2", 8, W2, "running", 0),)
     assert follower.client.get("/nodes").json() == {

@@ -71,11 +71,11 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
     if store is not None:
         address = f"{kafka.advertised_host}:{kafka.port}" if kafka else ""
         store = replace(store, address=address, version=version(DISTRIBUTION))
-    return NodeSpec(
+    spec = NodeSpec(
         data_dir=config.data_path,
         group_id=config.group_id,
         place=config.place(rest_port),
-        workers=tuple(f"w{number + 1}" for number in range(config.workers)),
+        workers=(),
         settings=config.settings(),
         timing=config.timing(),
         engine=EngineSpec(
@@ -105,6 +105,8 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         plugins=config.plugin_spec(),
         store=store,
     )
+    names = map(spec.name_worker, range(1, config.workers + 1))
+    return replace(spec, workers=tuple(names))
 
 
 def up(

@@ -7,6 +7,7 @@ A worker of `up` is restarted under back-off when its process ends. A worker add
 import logging
 import time
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 from ....actors.messages.assignors import ForgetWorker
@@ -214,10 +215,8 @@ class NodeWorkers:
         return WorkerAdded(name)
 
     def _free_name(self) -> str:
-        number = 1
-        while f"w{number}" in self._children:
-            number += 1
-        return f"w{number}"
+        names = map(self._host.node.name_worker, count(1))
+        return next(name for name in names if name not in self._children)
 
     def stop_worker(self, order: StopWorker) -> WorkerAdded:
         """Stop a worker gracefully or by force; return its name, or an error if it is unknown."""

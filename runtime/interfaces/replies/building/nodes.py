@@ -29,8 +29,8 @@ def describe_nodes(
     here = here if here.store else replace(here, node=own, owner=own)
     reports = _reports(here)
     workers = _workers_by_place(group)
-    mine = [name for place in {*places} for name in workers.pop(place, ())]
-    of_name = {name: workers.pop(each.place, []) for name, each in reports.items()} | {own: mine}
+    mine = {name for place in {*places} for name in workers.pop(place, ())}
+    of_name = {name: workers.pop(each.place, set()) for name, each in reports.items()} | {own: mine}
     nodes = [
         _describe(name, here, last.get(name), reports.get(name), of_name.get(name, ()))
         for name in sorted({*last, *reports})
@@ -62,7 +62,7 @@ def _describe(
     here: OwnershipView,
     claim: OwnerBegan | None,
     report: NodeReport | None,
-    workers: Sequence[str],
+    workers: Iterable[str],
 ) -> NodeDescription:
     is_ready = report is not None and report.heard_ms < NODE_LIVES_MS
     copies = report.copies if report and is_ready else None
@@ -86,12 +86,13 @@ def _describe_copies(copies: CopiesView) -> CopiesDescription:
     return CopiesDescription(copies.behind_entries, copies.in_step_ms, copies.clock_ms)
 
 
-def _workers_by_place(group: Group) -> dict[str, list[str]]:
-    workers: defaultdict[str, list[str]] = defaultdict(list)
+def _workers_by_place(group: Group) -> dict[str, set[str]]:
+    """Return the names of workers by place; a process that has just gone shares its successor's."""
+    workers: defaultdict[str, set[str]] = defaultdict(set)
     for member in group.workers():
         place, _, name = member.metadata.worker_url.rpartition("/")
         if place:
-            workers[place].append(name)
+            workers[place].add(name)
     return {**workers}
 
 
