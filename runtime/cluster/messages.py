@@ -245,6 +245,8 @@ class OwnershipView:
     """None: this node owns the group, as far as it knows."""
     nodes: tuple[NodeReport, ...] = ()
     """The nodes that the owner has heard of since it began, and those that this one knew before."""
+    flaw: str = ""
+    """Why this node does not follow the store for now; empty: it does, or owns the group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class DoorHere(Door):
         self.owner = None
         self.answers = AnswersAhead[LineAnswer](LogEnds())
         self._actor = actor
+        self._following = cast("Any", SimpleNamespace(flaw=""))
 
     def ends(self) -> LogEnds:
         return LogEnds()
@@ -200,6 +201,18 @@ def test_a_line_that_could_not_be_opened_is_tried_with_each_heartbeat(process: P
     assert (door.line, process.line.sent) == (None, [])
     process.woken(BeatToOwner())
     assert [type(each) for each, _ in process.line.sent] == [NodeHeartbeat]
+
+
+def test_who_is_refused_is_told_that_the_store_is_not_followed(process: Process) -> None:
+    assert process._door is not None
+    process._door._following = cast("Any", SimpleNamespace(flaw="PostgreSQL: no route to host"))
+    process.receive(PUT, REST)
+    process.receive(DescribeOwnership("connect"), REST)
+    why = f"{NOBODY.reason}; this node does not follow the store: PostgreSQL: no route to host"
+    (_, refused), (_, view) = process.said
+    assert refused == Undecided(why)
+    assert isinstance(view, OwnershipView)
+    assert view.flaw == "PostgreSQL: no route to host"
 
 
 def test_what_no_group_understands_is_refused_for_good(process: Process) -> None:

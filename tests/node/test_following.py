@@ -61,6 +61,22 @@ def test_the_control_log_waits_for_the_offsets_that_it_rests_on(
     assert any(isinstance(each, CopiesMoved) for each in told)
 
 
+def test_it_is_known_why_a_copy_does_not_follow(
+    tmp_path: Path,
+    stores: Engines,
+    owner: LogCopies,  # noqa: ARG001  # there is something to follow
+) -> None:
+    with closing(stores.copies_at(tmp_path / "n2")) as copies:
+        follower = StoreFollower(copies, UNLIMITED, lambda _: None, is_unsafe=True)
+        try:
+            stores.offsets.is_away = True
+            until(lambda: follower.flaw != "")
+            stores.offsets.is_away = False
+            until(lambda: follower.flaw == "")
+        finally:
+            follower.stop()
+
+
 def test_the_threads_end_while_one_waits_for_the_other(
     tmp_path: Path, stores: Engines, owner: LogCopies
 ) -> None:

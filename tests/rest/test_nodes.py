@@ -199,6 +199,19 @@ def test_a_node_is_ready_while_an_owner_is_known_and_its_copies_are_in_step(
     assert reasons(follows(CopiesView(9, 5_001, None))) == ["copies"]
 
 
+def test_health_and_the_verdict_say_that_nobody_owns_the_group_and_why(follower: RestApi) -> None:
+    follower.group.ask("seat", "w1")
+    assert follower.client.get("/health").status_code == 200
+    follower.gateway.owned = OwnershipView("postgres", "n2", flaw="PostgreSQL: no route to host")
+    follower.service.ownership.last = None
+    answer = follower.client.get("/health")
+    nobody = "no node owns the group, or it has been silent for long: PostgreSQL: no route to host"
+    told = {"status": "unhealthy", "error_code": 503, "message": nobody}
+    assert (answer.status_code, answer.json()) == (503, told)
+    verdict = follower.client.get("/status").json()["verdict"]
+    assert (verdict["status"], verdict["message"]) == ("unhealthy", nobody)
+
+
 def test_metrics_tell_the_owner_the_takeovers_and_how_far_copies_are(follower: RestApi) -> None:
     follower.client.get("/metrics")  # what a process tells is that of the scrape before
     lines = follower.client.get("/metrics").text.splitlines()

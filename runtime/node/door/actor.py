@@ -163,6 +163,11 @@ class Door:
             sight = replace(sight, rank=rank + RANKS_PER_SILENCE)
         return self.role.look(sight)
 
+    @property
+    def flaw(self) -> str:
+        """The reason why the store is not followed for now; empty: it is."""
+        return self._following.flaw
+
     def describe_copies(self) -> CopiesView:
         """Return how far the copies are here."""
         return self._following.describe(self.answers.missing)
@@ -171,6 +176,7 @@ class Door:
         """Return who owns the group, and how far the copies are here."""
         copies = self.describe_copies()
         view = replace(describe_node(self.store), owner="", owner_address="", copies=copies)
+        view = replace(view, flaw=self.flaw)
         if self.owner is None:
             return view
         epoch, (node, address, _), silent_seconds = self.owner
@@ -344,6 +350,8 @@ class ClusterGroupActor(ServingGroupActor):
 
     def _refuse(self, sender: Address, why: str, *, is_sent: bool = False) -> None:
         """Answer that a message is not decided: its sender asks again."""
+        if self._door is not None and self._door.flaw:
+            why = f"{why}; this node does not follow the store: {self._door.flaw}"
         self.send(sender, Undecided(why, is_sent))
 
     def _take_answer(self, door: Door, answer: "LineAnswer") -> None:

@@ -98,6 +98,8 @@ class StoreFollower:
         """The copies that had all when they were looked at last."""
         self._whole_at: dict[StoredLog, float] = {}
         """When each copy had all, at last, monotonic clock."""
+        self._flaws: dict[StoredLog, str] = {}
+        """Why a copy does not follow for now."""
         self._clock_ms: int | None = None
         """How far this host's clock is ahead of the owner's; None: it was not compared yet."""
         self._looked = threading.Condition()
@@ -122,6 +124,11 @@ class StoreFollower:
         if len(whole_at := [*self._whole_at.values()]) == len(self._threads):
             in_step_ms = round((time.monotonic() - min(whole_at)) * 1_000)
         return CopiesView(missing, in_step_ms, self._clock_ms)
+
+    @property
+    def flaw(self) -> str:
+        """The reason why the copies do not follow for now; empty: they do."""
+        return next(iter([*self._flaws.values()]), "")
 
     def stop(self) -> None:
         """End the threads; the copies stay open."""
@@ -151,19 +158,19 @@ class StoreFollower:
             self._looked.notify_all()
 
     def _follow(self, log: StoredLog, sees_owner: bool) -> None:  # noqa: FBT001
-        last_error = ""
         while not self._is_over.is_set():
             try:
                 self._look(log, sees_owner=sees_owner)
-                last_error = ""
+                self._flaws.pop(log, None)
             except (StoreAwayError, LowSpaceError) as error:
                 if self._is_over.is_set():
                     return
-                if str(error) != last_error:
+                is_new = str(error) != self._flaws.get(log)
+                self._flaws[log] = str(error)
+                self._whole.discard(log)
+                if is_new:
                     LOGGER.warning("%s does not follow for now: %s", log.path, error)
                     self._tell(StoreLost())
-                last_error = str(error)
-                self._whole.discard(log)
                 time.sleep(PAUSE_SECONDS)
             except LogError as error:
                 self._tell(FollowingFailed(error))

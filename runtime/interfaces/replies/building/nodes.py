@@ -7,7 +7,7 @@ nobody has heard of is shown by its host.
 
 import socket
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .....actors.messages.commands import NODE_LIVES_MS, CopiesView, NodeReport

@@ -7,9 +7,11 @@ then the logs of all groups as of one moment. `/health` names it in its message,
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +21,7 @@ from ......events.group import epoch_warning
 from ......events.log.errors import LogError
 from ......events.records import ConnectorConfig
 from ......projections import views
-from .....cluster.messages import NodeView, Whereabouts
+from .....cluster.messages import NodeView, OwnershipView, Whereabouts
 from .....cluster.node_files import OFF, UP, SlowProcess, read_engines, read_slow
 from .....security.rights import Access, Right
 from ....replies.building.connectors import MadeBy, connector_status
@@ -49,6 +51,25 @@ COMMIT = "unknown"
 """Connect's root document has the commit of its build; a wheel does not know its own."""
 CONNECT_VERSION = "4.3.0"
 """The version of Kafka Connect whose answers were recorded; clients refuse calls by it."""
+
+SILENT_MS: Final = 10_000
+"""After so long a silence of the owner no takeover is to be hoped for."""
+LATE_MS: Final = 5_000
+"""A copy that has not had all for so long does not follow the store."""
+
+
+class Missing(Enum):
+    """A reason why a node is not ready, and its sentence."""
+
+    SUPERVISOR = "supervisor", "the supervisor of the node does not answer"
+    SILENT = "silent", "a process of the node does not answer"
+    GROUP = "group", "the group is not served yet, or being restarted"
+    OWNER = "owner", "no node owns the group, or it has been silent for long"
+    COPIES = "copies", "the copies of the group's logs here lag behind the store"
+    LOG = "log", "the log of the group cannot be read"
+    DISK = "disk", "the disk of the logs is full but for its reserve"
+    ENGINE = "engine", "no JVM is up that runs the work"
+    WORKER = "worker", "no worker has joined the group"
 
 
 def describe_server(service: Service) -> ServerInfo:
@@ -134,7 +155,31 @@ async def refuse_commands(
     unserved = f"group {service.group_id} is not served yet, or being restarted{why}"
     if reason := _no_room(service) or (unserved if where.address is None else ""):
         return _unwell(reason)
+    missing, view = await find_owner_flaw(service)
+    if missing is not None:
+        why = f": {view.flaw}" if view.flaw and not access.is_limited else ""
+        return _unwell(f"{missing.value[1]}{why}")
     return _slow(slow, HTTPStatus.OK) if slow else None
+
+
+async def find_owner_flaw(service: Service) -> tuple[Missing | None, OwnershipView]:
+    """Return what is wrong with this node's view of a group with other owners, and that view."""
+    try:
+        view = await ask_who_owns(service)
+    except Unanswered:
+        return None, OwnershipView()  # if that lasts, its process is `SILENT`
+    return _judge_view(view), view
+
+
+def _judge_view(view: OwnershipView) -> Missing | None:
+    if not view.store:
+        return None
+    if view.copies is None:
+        return None if view.owner else Missing.OWNER
+    if not view.owner or view.silent_ms > SILENT_MS:
+        return Missing.OWNER
+    is_late = view.copies.in_step_ms is None or view.copies.in_step_ms > LATE_MS
+    return Missing.COPIES if is_late else None
 
 
 def _no_room(service: Service) -> str:

@@ -6,10 +6,8 @@ depends on nothing but this process, and `/health/ready` says what is missing. B
 and so in words that tell nothing of what the node does.
 """
 
-from enum import Enum
 from functools import partial
 from http import HTTPStatus
-from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
@@ -21,29 +19,9 @@ from ...commands.service import Served, Service
 from ...server.errors import Unanswered
 from ...server.permissions import ANYBODY
 from ...server.routing import HttpAnswer, Routes
-from .health import TAKERS
+from .health import TAKERS, Missing, find_owner_flaw
 
 routes = Routes("this process")
-
-
-SILENT_MS: Final = 10_000
-"""After so long a silence of the owner no takeover is to be hoped for."""
-LATE_MS: Final = 5_000
-"""A copy that has not had all for so long does not follow the store."""
-
-
-class Missing(Enum):
-    """A reason why a node is not ready, and its sentence."""
-
-    SUPERVISOR = "supervisor", "the supervisor of the node does not answer"
-    SILENT = "silent", "a process of the node does not answer"
-    GROUP = "group", "the group is not served yet, or being restarted"
-    OWNER = "owner", "no node owns the group, or it has been silent for long"
-    COPIES = "copies", "the copies of the group's logs here lag behind the store"
-    LOG = "log", "the log of the group cannot be read"
-    DISK = "disk", "the disk of the logs is full but for its reserve"
-    ENGINE = "engine", "no JVM is up that runs the work"
-    WORKER = "worker", "no worker has joined the group"
 
 
 @routes.add("GET /health/live", ANYBODY)
@@ -56,7 +34,7 @@ async def get_liveness() -> Liveness:
 async def get_readiness(service: Served) -> HttpAnswer[Readiness]:
     """Return whether the node accepts commands and can run work, and what is missing if not."""
     group = await _ask_for_group(service)
-    owner = None if group else await _ask_for_owner(service)
+    owner = None if group else (await find_owner_flaw(service))[0]
     missing = {group, owner, *await run_in_threadpool(_read_files, service)}
     reasons = [MissingPart(*each.value) for each in Missing if each in missing]
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
@@ -71,24 +49,6 @@ async def _ask_for_group(service: Service) -> Missing | None:
     except Unanswered:
         return Missing.SUPERVISOR
     return Missing.GROUP if where.address is None else None
-
-
-async def _ask_for_owner(service: Service) -> Missing | None:
-    """Return the flaw of this node's view of a group with another owner; None: it has none."""
-    try:
-        view, _ = await service.ownership.read(
-            partial(service.commands.ownership, service.group_id)
-        )
-    except Unanswered:
-        return None  # if that lasts, its process is `SILENT`
-    if not view.store:
-        return None
-    if view.copies is None:
-        return None if view.owner else Missing.OWNER
-    if not view.owner or view.silent_ms > SILENT_MS:
-        return Missing.OWNER
-    is_late = view.copies.in_step_ms is None or view.copies.in_step_ms > LATE_MS
-    return Missing.COPIES if is_late else None
 
 
 def _read_files(service: Service) -> list[Missing]:
