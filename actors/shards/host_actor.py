@@ -105,6 +105,8 @@ class GroupOpened:
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     is_owner: bool = True
     """Whether it is decided here: else this process carries everything to another node."""
+    flaw: str = ""
+    """Why it does not follow its store for now; empty: it does, or is decided here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +354,8 @@ class HostActor(Actor, Generic[Q]):
         else:
             LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
         if sender is not None:
-            self.send(sender, Failure(f"{type(error).__name__}: {error}"))
+            words = f"{error}" if is_of_log else f"{type(error).__name__}: {error}"
+            self.send(sender, Failure(words))
         self.die(EXIT_LOG if is_of_log else EXIT_FAILED)
 
     def begin(self, host: GroupHost[Q], now: Now, figures: FiguresFile) -> None:

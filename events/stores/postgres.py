@@ -125,8 +125,12 @@ class PostgresStore:
             parts: dict[str, Any] = {**_SESSION, **conninfo_to_dict(url)}
             parts.setdefault("application_name", f"fairlead log {log}")
             self._conninfo = make_conninfo("", **parts)
-        except psycopg.Error:
-            raise LogError("the URL of PostgreSQL cannot be read: postgresql://host/db") from None
+        except psycopg.Error:  # whose words may have the password
+            raise LogError(
+                "log.store.url cannot be read: libpq does not know an option in it, or a character"
+                " of it has to be written as %XX. Write postgresql://user@host:port/database;"
+                " nothing was changed"
+            ) from None
         self._secret = str(parts.get("password") or "")
         self._shown = f"PostgreSQL, log {log} in schema {schema}"
         channel = "fairlead_" + blake2b(f"{schema}\0{log}".encode(), digest_size=16).hexdigest()

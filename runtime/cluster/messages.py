@@ -132,6 +132,8 @@ class Begun:
     """From the supervisor: the group accepts commands, or the error why it cannot be opened."""
 
     error: str = ""
+    flaw: str = ""
+    """Why it does not follow its store for now; empty: it does, or has none."""
 
 
 @dataclass(frozen=True, slots=True)

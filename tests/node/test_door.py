@@ -20,10 +20,11 @@ from fairlead.actors.messages.commands import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import EndMember, PutConnector
 from fairlead.actors.shards import host_actor
-from fairlead.actors.shards.host_actor import GroupOpened, OpenGroup
+from fairlead.actors.shards.host_actor import EXIT_LOG, GroupOpened, OpenGroup
 from fairlead.actors.timing import Now
 from fairlead.actors.transport.actor import Failure
 from fairlead.actors.transport.ports import HostPort
+from fairlead.events.log.errors import LogError
 from fairlead.events.stores.opening import StoreSpec
 from fairlead.events.stores.port import Claimant, StoreAwayError, StoreOwner
 from fairlead.runtime.cluster.kafka_security import NODES_UNSET
@@ -211,8 +212,18 @@ def test_who_is_refused_is_told_that_the_store_is_not_followed(process: Process)
     why = f"{NOBODY.reason}; this node does not follow the store: PostgreSQL: no route to host"
     (_, refused), (_, view) = process.said
     assert refused == Undecided(why)
+    assert process.opened(process._door.order).flaw == "PostgreSQL: no route to host"
     assert isinstance(view, OwnershipView)
     assert view.flaw == "PostgreSQL: no route to host"
+
+
+def test_an_error_of_a_log_is_told_in_its_words_alone(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(process, "die", codes.append)
+    process.failed(LogError("log.store.url cannot be read"), PUT, REST)
+    assert (process.said, codes) == ([(REST, Failure("log.store.url cannot be read"))], [EXIT_LOG])
 
 
 def test_what_no_group_understands_is_refused_for_good(process: Process) -> None:

@@ -250,6 +250,16 @@ def test_reports_that_no_owner_decides_are_repeated_after_a_pause(tmp_path: Path
     assert supervisor.ended == ["id of w0"] * 3, "nobody is there to hear it"
 
 
+def test_who_starts_a_node_is_told_that_its_group_does_not_follow_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    monkeypatch.setattr(type(supervisor._node), "is_open", True)
+    opened = GroupOpened("connect", 0, 2, is_owner=False, flaw="PostgreSQL: no route to host")
+    supervisor.receive(opened, Address("connect"))
+    assert supervisor.told == [Begun(flaw="PostgreSQL: no route to host")]
+
+
 def test_a_group_whose_processes_die_as_they_open_its_logs_is_told_as_damaged(
     tmp_path: Path,
 ) -> None:

@@ -330,7 +330,8 @@ class ClusterGroupActor(ServingGroupActor):
         if self._door is None:
             return super().opened(order)
         end = self._door.copies.control.end
-        return GroupOpened(order.group_id, end, os.getpid(), is_owner=False)
+        flaw = self._door.flaw
+        return GroupOpened(order.group_id, end, os.getpid(), is_owner=False, flaw=flaw)
 
     def _pass_on(self, door: Door, message: object, sender: Address) -> None:
         owner = door.owner.claimant if door.owner else None

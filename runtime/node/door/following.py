@@ -83,9 +83,8 @@ class StoreFollower:
         self._logs = HostedLogs(OpenLogs(*copies), retention)
         self._compact_at = time.monotonic() + BETWEEN_LOOKS
         """When the history is looked through next, monotonic clock."""
-        self._tell = tell
+        self._tell, self._is_unsafe = tell, is_unsafe
         self._is_over = threading.Event()
-        self._is_unsafe = is_unsafe
         self._check_at = 0.0
         """When the engine is checked next, monotonic clock."""
         self._seen_at = 0.0

@@ -89,6 +89,8 @@ class SupervisedSystem:
         """The last answer of the supervisor about the node's processes."""
         self.is_up = False
         """Whether the node was up once: from then on what fails is tried again."""
+        self.flaw = ""
+        """Why the group did not follow its store as it opened; empty: it did, or has none."""
         self._give_up_at = 0.0
         """When a system that ended is given up, on the monotonic clock."""
 
@@ -232,7 +234,10 @@ class SupervisedSystem:
         if not self.has_begun:  # the last view is older than the answer: request a new one
             self._view = None
             self._probe.ask_now()
-        if isinstance(begun, Begun) and begun.error:
+        if not isinstance(begun, Begun):
+            return
+        self.flaw = begun.flaw
+        if begun.error:
             if not self.is_up:
                 raise NodeFailedError(begun.error)
             LOGGER.error("not all of the node is up: %s", begun.error)

@@ -210,6 +210,8 @@ def _run(
                 f"group {config.group_id} is up with {workers}; REST on {rest.urls}, "
                 f"data in {config.data_path}; {end_hint}"
             )
+            if launcher.flaw:
+                _say(f"warning: nothing is decided here until the store answers: {launcher.flaw}")
             if warning := warn_of_other_users(config, list_other_users()):
                 _say(warning)
         number = launcher.watch()

@@ -108,6 +108,11 @@ class Launcher:
         self._status = f"group {self._node.group_id} is up with {workers}; REST on {rest_url}"
         return not self._signals.ending
 
+    @property
+    def flaw(self) -> str:
+        """The reason why the group did not follow its store as the node started; empty: it did."""
+        return self._system.flaw
+
     def watch(self) -> int:
         """Supervise the node until a signal comes; return its number."""
         if not self._signals.ending:

@@ -72,6 +72,8 @@ class Supervisor(Actor):
         """When the earliest timer fires, monotonic clock; infinite: there is none."""
         self._is_to_repeat = False
         """Whether that timer is set."""
+        self._flaw = ""
+        """Why the group did not follow its store when it was opened last; empty: it did."""
         self._waiting_for_begin: list[Address] = []
         """The recipients of the `Begun` reply."""
         self._waiting_for_end: list[Address] = []
@@ -193,7 +195,7 @@ class Supervisor(Actor):
     def _answer_begin_if_ready(self) -> None:
         """Reply `Begun` once the group is open and the assignors are loaded."""
         if self._node.is_open:
-            self._answer_begin(Begun())
+            self._answer_begin(Begun(flaw=self._flaw))
 
     def _answer_begin(self, begun: Begun) -> None:
         for asker in self._waiting_for_begin:
@@ -203,7 +205,7 @@ class Supervisor(Actor):
     # -- the group
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
-        node = self._node
+        node, self._flaw = self._node, opened.flaw
         node.group.runs(opened.pid)
         node.shards.move(here=opened.is_owner)
         node.workers.tell_all(GroupAt(sender, opened.coordinator_epoch))

@@ -163,7 +163,7 @@ async def refuse_commands(
 
 
 async def find_owner_flaw(service: Service) -> tuple[Missing | None, OwnershipView]:
-    """Return what is wrong with this node's view of a group with other owners, and that view."""
+    """Return the flaw of this node's view of a group with other owners, and that view."""
     try:
         view = await ask_who_owns(service)
     except Unanswered:
