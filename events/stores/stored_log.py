@@ -105,6 +105,8 @@ class StoredLog(GroupLog):
     """The size of the commits that the store keeps; only its owner knows it."""
     _weigh_at = SNAPSHOT_BYTES
     """With so many bytes of commits it is looked at next whether a snapshot is due."""
+    _warned: Sequence[str] = ()
+    """What the last check of the engine has found."""
     written_ms = 0
     """When the last commit that the store delivered was written, by its owner's clock; 0: none."""
 
@@ -162,15 +164,17 @@ class StoredLog(GroupLog):
         return True
 
     def check_store(self, *, is_unsafe: bool) -> None:
-        """Log how the engine is set up to lose what it has acknowledged.
+        """Log how the engine is set up to lose what it has acknowledged, if that is new.
 
         Raises `StoreUnsafeError` unless that is accepted, and `StoreAwayError`.
         """
         flaws, accepted = self._store.flaws(), "log.store.unsafe = true accepts that"
-        for each in self._store.warnings():
-            LOGGER.warning("%s", each)
-        for each in flaws if is_unsafe else ():
-            LOGGER.warning("%s: %s", each, accepted)
+        warnings = [*self._store.warnings()]
+        warnings += [f"{each}: {accepted}" for each in flaws] if is_unsafe else []
+        for each in warnings:
+            if each not in self._warned:
+                LOGGER.warning("%s", each)
+        self._warned = warnings
         if flaws and not is_unsafe:
             raise StoreUnsafeError(f"the store is not safe: {'; '.join(flaws)} ({accepted})")
 

@@ -11,6 +11,7 @@ process ends, and the next one begins as the door.
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -499,6 +500,17 @@ class ClusterGroupActor(ServingGroupActor):
         except StoreAwayError as error:
             LOGGER.warning("the store could not be checked: %s", error)
         self.wake_after(CHECK_SECONDS, payload)
+
+    def unconfirmed(self) -> None:
+        """End once another node may own the group: at this one nobody is to wait for answers.
+
+        The next process is a door, and claims the group again if nobody else has.
+        """
+        silence_ms = self._store.silence_seconds * 1_000 if self._store else math.inf
+        if self.unconfirmed_ms >= silence_ms:
+            text = "the store has not confirmed for %.1f s that this node owns the group: it ends"
+            LOGGER.warning(text, self.unconfirmed_ms / 1_000)
+            self.die(EXIT_FENCED)
 
     def _look_for_resignation(self) -> None:
         """End soon if the group was given up by a command."""

@@ -28,12 +28,10 @@ from ..environment.clock import SimulatedClock, Story
 from ..group.coordinating import Hear
 from ..group.durable_state import GROUP_ID, DurableState, MemoryLog
 from ..invariants.hosts import CopyInvariants, HostInvariants
-from .owner import OwnerProcess
+from .owner import SILENCE_MS, OwnerProcess
 from .store import CONTROL, SimulatedStore, StoreAnswer
 from .wires import STORE, Wires
 
-SILENCE_SECONDS: Final = 3.0
-"""`owner.silence.ms`."""
 WAIT_MS: Final = 500
 """How long a read of the store waits if there is nothing new."""
 FOLLOW_MS: Final = 1_500
@@ -162,7 +160,7 @@ class SimulatedHost:
         """Begin as a new process of the door."""
         folder = f"{self.name}.{self.disks}"
         self._claimant = Claimant(self.name, self.name, folder)
-        self._role = RoleTracker(ClaimRule(self.name, folder, SILENCE_SECONDS))
+        self._role = RoleTracker(ClaimRule(self.name, folder, SILENCE_MS / 1_000))
         self._ahead = AnswersAhead[Callable[[], None]](self.ends)
         self._owner: StoreOwner | None = None
         self._known = self.generation

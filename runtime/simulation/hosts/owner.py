@@ -34,6 +34,8 @@ APPEND_MS: Final = 3_000
 """After so long without an answer the outcome of a write is unknown."""
 BEAT_MS: Final = 500
 """How often the store hears of an owner at least, and for how long a beat is waited for."""
+SILENCE_MS: Final = 3_000
+"""`owner.silence.ms`."""
 RESTART_MS: Final = 300
 """How long it takes until there is another process, where one failed."""
 
@@ -102,6 +104,8 @@ class OwnerProcess(CoordinatingProcess):
         self._beats = 0
         """The number of the last beat."""
         self._is_beating = False
+        self._beat_ms = self._confirmed_ms = 0
+        """When the last beat began, and the last one that the store has confirmed."""
         self._held = UnconfirmedAnswers()
         self._decided = LogEnds()
         """The ends of both logs with all that is decided."""
@@ -208,6 +212,7 @@ class OwnerProcess(CoordinatingProcess):
 
     def _begin(self, group: Group) -> None:
         self.serves, self.is_busy = True, False
+        self._confirmed_ms = self._clock.now_ms
         self._serve(group, self._host.offsets, self.epoch)
         self._host.begun(self)
         self._keep_alive()
@@ -335,7 +340,8 @@ class OwnerProcess(CoordinatingProcess):
             self._beat()
 
     def _beat(self) -> None:
-        self._held.begin_beat(self._clock.now_ms)
+        self._beat_ms = self._clock.now_ms
+        self._held.begin_beat(self._beat_ms)
         self._beats += 1
         self._is_beating = True
         confirm = self._when_awake(partial(self._confirmed, self._beats))
@@ -345,7 +351,10 @@ class OwnerProcess(CoordinatingProcess):
     def _confirmed(self, number: int, is_owner: bool) -> None:  # noqa: FBT001
         if not is_owner:
             self.end(RoleEnding.FENCED)
-        elif self.is_busy:  # what waits leaves with what is being written
+            return
+        if number == self._beats:
+            self._confirmed_ms = self._beat_ms
+        if self.is_busy:  # what waits leaves with what is being written
             self._fail_beat(number)
         elif number == self._beats and self._is_beating:
             self._is_beating = False
@@ -356,7 +365,10 @@ class OwnerProcess(CoordinatingProcess):
         if number == self._beats and self._is_beating:
             self._is_beating = False
             self._held.fail_beat(self._clock.now_ms)
-            self._beat_in_time()
+            if self._clock.now_ms - self._confirmed_ms >= SILENCE_MS:
+                self.end(RoleEnding.FENCED)  # another host may own the group
+            else:
+                self._beat_in_time()
 
 
 class _Decided:
