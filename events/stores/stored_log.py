@@ -134,8 +134,9 @@ class StoredLog(GroupLog):
         self._check_writable()
         if self._position.end and not self._position.mark:
             raise StoreDiffersError(
-                f"{self.path} has {self.end} entries and was never in the store: nothing was"
-                " changed; `fairlead log publish` puts them there, if the store is empty"
+                f"{self.path} has {self.end} entries and was never in the store, or was withdrawn"
+                " from it: nothing was changed; `fairlead log publish` puts them there, if the"
+                " store is empty"
             )
         part = self._store.read(self._position, wait_seconds)
         if part.snapshot is not None:
@@ -278,6 +279,22 @@ class StoredLog(GroupLog):
 
         self._write(put)
         self._env.sync(True)  # noqa: FBT003  # a copy does not flush its root page otherwise
+
+    def rejoin(self, folder: str) -> None:
+        """Be a copy again if this log was withdrawn, and has what the store has, as is checked.
+
+        `folder` is the identity of this node's data: nobody else may have claimed the log since.
+        """
+        owner = self._store.owner()
+        if not self.end or self.store_mark or owner is None or owner.claimant.folder != folder:
+            return
+        part = self._store.read(StorePosition(), 0.0)
+        while not part.is_whole:
+            self._require_same(part.commits[-1:])
+            part = self._store.read(part.position, 0.0)
+        self._require_same(part.commits[-1:])
+        if part.position.end == self.end:
+            self._position = part.position
 
     def _rounds(self, start: int, rests_on: int) -> Iterator[Sequence[StoredCommit]]:
         """Yield the commits from the end of one on, as many at a time as are sent together."""

@@ -13,8 +13,10 @@ from fairlead.events.log.errors import CopiedLogError
 from fairlead.events.log.reader import LogReader
 from fairlead.events.stores.opening import StoreSpec
 from fairlead.events.stores.port import Claimant, StoreDiffersError
+from fairlead.events.stores.stored_log import StoredLog
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.interfaces.cli.main import main
+from fairlead.runtime.interfaces.cli.output.printing import Failed
 from fairlead_tests.log.memory_store import MemoryEngine, MemoryStore
 from fairlead_tests.log.samples import TIME_MS, member
 from fairlead_tests.stores.nodes import Cluster
@@ -108,6 +110,42 @@ def test_what_another_node_has_committed_is_there_on_the_one_host(
     with pytest.raises(StoreDiffersError, match="never in the store"):
         copies.control.follow()
     copies.close()
+
+
+@pytest.mark.parametrize("logs", [3, 4])
+def test_it_is_repeated_wherever_it_was_interrupted(
+    nodes: Nodes, logs: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.write("n1", 1, "connect", SHARD)
+    withdraw, done = StoredLog.withdraw, list[Path]()
+
+    def interrupted(log: StoredLog) -> None:
+        withdraw(log)
+        done.append(log.path)
+        if len(done) == logs:
+            raise Failed("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoredLog, "withdraw", interrupted)
+        assert nodes.withdraw() == 1
+    assert len(done) == logs
+    capsys.readouterr()
+    assert nodes.withdraw() == 0, capsys.readouterr().err
+    assert (nodes.ends("connect"), nodes.ends(SHARD)) == ((1, 1), (1, 1))
+
+
+def test_what_was_withdrawn_and_went_on_by_itself_is_not_withdrawn_again(
+    nodes: Nodes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes.write("n1", 1, "connect")
+    assert nodes.withdraw() == 0
+    logs = open_logs(nodes.place("n1", "connect"), "connect", KINDS, had_logs=False)
+    logs.control.append(1, [member("n1", 2)], TIME_MS)
+    logs.control.close()
+    logs.offsets.close()
+    assert nodes.withdraw() == 1
+    assert "was never in the store, or was withdrawn from it" in capsys.readouterr().err
+    assert nodes.ends("connect") == (2, 1)
 
 
 def test_it_is_refused_while_another_node_is_heard_of_as_the_owner(

@@ -43,7 +43,8 @@ def withdraw(options: LocalReadOptions, engine: Annotated[StoreKind | None, FROM
     """Make the logs of a node that is down those of one host, with all that counts in the store.
 
     End all nodes of the cluster first: it is refused while one of them owns the group, or takes it.
-    Then set log.store=lmdb on this node, and start no other one. The store stays as it is.
+    Then set log.store=lmdb on this node, and start no other one. The store stays as it is. It may
+    be repeated when it was interrupted.
     """
     node = stopped_with_store(options, engine, "where from? --from")
     with node as (config, store), ExitStack() as stack:
@@ -95,6 +96,8 @@ def _followed(place: PairPlace, store: StoreSpec, *, is_first: bool) -> LogCopie
         with ExitStack() as undo:
             copies = LogCopies.open(place.folder, place.log_id, place.kinds, store)
             undo.callback(copies.close)
+            for each in (copies.control, copies.offsets):
+                each.rejoin(store.folder)  # what was interrupted, or is repeated
             _claim(copies, store, store.silence_seconds if is_first else 0.0)
             for each in (copies.control, copies.offsets):
                 each.verify()
