@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, RequestedCommand
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.runtime.cluster.messages import Undecided
 from fairlead.runtime.interfaces.rest.commands import gateway
-from fairlead.runtime.interfaces.rest.commands.connection import UNKNOWN, Outcome
+from fairlead.runtime.interfaces.rest.commands.connection import (
+    UNKNOWN,
+    Connection,
+    Outcome,
+)
 from fairlead.runtime.interfaces.rest.server.errors import Unanswered
 
 PUT = PutConnector("connect", "a", {"name": "a"})
@@ -92,3 +96,17 @@ def test_what_may_have_been_carried_out_is_never_told_as_unchanged(
     twice = Door(BROKEN)
     asks(twice, monkeypatch)
     assert twice.asked == [False, True]
+
+
+def test_who_asks_a_group_that_does_not_open_is_told_where_the_reason_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = Connection(tmp_path)
+    monkeypatch.setattr(connection, "_find_group", lambda *_: None)
+    requested = RequestedCommand(PUT, "r1")
+    for ask in (
+        lambda: connection.carry_out(requested, 0.0),
+        lambda: connection.ownership("connect", 0.0),
+    ):
+        with pytest.raises(Unanswered, match=r"try again; `fairlead status` says why"):
+            ask()

@@ -51,6 +51,8 @@ UNKNOWN = (
     "the group did not answer in time: whether the command was carried out is not known; look at"
     " what it was about, and repeat the command, which does no harm"
 )
+WHY = "; `fairlead status` says why, if that lasts"
+"""What ends an answer for a group that is not served: its reason may name a connector."""
 _NO_SUPERVISOR = (
     "the supervisor of this node does not answer, it is being restarted or under load: nothing was"
     " changed, try again"
@@ -116,7 +118,9 @@ class Connection:
         """Ask this node's process of a group who owns the group; raises `Unanswered`."""
         view = self._question(group_id, DescribeOwnership(group_id), OwnershipView, deadline)
         if view is None:
-            raise Unanswered(f"the process of group {group_id} here does not answer: try again")
+            raise Unanswered(
+                f"the process of group {group_id} here does not answer: try again{WHY}"
+            )
         return view
 
     def _question(
@@ -231,5 +235,5 @@ def _not_served(group_id: str, data_dir: Path) -> str:
         return f"group {group_id} is not served at this moment: {room.refusal()}"
     return (
         f"group {group_id} is not served at this moment, it is being restarted: nothing was"
-        " changed, try again"
+        f" changed, try again{WHY}"
     )
