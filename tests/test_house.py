@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead_tests.syntax import parsed, statements
+
 pytestmark = pytest.mark.xdist_group("house")  # all is read once, in one process of the run
 
 HOUSE = Path(__file__).parents[1]
@@ -358,20 +360,6 @@ TOP_LEVEL = {
 LEFT_BY_TOOLS = {"__pycache__", "fairlead_connect.egg-info", "build", "dist"}
 
 ROOMS = sorted(path for folder in LEANS_ON for path in HOUSE.glob(f"{folder}/**/*.py"))
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    """Return the syntax of a file."""
-    return ast.parse(path.read_text())
-
-
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements below a node, and what else has some; no expressions, which are many."""
-    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for node in getattr(tree, name, ()):
-            yield node
-            yield from statements(node)
 
 
 @cache

@@ -6,11 +6,14 @@ sight. A participle is no name for a value that lives longer than a few lines.
 
 import ast
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
+from fairlead_tests.syntax import parsed, statements
+
+pytestmark = pytest.mark.xdist_group("house")  # all is read once, in one process of the run
 
 HOUSE = Path(__file__).parents[1]
 
@@ -18,6 +21,7 @@ FIRST_LINE = re.compile(r"(Take|Have|Let|See|What)\b|Return what\b.*\bthat\b")
 """How no docstring begins."""
 
 PARTICIPLES = {"told", "found", "given", "made", "known", "said", "seen", "asked"}
+PARTICIPLE = re.compile(rf"\b(?:{'|'.join(sorted(PARTICIPLES))})\b")
 MOST_LINES = 5
 """So many lines after its first one a value may still be called by a participle."""
 
@@ -33,41 +37,56 @@ FILES = [path for room in ROOMS for path in sorted(HOUSE.glob(f"{room}/**/*.py")
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def bad_first_lines(tree: ast.Module) -> Iterator[str]:
+def bad_first_lines(path: Path) -> Iterator[str]:
     """Yield the first lines of docstrings that begin with a word that says nothing."""
-    for node in ast.walk(tree):
+    tree = parsed(path)
+    for node in (tree, *statements(tree)):
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
             first = text.splitlines()[0]
             if FIRST_LINE.match(first) and first not in HELP:
                 yield first
 
 
-def long_participles(tree: ast.Module) -> Iterator[str]:
+def long_participles(path: Path) -> Iterator[str]:
     """Yield each function's participles that are names for more than a few lines."""
-    for function in ast.walk(tree):
-        if isinstance(function, FUNCTIONS):
-            lines: dict[str, list[int]] = {}
-            for node in ast.walk(function):
-                if isinstance(node, ast.Name) and node.id in PARTICIPLES:
-                    lines.setdefault(node.id, []).append(node.lineno)
-                elif isinstance(node, ast.arg) and node.arg in PARTICIPLES:
-                    lines.setdefault(node.arg, []).append(node.lineno)
-            for name, at in lines.items():
+    lines = [{*PARTICIPLE.findall(line)} for line in path.read_text().splitlines()]
+    for function in statements(parsed(path)):
+        if isinstance(function, FUNCTIONS) and may_be_long(lines, function):
+            for name, at in named(function).items():
                 if max(at) - min(at) > MOST_LINES:
                     yield f"{function.name}: {name}"
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """Return the syntax of a file."""
-    return ast.parse(path.read_text())
+def may_be_long(lines: Sequence[set[str]], function: Function) -> bool:
+    """Tell whether lines of a function that are so far from each other have a participle in common.
+
+    Those of few do; to look at the expressions of all functions takes seconds.
+    """
+    first = min(each.lineno for each in (function, *function.decorator_list))
+    has: dict[str, list[int]] = {}
+    for number, words in enumerate(lines[first - 1 : function.end_lineno]):
+        for word in words:
+            has.setdefault(word, []).append(number)
+    return any(at[-1] - at[0] > MOST_LINES for at in has.values())
+
+
+def named(function: Function) -> dict[str, list[int]]:
+    """Return the lines of a function in which each participle is a name."""
+    lines: dict[str, list[int]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id in PARTICIPLES:
+            lines.setdefault(node.id, []).append(node.lineno)
+        elif isinstance(node, ast.arg) and node.arg in PARTICIPLES:
+            lines.setdefault(node.arg, []).append(node.lineno)
+    return lines
 
 
 @pytest.mark.parametrize("of", [bad_first_lines, long_participles])
 def test_the_product_uses_no_word_that_says_nothing(
-    of: Callable[[ast.Module], Iterator[str]],
+    of: Callable[[Path], Iterator[str]],
 ) -> None:
-    wrong = [f"{path.relative_to(HOUSE)}: {each}" for path in FILES for each in of(parsed(path))]
+    wrong = [f"{path.relative_to(HOUSE)}: {each}" for path in FILES for each in of(path)]
     assert wrong == []
