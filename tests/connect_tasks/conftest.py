@@ -51,7 +51,7 @@ def node(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         "config.providers.props.class": PROVIDER,
         "config.providers.props.param.allowed.paths": folder / "secrets",
     }
-    with connect_node(folder, broker.bootstrap, plugins, settings) as node:
+    with connect_node(folder, broker.bootstrap, plugins, settings, has_spark=False) as node:
         yield node
 
 

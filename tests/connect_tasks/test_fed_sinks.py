@@ -10,7 +10,14 @@ from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.plugins.connect_node import ConnectNode, until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("connect_tasks")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.spark,
+    # Its sink needs Spark for its rows, as no connector of each run does on this node. Without a
+    # node each run has its converters, its letters and its clean end: plugin_sinks/test_sink.py.
+    pytest.mark.soak,
+    pytest.mark.xdist_group("connect_tasks"),
+]
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 

@@ -125,6 +125,9 @@ def test_topics_are_created_by_whom_the_sinks_keys_name(
     node.delete(name)
 
 
+# It would be the only one of each run for which this node starts a Spark. Each run has what queries
+# make, and keys of columns by these converters: postgres/test_pipeline.py, kafka/test_sink.py.
+@pytest.mark.soak
 def test_what_a_transform_of_fairleads_makes_is_written_by_the_sinks_own_converters(
     node: ConnectNode, broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:

@@ -13,6 +13,11 @@ from typing import Any
 import httpx
 import psutil
 
+from fairlead.events.entries.codec import encode
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import RunState
+from fairlead.events.records import ConnectorConfig, Record, TargetState
+from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead_tests.kafka.broker import free_ports
 from fairlead_tests.plugins.host_processes import command_of
 from fairlead_tests.plugins.installed import QUICK
@@ -20,6 +25,8 @@ from fairlead_tests.plugins.installed import QUICK
 START_SECONDS = 400.0
 PATIENCE_SECONDS = 180.0
 """The first question of a node starts a JVM, beside those of its workers and of Spark."""
+IDLE = "idle"
+"""The connector of a group that begins `without_spark`."""
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 ONE_BROKER = {
     "key.converter": STRING,
@@ -145,11 +152,41 @@ class ConnectNode:
         return [each for each in self.processes("fairlead.plugins.Boot") if each.ppid() in workers]
 
 
+def without_spark(data_dir: Path) -> None:
+    """Write the log of a group as one with a stopped connector of Connect's own class.
+
+    Workers that begin with such ones alone start Spark once a connector needs it; those of a new
+    group start it at once.
+    """
+    config = {"connector.class": "FileStreamSink", "file": "", "topics": IDLE}
+    records: list[Record] = [
+        ConnectorConfig(IDLE, config),
+        TargetState(IDLE, RunState.STOPPED, 0),
+    ]
+    data_dir.mkdir(mode=0o700)
+    run, folder = RunFolder(data_dir), data_dir / "groups" / "connect"
+    run.path.mkdir(mode=0o700)
+    run.key()  # a node does not start with a log whose key is gone
+    folder.parent.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700)
+    GroupLog.open_writer(folder / "offsets", "connect").close()
+    with GroupLog.open_writer(folder / "control", "connect") as log:
+        log.append(log.end, [*map(encode, records)], 0)
+
+
 @contextmanager
 def connect_node(
-    folder: Path, bootstrap: str, plugins: Path, settings: Mapping[str, object] | None = None
+    folder: Path,
+    bootstrap: str,
+    plugins: Path,
+    settings: Mapping[str, object] | None = None,
+    *,
+    has_spark: bool = True,
 ) -> Generator[ConnectNode]:
-    """Run a node with two workers and the plugins of a folder, and end it."""
+    """Run a node with two workers and the plugins of a folder, and end it.
+
+    It may start without a Spark, until a connector needs one.
+    """
     (port,) = free_ports(1)
     words = {
         "data.dir": folder / "data",
@@ -165,12 +202,16 @@ def connect_node(
         **(settings or {}),
     }
     folder.mkdir(mode=0o700, exist_ok=True, parents=True)
+    if not has_spark:
+        without_spark(folder / "data")
     command = [sys.executable, "-m", "fairlead.runtime", "up"]
     command += [word for each in words.items() for word in ("--set", "{}={}".format(*each))]
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as rest:
         node = ConnectNode(command, folder / "data", rest)
         try:
             node.up()
+            if not has_spark:
+                node.delete(IDLE)
             yield node
         finally:
             node.down()
