@@ -214,6 +214,9 @@ def test_an_owner_whose_listener_is_gone_gives_the_group_up(cluster: Cluster) ->
         assert not (owner.folder / "logs" / "actors.log").read_text().count("Traceback")
 
 
+# Each run has what it rests on: what a succeeded owner appends is in vain (test_contract.py), and
+# is in no copy (test_stored_log.py); after it the node follows (node/test_claims.py).
+@pytest.mark.soak
 def test_an_owner_that_was_paused_wakes_as_one_that_follows(cluster: Cluster) -> None:
     with cluster.nodes("n1", "n2", workers=0) as nodes:
         owner, other = nodes if nodes[0].owner == "n1" else nodes[::-1]
