@@ -205,6 +205,13 @@ class OwnerAt:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupGivenUp:
+    """From the process of the group: it ends, as this node has given the group up."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class WhereAreShards:
     """To the supervisor: return the addresses of the group shards (`ShardsAt`)."""
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from thespian.actors import ActorAddress
 
+from fairlead.actors.group.group_shard import GroupShard
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import (
     CommandReply,
@@ -25,10 +26,17 @@ from fairlead.actors.timing import Now
 from fairlead.actors.transport.actor import Failure
 from fairlead.actors.transport.ports import HostPort
 from fairlead.events.log.errors import LogError
+from fairlead.events.records import OwnerResigned
 from fairlead.events.stores.opening import StoreSpec
 from fairlead.events.stores.port import Claimant, StoreAwayError, StoreOwner
 from fairlead.runtime.cluster.kafka_security import NODES_UNSET
-from fairlead.runtime.cluster.messages import DescribeOwnership, OwnerAt, OwnershipView, Undecided
+from fairlead.runtime.cluster.messages import (
+    DescribeOwnership,
+    GroupGivenUp,
+    OwnerAt,
+    OwnershipView,
+    Undecided,
+)
 from fairlead.runtime.node.door.actor import BeatToOwner, ClusterGroupActor, Door
 from fairlead.runtime.node.door.claims import ClaimRule, RoleTracker
 from fairlead.runtime.node.door.connection import LineAnswer
@@ -224,6 +232,18 @@ def test_an_error_of_a_log_is_told_in_its_words_alone(
     monkeypatch.setattr(process, "die", codes.append)
     process.failed(LogError("log.store.url cannot be read"), PUT, REST)
     assert (process.said, codes) == ([(REST, Failure("log.store.url cannot be read"))], [EXIT_LOG])
+
+
+def test_the_supervisor_is_told_why_the_process_of_a_group_that_was_given_up_ends(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resigned = OwnerResigned(7, "n1", to="n2", time_ms=1)
+    shard = GroupShard.__new__(GroupShard)
+    monkeypatch.setattr(GroupShard, "group", SimpleNamespace(ownership=resigned), raising=False)
+    process._door, process._group_host, process._logs = None, shard, cast("Any", Store())
+    process._look_for_resignation()
+    why = "this node has given the group up, to n2"
+    assert process.said == [(SUPERVISOR, GroupGivenUp(why))]
 
 
 def test_what_no_group_understands_is_refused_for_good(process: Process) -> None:

@@ -21,6 +21,7 @@ from fairlead.runtime.cluster.messages import (
     Begin,
     Begun,
     DescribeNode,
+    GroupGivenUp,
     Leave,
     NodeView,
     ShutDown,
@@ -258,6 +259,16 @@ def test_who_starts_a_node_is_told_that_its_group_does_not_follow_the_store(
     opened = GroupOpened("connect", 0, 2, is_owner=False, flaw="PostgreSQL: no route to host")
     supervisor.receive(opened, Address("connect"))
     assert supervisor.told == [Begun(flaw="PostgreSQL: no route to host")]
+
+
+def test_a_group_that_was_given_up_ends_with_that_as_its_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor = Supervisor(tmp_path, {"connect": 1 << 30})
+    supervisor.receive(GroupGivenUp("this node has given the group up, to n2"), Address("connect"))
+    supervisor.child_exited(Address("connect"))
+    assert "ended: this node has given the group up, to n2" in caplog.text
+    assert supervisor.described().groups[0].detail == "this node has given the group up, to n2"
 
 
 def test_a_group_whose_processes_die_as_they_open_its_logs_is_told_as_damaged(

@@ -43,7 +43,13 @@ from ....events.stores.opening import StoreSpec
 from ....events.stores.port import StoreAwayError, StoreOwner
 from ....events.stores.stored_log import StoredLog
 from ...cluster.kafka_security import KafkaSecurity
-from ...cluster.messages import DescribeOwnership, OwnerAt, OwnershipView, Undecided
+from ...cluster.messages import (
+    DescribeOwnership,
+    GroupGivenUp,
+    OwnerAt,
+    OwnershipView,
+    Undecided,
+)
 from ..assignors.serving import Served, ServingGroupActor
 from .claims import RANKS, RANKS_PER_SILENCE, ClaimRule, RoleEnding, RoleTracker, Sight
 from .delivery import AnswersAhead, LogEnds
@@ -420,9 +426,10 @@ class ClusterGroupActor(ServingGroupActor):
         others = (each for each in self._nodes.reports(now_ms) if each.name != store.node)
         has_other = any(each.heard_ms < OTHERS_LIVED_MS for each in others)
         if self._unserved >= UNSERVED_BEATS and has_other and not self._has_resigned:
-            LOGGER.warning("this node gives the group up: its listener takes no connections")
+            why = "this node gives the group up: its listener takes no connections"
+            LOGGER.warning("%s", why)
             self._resign()
-            self._end_soon()
+            self._end_soon(why)
 
     def _report(self, store: StoreSpec) -> NodeReport:
         copies = self._door.describe_copies() if self._door else None
@@ -519,11 +526,11 @@ class ClusterGroupActor(ServingGroupActor):
         assert isinstance(self._group_host, GroupShard)  # noqa: S101  # as it is opened
         ownership = self._group_host.group.ownership
         if isinstance(ownership, OwnerResigned) and ownership.epoch == self._logs.control.epoch:
-            LOGGER.info("this node has given the group up, to %s", ownership.to or "any other")
-            self._end_soon()
+            self._end_soon(f"this node has given the group up, to {ownership.to or 'any other'}")
 
-    def _end_soon(self) -> None:
+    def _end_soon(self, why: str) -> None:
         self._has_resigned = True
+        self.send(self._supervisor, GroupGivenUp(why))
         self.wake_after(LAST_WORDS_SECONDS, EndProcess(EXIT_FENCED))
 
     def _resign(self) -> None:

@@ -29,6 +29,7 @@ from ...cluster.messages import (
     DescribeNode,
     EngineRuns,
     GroupAt,
+    GroupGivenUp,
     OwnerAt,
     ShutDown,
     StartWorker,
@@ -82,6 +83,7 @@ class Supervisor(Actor):
             Begin: self._begin,
             GroupOpened: self._group_opened,
             OwnerAt: self._note_owner,
+            GroupGivenUp: self._note_given_up,
             ShardOpened: self._shard_opened,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
@@ -217,6 +219,9 @@ class Supervisor(Actor):
 
     def _note_owner(self, report: OwnerAt, _: Address) -> None:
         self._node.shards.owner = report
+
+    def _note_given_up(self, report: GroupGivenUp, _: Address) -> None:
+        self._node.group.end = report.reason
 
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
         self._node.shards.register(opened)
