@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,18 @@ def test_names_that_are_made_up_push_out_nobody() -> None:
     heard.note(report("n0001"), 5)
     reports = {each.name: each.heard_ms for each in heard.reports(5)}
     assert (len(reports), reports["n0001"], reports["n0999"]) == (1_000, 0, 5)
+
+
+def test_nodes_that_share_a_name_are_logged_once_and_one_that_moved_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reports = NodeReports()
+    for time_ms in range(0, 6_000, 1_000):
+        place = "a:9094" if time_ms % 2_000 else "b:9094"
+        reports.note(replace(report("n1"), address=place), time_ms)
+        reports.note(replace(report("n2"), address="c" if time_ms < 3_000 else "d"), time_ms)
+    text = "the nodes at a:9094 and b:9094 are both called n1: give each a node.name of its own"
+    assert caplog.messages == [text]
 
 
 def test_clients_are_told_of_nodes_that_live_and_listen() -> None:

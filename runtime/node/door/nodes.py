@@ -6,6 +6,7 @@ owner that has just begun knows what it was told while it followed, and hears of
 second.
 """
 
+import logging
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Final
 from ....actors.messages.commands import NODE_LIVES_MS, NodeReport
 from ....actors.transport.ports import HostPort
 
+LOGGER = logging.getLogger(__name__)
 BEAT_SECONDS: Final = 1.0
 """How often a node sends its heartbeat."""
 DIAL_SECONDS: Final = 0.2
@@ -57,6 +59,10 @@ class NodeReports:
     def __init__(self) -> None:
         self._heard: dict[str, tuple[NodeReport, int]] = {}
         """By the node's name; with the time, steady clock of this process."""
+        self._former: dict[str, str] = {}
+        """The address that a node had before its present one, by name."""
+        self._shared: set[str] = set()
+        """The names that several nodes have, as was logged."""
 
     def note(self, report: NodeReport, now_ms: int) -> None:
         """Record a report that was heard `heard_ms` ago, unless a later one of the node is here."""
@@ -65,6 +71,17 @@ class NodeReports:
             return
         if former is None or former[1] <= at_ms:
             self._heard[report.name] = report, at_ms
+            if former is not None and former[0].address != report.address:
+                self._warn_of_namesake(report, former[0].address)
+
+    def _warn_of_namesake(self, report: NodeReport, before: str) -> None:
+        """Log once that several nodes have a name: one that only moved does not move back."""
+        name = report.name
+        if self._former.get(name) == report.address and name not in self._shared:
+            self._shared.add(name)
+            text = "the nodes at %s and %s are both called %s: give each a node.name of its own"
+            LOGGER.warning(text, *sorted((report.address, before)), name)
+        self._former[name] = before
 
     def reports(self, now_ms: int) -> tuple[NodeReport, ...]:
         """Return the last report of each node, by name; those of long ago are forgotten."""
