@@ -80,6 +80,9 @@ def test_rows_of_files_come_once_each_by_arrow(
     assert sorted(rows) == [(number, f"{number:060}") for number in range(ROWS)]
 
 
+# Each run cancels such functions on one host (spark_engine/test_arrow_job.py), and another job of
+# a server by its tag (test_session.py).
+@pytest.mark.soak
 def test_cancel_ends_functions_at_the_server(
     on_arrow_server: ConnectEngine, tmp_path: Path
 ) -> None:
