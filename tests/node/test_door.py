@@ -21,7 +21,7 @@ from fairlead.actors.messages.commands import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import EndMember, PutConnector
 from fairlead.actors.shards import host_actor
-from fairlead.actors.shards.host_actor import EXIT_FENCED, EXIT_LOG, GroupOpened, OpenGroup
+from fairlead.actors.shards.host_actor import EXIT_LOG, GroupOpened, OpenGroup
 from fairlead.actors.timing import Now
 from fairlead.actors.transport.actor import Failure
 from fairlead.actors.transport.ports import HostPort
@@ -279,8 +279,7 @@ def test_the_supervisor_hears_of_each_owner_also_of_the_first(
 def test_an_owner_that_does_not_reach_the_store_owns_nothing_once_another_node_may_claim(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now_ms, store, ends = 0, Store(), list[int]()
-    monkeypatch.setattr(process, "die", ends.append)
+    now_ms, store = 0, Store()
     monkeypatch.setattr(host_actor, "clocks", lambda: Now(0, now_ms))
     monkeypatch.setattr(process, "send_answers", lambda _: None)
     own = StoreSpec("postgres", "fairlead", node="n1", address="n1:9094", silence_seconds=3.0)
@@ -297,7 +296,11 @@ def test_an_owner_that_does_not_reach_the_store_owns_nothing_once_another_node_m
     assert described() == owns
     store.is_away, now_ms = True, now_ms + 2_999
     assert described() == replace(owns, silent_ms=2_999)
-    assert not ends
+    assert not process.said
     now_ms += 1
     assert described() == replace(nobody, silent_ms=3_000)
-    assert ends == [EXIT_FENCED]  # as a door it is asked for nothing that it cannot answer
+    why = "the store has not confirmed for 3.0 s that this node owns the group"
+    assert process.said == [(SUPERVISOR, GroupGivenUp(why))]
+    now_ms += 1
+    described()
+    assert len(process.said) == 1, "that is said once"

@@ -514,10 +514,11 @@ class ClusterGroupActor(ServingGroupActor):
         The next process is a door, and claims the group again if nobody else has.
         """
         silence_ms = self._store.silence_seconds * 1_000 if self._store else math.inf
-        if self.unconfirmed_ms >= silence_ms:
-            text = "the store has not confirmed for %.1f s that this node owns the group: it ends"
-            LOGGER.warning(text, self.unconfirmed_ms / 1_000)
-            self.die(EXIT_FENCED)
+        if self.unconfirmed_ms >= silence_ms and not self._has_resigned:
+            seconds = self.unconfirmed_ms / 1_000
+            why = f"the store has not confirmed for {seconds:.1f} s that this node owns the group"
+            LOGGER.warning("%s", why)
+            self._end_soon(why)
 
     def _look_for_resignation(self) -> None:
         """End soon if the group was given up by a command."""
