@@ -71,6 +71,8 @@ class NodeReport:
     """None: it owns the group."""
     heard_ms: int = 0
     """How long ago the owner heard this of it."""
+    cluster: str = ""
+    """The public id of its cluster, by the key; empty: an earlier version does not tell it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ class StoreSpec:
     """The identity of this node's data folder."""
     version: str = ""
     """The version of the program on this node."""
+    cluster: str = ""
+    """The public id of the cluster, by this node's copy of the key."""
     is_unsafe: bool = False
     """Whether an engine that may lose what it has acknowledged is accepted."""
 

@@ -204,12 +204,14 @@ def test_a_line_that_could_not_be_opened_is_tried_with_each_heartbeat(process: P
     door = cast("Any", process)._door
     lines = [process.line, None]
     door.line, door.lines = None, SimpleNamespace(open=lines.pop)
-    process._store = door.store
+    process._store = replace(door.store, cluster="id of the key")
     process.sees(claimed_by("n1"))
     process.woken(BeatToOwner())
     assert (door.line, process.line.sent) == (None, [])
     process.woken(BeatToOwner())
-    assert [type(each) for each, _ in process.line.sent] == [NodeHeartbeat]
+    (sent,) = (each for each, _ in process.line.sent)
+    assert isinstance(sent, NodeHeartbeat)
+    assert sent.node.cluster == "id of the key"
 
 
 def test_who_is_refused_is_told_that_the_store_is_not_followed(process: Process) -> None:

@@ -82,6 +82,19 @@ def test_nodes_that_share_a_name_are_logged_once_and_one_that_moved_is_not(
     assert caplog.messages == [text]
 
 
+def test_a_node_with_another_key_of_the_cluster_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reports = NodeReports()
+    reports.note(replace(report("n0"), cluster="other"), 0)
+    reports.cluster = "ours"
+    for time_ms in (1_000, 2_000):
+        for name, cluster in (("n1", "ours"), ("n2", "other"), ("n3", "")):
+            reports.note(replace(report(name), cluster=cluster), time_ms)
+    (told,) = caplog.messages
+    assert told.startswith("node n2 has another key of the cluster than this one")
+
+
 def test_clients_are_told_of_nodes_that_live_and_listen() -> None:
     silent = NodeReport("n4", "", "n4:8083", "1")
     dead, living = report("n3", NODE_LIVES_MS), report("n2", NODE_LIVES_MS - 1)

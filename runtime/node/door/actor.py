@@ -328,6 +328,7 @@ class ClusterGroupActor(ServingGroupActor):
             super().open_group(order, sender)
         elif self._door is None and self._group_host is None:
             self._store, self.listener = order.store, OwnListener(_place(order.store.address))
+            self._nodes.cluster = order.store.cluster
             lines = LineOpening(self._security, order.folder.parent.parent)
             self._door = Door(order, order.store, lines, self)
             self.wake_after(0, BeatToOwner())
@@ -433,7 +434,8 @@ class ClusterGroupActor(ServingGroupActor):
 
     def _report(self, store: StoreSpec) -> NodeReport:
         copies = self._door.describe_copies() if self._door else None
-        return NodeReport(store.node, store.address, self._place, store.version, copies)
+        about = store.node, store.address, self._place, store.version, copies
+        return NodeReport(*about, cluster=store.cluster)
 
     def _note_nodes(self, reports: Iterable[NodeReport]) -> None:
         now_ms = clocks().steady_ms

@@ -63,6 +63,10 @@ class NodeReports:
         """The address that a node had before its present one, by name."""
         self._shared: set[str] = set()
         """The names that several nodes have, as was logged."""
+        self.cluster = ""
+        """The public id of this node's cluster, by its key; empty: not known."""
+        self._strange: set[str] = set()
+        """The nodes that have another key, as was logged."""
 
     def note(self, report: NodeReport, now_ms: int) -> None:
         """Record a report that was heard `heard_ms` ago, unless a later one of the node is here."""
@@ -73,6 +77,20 @@ class NodeReports:
             self._heard[report.name] = report, at_ms
             if former is not None and former[0].address != report.address:
                 self._warn_of_namesake(report, former[0].address)
+
+            self._warn_of_key(report)
+
+    def _warn_of_key(self, report: NodeReport) -> None:
+        """Log once that a node has another key of the cluster than this one."""
+        is_strange = report.cluster not in {"", self.cluster} and self.cluster
+        if is_strange and report.name not in self._strange:
+            self._strange.add(report.name)
+            text = (
+                "node %s has another key of the cluster than this one: neither can read the secrets"
+                " in configs that the other wrote; have cluster.key.file of all nodes lead to"
+                " copies of one file"
+            )
+            LOGGER.warning(text, report.name)
 
     def _warn_of_namesake(self, report: NodeReport, before: str) -> None:
         """Log once that several nodes have a name: one that only moved does not move back."""

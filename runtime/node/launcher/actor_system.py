@@ -28,7 +28,7 @@ from ....actors.transport.question import Question
 from ....actors.transport.system import CannotStartError, System, UnreachableError, start_system
 from ....events.log.process import ProcessId, is_alive, kill, process_of
 from ...cluster.data_version import LOADED
-from ...cluster.identity import identity_of
+from ...cluster.identity import cluster_id, identity_of
 from ...cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
@@ -56,7 +56,8 @@ def _of_folder(node: NodeSpec, folder: RunFolder) -> NodeSpec:
     node = replace(node, node_id=folder.node_id())
     if node.store is None:
         return node
-    return replace(node, store=replace(node.store, folder=identity_of(folder.path)))
+    own = identity_of(folder.path), cluster_id(folder.key())
+    return replace(node, store=replace(node.store, folder=own[0], cluster=own[1]))
 
 
 class SupervisedSystem:
