@@ -53,6 +53,18 @@ def test_an_older_version_refuses_a_data_folder_before_it_touches_it(
     )
 
 
+def test_a_data_folder_that_cannot_be_made_is_told_with_what_examines_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    data_dir = tmp_path / "file" / "data"
+    assert up(load_config(None, {}, [f"data.dir={data_dir}", "engine=noop"])) == FAILED
+    assert capfd.readouterr().err == (
+        f"not started: {data_dir.parent}: File exists. Nothing was changed; `fairlead doctor`"
+        " examines the data folder\n"
+    )
+
+
 @pytest.mark.parametrize("generation", [1, GENERATION])
 def test_data_of_an_older_version_or_of_the_same_records_is_used(
     tmp_path: Path, generation: int

@@ -133,8 +133,14 @@ def up(
             lambda: _claim_and_run(detached, sources, new_key=new_key, end_hint=hint),
         )
     except OSError as error:
-        _say(f"not started: {error}")
-        return FAILED
+        return _refuse_folder(error)
+
+
+def _refuse_folder(error: OSError) -> int:
+    """Say that the data folder cannot be used; return the exit code."""
+    what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    _say(f"not started: {what}. Nothing was changed; `fairlead doctor` examines the data folder")
+    return FAILED
 
 
 def _claim_and_run(
@@ -148,9 +154,11 @@ def _claim_and_run(
         require_known_data(config.data_path)
         require_free(config.data_path, _say)
         folder.claim()
-    except (NodeRunsError, NewerDataError, TooFewOpenFilesError, OSError) as error:
+    except (NodeRunsError, NewerDataError, TooFewOpenFilesError) as error:
         _say(f"not started: {error}")
         return FAILED
+    except OSError as error:
+        return _refuse_folder(error)
     try:
         config.log_output().begin(config.data_path / "logs" / "up.log", is_terminal=True)
         ProcessFiles(folder.path).end_all()
