@@ -65,7 +65,7 @@ class NodeReports:
         """The names that several nodes have, as was logged."""
         self.cluster = ""
         """The public id of this node's cluster, by its key; empty: not known."""
-        self._strange: set[str] = set()
+        self._with_other_key: set[str] = set()
         """The nodes that have another key, as was logged."""
 
     def note(self, report: NodeReport, now_ms: int) -> None:
@@ -77,14 +77,13 @@ class NodeReports:
             self._heard[report.name] = report, at_ms
             if former is not None and former[0].address != report.address:
                 self._warn_of_namesake(report, former[0].address)
-
             self._warn_of_key(report)
 
     def _warn_of_key(self, report: NodeReport) -> None:
         """Log once that a node has another key of the cluster than this one."""
-        is_strange = report.cluster not in {"", self.cluster} and self.cluster
-        if is_strange and report.name not in self._strange:
-            self._strange.add(report.name)
+        is_other = bool(self.cluster) and report.cluster not in {"", self.cluster}
+        if is_other and report.name not in self._with_other_key:
+            self._with_other_key.add(report.name)
             text = (
                 "node %s has another key of the cluster than this one: neither can read the secrets"
                 " in configs that the other wrote; have cluster.key.file of all nodes lead to"
