@@ -10,7 +10,7 @@ from xdist.workermanage import WorkerController
 
 ORDER = (
     *("cluster", "spark-second", "spark", "cluster-spark"),
-    *("kafka", "cluster-second", "spark-last", "postgres"),
+    *("kafka", "cluster-second", "spark-last", "postgres", "stores", "page"),
 )
 """The rows, the longest first; the last ones begin once a process is through with another."""
 
