@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,11 @@ ME = f"(pid {os.getpid()})"
 
 
 @contextmanager
-def listening(host: str, *, dual: bool = False) -> Generator[int]:
-    """Listen at a host, and give the port."""
+def listening(host: str, port: int = 0, *, dual: bool = False) -> Generator[int]:
+    """Listen at a host, and give the port; 0: any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        server = socket.create_server((host, 0), family=family, dualstack_ipv6=dual)
+        server = socket.create_server((host, port), family=family, dualstack_ipv6=dual)
     except OSError as error:
         pytest.skip(f"{host} cannot be listened at: {error}")
     with server:
@@ -57,7 +57,9 @@ def test_who_has_a_port_is_named_wherever_it_overlaps(other: str, ours: str) -> 
 
 @pytest.mark.parametrize(("other", "ours"), [("::1", "127.0.0.1"), ("127.0.0.2", "127.0.0.1")])
 def test_a_port_of_another_address_is_free(other: str, ours: str) -> None:
-    with listening(other) as port:
+    with ExitStack() as stack:
+        with listening(ours) as port:  # so no other program has it
+            stack.enter_context(listening(other, port))
         assert is_free(ours, port)
 
 
