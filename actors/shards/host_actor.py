@@ -299,14 +299,14 @@ class HostActor(Actor, Generic[Q]):
             if not self._is_store_lost:  # it is asked many times a second
                 LOGGER.warning("nothing is answered until the store is back: %s", error)
             self._is_store_lost = True
-            self.unconfirmed()
+            self.end_if_unconfirmed()
         else:
             self._is_store_lost, self._confirmed_ms = False, began_ms
             self.send_answers(self._unconfirmed.confirm())
         self._confirm_in_time()
 
-    def unconfirmed(self) -> None:
-        """Do nothing more about a beat that failed; a subclass may end the process."""
+    def end_if_unconfirmed(self) -> None:
+        """Go on after a beat that failed; a subclass may end the process."""
 
     @property
     def unconfirmed_ms(self) -> int:

@@ -510,7 +510,7 @@ class ClusterGroupActor(ServingGroupActor):
             LOGGER.warning("the store could not be checked: %s", error)
         self.wake_after(CHECK_SECONDS, payload)
 
-    def unconfirmed(self) -> None:
+    def end_if_unconfirmed(self) -> None:
         """End once another node may own the group: at this one nobody is to wait for answers.
 
         The next process is a door, and claims the group again if nobody else has.
